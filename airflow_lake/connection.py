@@ -125,36 +125,89 @@ def store_options(connection: Connection, *, uri: str) -> dict[str, Any]:
 
 
 def _aws(connection: Connection, extra: Mapping[str, Any], what: str) -> dict[str, Any]:
-    if role := extra.get("role_arn"):
-        raise InvalidInput(
-            f"{what}: the role {role!r} is not assumed here; give the role to the workers, or write an access key "
-            "into the connection"
-        )
-    if bool(connection.login) != bool(connection.password):
+    for name in ("role_arn", "assume_role_method", "assume_role_kwargs", "external_id"):
+        if extra.get(name):
+            raise InvalidInput(
+                f"{what}: {name}: no role is assumed here; give the role to the workers, or write an access key "
+                "into the connection"
+            )
+    session = _part(extra, "session_kwargs", what)
+    for name in session:
+        if name not in _SESSION:
+            raise InvalidInput(
+                f"{what}: session_kwargs may have {', '.join(_SESSION)} here (got {name!r}); remove it"
+            )
+    service = _part(_part(extra, "service_config", what), "s3", what)
+    key = connection.login or session.get("aws_access_key_id")
+    secret = connection.password or session.get("aws_secret_access_key")
+    if bool(key) != bool(secret):
         raise InvalidInput(f"{what}: has only one of access key id and secret access key; write both")
-    client = {
-        name: str(extra[key])
-        for name, key in (("endpoint_url", "endpoint_url"), ("region_name", "region_name"))
-        if extra.get(key)
+    client = {  # the host is where older connections have the endpoint
+        "endpoint_url": service.get("endpoint_url") or extra.get("endpoint_url") or connection.host,
+        "region_name": extra.get("region_name") or session.get("region_name"),
     }
-    if connection.host:  # as older connections have it
-        client.setdefault("endpoint_url", connection.host)
     options = {
-        "key": connection.login,
-        "secret": connection.password,
-        "token": extra.get("aws_session_token"),
-        "profile": extra.get("profile_name"),
-        "client_kwargs": client,
+        "key": key,
+        "secret": secret,
+        "token": extra.get("aws_session_token") or session.get("aws_session_token"),
+        "profile": extra.get("profile_name") or session.get("profile_name"),
+        "client_kwargs": {name: str(value) for name, value in client.items() if value} | _verify(extra),
     }
     return {name: value for name, value in options.items() if value}
+
+
+_SESSION = (
+    "profile_name",
+    "region_name",
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+)
+"""What is read of the `session_kwargs` of an aws connection."""
+
+
+def _verify(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether the certificate of the endpoint is checked, or by which file; empty if as usual."""
+    value = extra.get("verify")
+    word = str(value).strip().lower()
+    if value is None or word in ("", "true"):
+        return {}
+    return {"verify": False if word == "false" else value}
+
+
+_IDENTITIES = ("impersonation_chain", "credential_config_file", "key_secret_name", "idp_issuer_url")
+"""Fields of a google_cloud_platform connection that name an identity which gcsfs cannot take."""
 
 
 def _google(extra: Mapping[str, Any], what: str) -> dict[str, Any]:
-    account = extra.get("keyfile_dict")
-    if isinstance(account, str) and account:
+    fields = {
+        name.removeprefix("extra__google_cloud_platform__"): value for name, value in extra.items() if value
+    }
+    fields |= {name: value for name, value in extra.items() if value}  # the plain name comes first
+    for name in _IDENTITIES:
+        if name in fields:
+            raise InvalidInput(
+                f"{what}: {name} is not read here; write the key of a service account into "
+                "keyfile_dict, its path into key_path, or give the identity to the workers"
+            )
+    account = fields.get("keyfile_dict")
+    if isinstance(account, str):
         account = _json(account, f"{what}, field 'keyfile_dict'")
-    options = {"token": account or extra.get("key_path"), "project": extra.get("project")}
+    token = account or fields.get("key_path")
+    if str(fields.get("is_anonymous")).lower() == "true":
+        token = "anon"
+    options = {"token": token, "project": fields.get("project")}
     return {name: value for name, value in options.items() if value}
+
+
+def _part(extra: Mapping[str, Any], name: str, what: str) -> dict[str, Any]:
+    """An object inside of the extra, also as a text of JSON; empty if there is none.  Raises InvalidInput."""
+    value = extra.get(name) or {}
+    if isinstance(value, str):
+        value = _json(value, f"{what}, field {name!r}")
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{what}, field {name!r}: must be a JSON object; correct the connection")
+    return value
 
 
 def spark_address(connection: Connection) -> SparkAddress:

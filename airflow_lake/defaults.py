@@ -1,10 +1,12 @@
 """What all tasks of the agents have in common: retries, time limits, and who goes first.
 
+These are defaults.  What a user says, in the `default_args` of a DAG or of a group, or in an operator, wins.
+
 A task is tried again for about five minutes in all: an API server or a Spark server on a busy machine takes that
 long to come up.  No task runs without a limit: one that looks at journals and source files may take `LOOKING`,
 one that works on Spark LAKE_TASK_HOURS (default 6).
 
-If tasks wait for a free slot, those that bring data go first (`PRIORITIES`).  Upkeep weighs as little as it can:
+If tasks wait for a free slot, those that bring data go first (`WEIGHTS`).  Upkeep weighs as little as it can:
 it waits for the user's own tasks too.  Weights order the tasks that wait; they end none that runs, so upkeep that
 runs long may still hold all slots.  A pool of Airflow for upkeep bounds that (`LakeConfig.airflow_pool`).
 """
@@ -12,14 +14,22 @@ runs long may still hold all slots.  A pool of Airflow for upkeep bounds that (`
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 
-# a retry cannot help: a person must mend the input or the lake
-FINAL = [f"lake_core.errors.{name}" for name in ("InvalidInput", "NotFound", "Corrupt", "Incomplete")]
-NO_RETRY = ExceptionRetryPolicy(rules=[RetryRule(exception=FINAL, action=RetryAction.FAIL)])
+from lake_core.agents.roster import AGENTS, Purpose
+from lake_core.errors import LakeError, kinds
+
+FINAL = [
+    f"{kind.__module__}.{kind.__name__}" for kind in kinds() if kind is not LakeError and not kind.may_pass
+]
+"""Errors that a retry cannot help: a person must mend the input or the lake."""
+NO_RETRY = ExceptionRetryPolicy(
+    rules=[RetryRule(exception=list(FINAL), action=RetryAction.FAIL, match_subclasses=False)]
+)
 """Fails a task at once for such an error; any other error is tried again as the task says."""
 
 LOOKING = timedelta(minutes=30)
@@ -47,22 +57,26 @@ DEFAULT_ARGS: dict[str, Any] = {
     "retry_policy": NO_RETRY,
     "execution_timeout": LOOKING,
 }
-LOADING_WEIGHT, DUE_WEIGHT, UPKEEP_WEIGHT = 10, 5, 1
+WEIGHT = frozenset({"priority_weight", "weight_rule"})
+WEIGHTS = {Purpose.LOADING: 10, Purpose.DUE: 5, Purpose.UPKEEP: 1}
 """Weights of tasks: readers wait for what is loaded, an erasure has a date, upkeep can wait (decision 113)."""
-PRIORITIES = {
-    "ingest": LOADING_WEIGHT,
-    "intervals": LOADING_WEIGHT,
-    "erasure": DUE_WEIGHT,
-    "compact": UPKEEP_WEIGHT,
-    "checkpoint": UPKEEP_WEIGHT,
-    "tombstones": UPKEEP_WEIGHT,
-    "retention": UPKEEP_WEIGHT,
-}
 
 
 def priority_args(agent: str) -> dict[str, Any]:
     """The weight of each task of an agent.  It is absolute: by default Airflow adds the weights of later tasks."""
-    return {"priority_weight": PRIORITIES[agent], "weight_rule": "absolute"}
+    return {"priority_weight": WEIGHTS[AGENTS[agent].purpose], "weight_rule": "absolute"}
+
+
+def unless_given(users_args: Mapping[str, Any], *ours: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's arguments, with ours where the user says nothing.
+
+    A weight and its rule are one statement: ours is taken as a whole or not at all.
+    """
+    own: dict[str, Any] = {}
+    for args in ours:
+        if not (WEIGHT & args.keys() and WEIGHT & users_args.keys()):
+            own |= args
+    return {**own, **users_args}
 
 
 WORK: dict[str, Any] = {"execution_timeout": WORKING}

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lake_core.agents.roster import Purpose, names_of
 from lake_core.errors import InvalidInput
 from lake_core.naming import check_pool_name
 
-LOADING = ("ingest", "intervals")
+LOADING = names_of(Purpose.LOADING)
 """Agents whose results count the records that they brought."""
 SAVING = "checkpoint"
 """The agent that changes no pool: it saves a version."""

@@ -24,14 +24,17 @@ show the position.  `exit_status` is the status of the `lake` command.
 
 Spark sends errors from tasks to the driver, and processes pickle them.  `to_wire` and `from_wire` convert them;
 pickling and copying keep the class, the message and the attributes.  This module has all classes, so that every
-process knows all of them.
+process knows all of them (`kinds`).
+
+An error `may_pass` if the same call may succeed later, though the caller mends nothing.  Programs that try again by
+themselves ask that.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 MAX_SHOWN, SHOWN_HEAD, SHOWN_TAIL = 4_000, 3_000, 900
 """Characters of a message that are shown: all, or those of its beginning, and of its end with the advice."""
@@ -44,6 +47,8 @@ class LakeError(Exception):
     """
 
     exit_status = 1
+    may_pass: ClassVar[bool] = False
+    """Whether the same call may succeed later, though the caller mends nothing."""
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -92,6 +97,7 @@ class Conflict(LakeError):
     """Another change was committed in between; the same call may succeed on the new state."""
 
     exit_status = 5
+    may_pass = True
 
 
 class CheckpointGone(Conflict):
@@ -110,6 +116,7 @@ class OutcomeUnknown(LakeError):
     """
 
     exit_status = 6
+    may_pass = True
 
     def __init__(self, message: str, *, entry_id: str, version: int) -> None:
         super().__init__(
@@ -124,6 +131,7 @@ class Unavailable(LakeError):
     """The store does not answer, or refuses at the moment."""
 
     exit_status = 7
+    may_pass = True
 
 
 class Incomplete(LakeError):
@@ -174,11 +182,12 @@ def to_wire(error: LakeError) -> str:
 def from_wire(text: str) -> LakeError:
     """The error that `to_wire` converted.  If this program does not know its class, a plain LakeError."""
     wire = json.loads(text)
-    kinds = {kind.__name__: kind for kind in _kinds(LakeError)}
-    return _rebuilt(kinds.get(wire["kind"], LakeError), (wire["message"],), wire["attributes"])
+    by_name = {kind.__name__: kind for kind in kinds()}
+    return _rebuilt(by_name.get(wire["kind"], LakeError), (wire["message"],), wire["attributes"])
 
 
-def _kinds(kind: type[LakeError]) -> Iterator[type[LakeError]]:
+def kinds(kind: type[LakeError] = LakeError) -> Iterator[type[LakeError]]:
+    """The class, then all below it."""
     yield kind
     for below in kind.__subclasses__():
-        yield from _kinds(below)
+        yield from kinds(below)

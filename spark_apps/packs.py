@@ -1,7 +1,7 @@
 """One pack of an agent's work, carried out piece by piece: in a task of Airflow, or in a submitted application.
 
 A piece that fails does not hold back the others of its pack, whatever its error is, and their results are kept.
-The checkpoint agent alone takes all its work at once (`TOGETHER`).  Each piece is a job of the lake
+The checkpoint agent alone takes all its work at once (`Agent.together`).  Each piece is a job of the lake
 (`agents.jobs`).  Callers: `airflow_lake.groups.tasks`, and `spark_apps.agent`, which keeps the outcome in the lake
 for the task.
 """
@@ -17,16 +17,14 @@ from typing import Any
 from lake_core.agents.jobs import recorded
 from lake_core.agents.reporting import figure_sums
 from lake_core.agents.request import OpenLake
-from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
+from lake_core.agents.roster import AGENTS
+from lake_core.errors import LakeError, from_wire, to_wire
 from spark_apps.session import OpenSpark, one_session
 
 log = logging.getLogger(__name__)
 
 Work = Mapping[str, Any]
 Result = dict[str, Any]
-
-TOGETHER = ("checkpoint",)
-"""Agents that take all their work at once, as one application of Spark."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +40,12 @@ class Outcome:
         return [result for _, result in self.done]
 
     def raise_failure(self) -> None:
-        """Raise the first failure, if there is one; one that may pass comes first, so that a caller tries again."""
-        passing = [
-            one for one in self.failures if not isinstance(one, LakeError) or isinstance(one, Unavailable)
-        ]
-        for one in (*passing, *self.failures):
-            raise one
+        """Raise the first failure, if there is one; one that may pass comes first, so that a caller tries again.
+
+        An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
+        """
+        if self.failures:
+            raise min(self.failures, key=_rank)
 
     @property
     def values(self) -> list[dict[str, Any]]:
@@ -64,6 +62,13 @@ class Outcome:
         )
 
 
+def _rank(failure: Exception) -> int:
+    """Which of several failures is raised: the smallest."""
+    if not isinstance(failure, LakeError):
+        return 1
+    return 0 if failure.may_pass else 2
+
+
 def _as_ours(error: Exception) -> LakeError:
     """An error of Spark or Python has no form on the wire; its text has."""
     return error if isinstance(error, LakeError) else LakeError(f"{type(error).__name__}: {error}")
@@ -75,29 +80,38 @@ def carry_out(
     *,
     open_lake: OpenLake,
     open_spark: OpenSpark,
+    application: Callable[..., Mapping[str, Any]] | None = None,
     done: Callable[[Work, Result], None] = lambda work, result: None,
 ) -> Outcome:
-    """Do all pieces of work of the agent, as far as they can be done; `done` is told of each that was."""
-    if agent in TOGETHER:
+    """Do all pieces of work of the agent, as far as they can be done.
+
+    `application` does one piece; None: the agent's.  `done` is told of each piece at once: the next one may end the
+    process.
+    """
+    if AGENTS[agent].together:
         return _together(agent, all_work, open_lake=open_lake, open_spark=open_spark, done=done)
-    task = import_module(f"spark_apps.{agent}").run
+    do = application or import_module(f"spark_apps.{agent}").run
     pieces: list[tuple[int, Result]] = []
     failures: list[Exception] = []
-    with one_session(open_spark) as spark:
-        for piece, work in enumerate(all_work):
-            try:
-                pool = {"pool_name": work["pool"], "branch": work.get("branch", "main")}
-                with recorded(open_lake(work["lake"]), agent=agent, **pool) as job:
-                    result = task(work, open_lake=open_lake, open_spark=spark)
-                    job.update(result)
-                pieces.append((piece, result))
-                done(work, result)
-            except LakeError as error:
-                log.error("%s: %s", work["pool"], error)
-                failures.append(error)
-            except Exception as error:
-                log.exception("%s: failed", work["pool"])
-                failures.append(error)
+    try:
+        with one_session(open_spark) as spark:
+            for piece, work in enumerate(all_work):
+                try:
+                    pool = {"pool_name": work["pool"], "branch": work.get("branch", "main")}
+                    with recorded(open_lake(work["lake"]), agent=agent, **pool) as job:
+                        result = dict(do(work, open_lake=open_lake, open_spark=spark))
+                        job.update(result)
+                    pieces.append((piece, result))
+                    done(work, result)
+                except LakeError as error:
+                    log.error("%s: %s", work["pool"], error)
+                    failures.append(error)
+                except Exception as error:
+                    log.exception("%s: %s", work["pool"], type(error).__name__)
+                    failures.append(error)
+            Outcome((), tuple(failures)).raise_failure()  # the session says whether its Spark is gone
+    except Exception as error:
+        failures = [error, *(one for one in failures if one not in (error, error.__cause__))]
     return Outcome(tuple(pieces), tuple(failures))
 
 
@@ -117,7 +131,7 @@ def _together(
             task = import_module(f"spark_apps.{agent}").run
             results = list(task(all_work, open_lake=open_lake, open_spark=open_spark))
             job.update(figure_sums(results))
-    except LakeError as error:
+    except Exception as error:
         return Outcome((), (error,))
     numbers = {work["pool"]: piece for piece, work in enumerate(all_work)}
     pieces = [(numbers[result["pool"]], result) for result in results]

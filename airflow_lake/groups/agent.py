@@ -19,21 +19,19 @@ from typing import Any, ClassVar
 from airflow.sdk import TaskGroup, get_current_context
 
 from airflow_lake.assets import lake_alias
-from airflow_lake.defaults import ASKED, DEFAULT_ARGS, REPORT, WORK, priority_args
+from airflow_lake.defaults import ASKED, DEFAULT_ARGS, REPORT, WORK, priority_args, unless_given
 from airflow_lake.groups import tasks
-from airflow_lake.groups.config import LakeConfig
+from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
+from lake_core.agents.roster import AGENTS
 
 
 class AgentGroup(TaskGroup):
     """The tasks find, run and report of one agent."""
 
     agent: ClassVar[str]
-    also: ClassVar[tuple[str, ...]] = ("branch", "limit")
-    """Parameters of this agent, beside those of all."""
-    deletes: ClassVar[bool] = False
-    """Whether a person may be asked before its work (`LakeConfig.approval`)."""
+    default_args: dict[str, Any]
     says: ClassVar[str] = ""
     """What the agent does, for the group's tooltip."""
 
@@ -47,19 +45,21 @@ class AgentGroup(TaskGroup):
         **kwargs: Any,
     ) -> None:
         config = config or LakeConfig()
-        if config.approval and not self.deletes:
+        if config.approval and not AGENTS[self.agent].deletes:
             raise ValueError(f"the agent {self.agent} deletes nothing that is needed: it has no approval")
-        own_args = {**DEFAULT_ARGS, **priority_args(self.agent), **config.pool_args}
         super().__init__(
             group_id=group_id or self.agent,
-            default_args={**own_args, **(default_args or {})},
+            default_args={**config.pool_args, **(default_args or {})},
             tooltip=kwargs.pop("tooltip", self.says),
             **kwargs,
         )
+        # Airflow has put those of the groups around this one below them, but not those of the DAG
+        self.users_args = {**self.dag.default_args, **self.default_args}
+        self.default_args = unless_given(self.users_args, DEFAULT_ARGS, priority_args(self.agent))
         self.config = config
         self.takes_params = takes_params
         with self:
-            self.add_tasks(self.config.plain(agent=self.agent, also=self.also))
+            self.add_tasks(self.config.plain(agent=self.agent, also=AGENTS[self.agent].parameters))
 
     def add_tasks(self, config: dict[str, Any]) -> None:
         """Put the tasks into the group."""
@@ -74,6 +74,10 @@ class AgentGroup(TaskGroup):
             asking >> results
             approve = asking.task_id
         self.report_task(find=packs.operator.task_id, approve=approve)(packs, results, config)
+        self.add_after(results, config)
+
+    def add_after(self, results: Any, config: dict[str, Any]) -> None:
+        """Put what else follows `run`, of these results, into the group."""
 
     @property
     def find_args(self) -> dict[str, Any]:
@@ -83,7 +87,8 @@ class AgentGroup(TaskGroup):
     @property
     def work_args(self) -> dict[str, Any]:
         """What the tasks `run` are given: their time limit, their slots; after an approval, when they may run."""
-        return {**WORK, **self.config.slot_args, **(ASKED if self.config.approval else {})}
+        limit = {name: value for name, value in WORK.items() if name not in self.users_args}
+        return {**limit, **self.config.slot_args, **(ASKED if self.config.approval else {})}
 
     def find_task(self) -> Any:
         """The task that finds the work."""
@@ -148,19 +153,46 @@ class AgentGroup(TaskGroup):
 
 
 class EmittingGroup(AgentGroup):
-    """An agent that loads: each pool it committed to has an event of its asset (`airflow_lake.assets`)."""
+    """An agent that loads: each pool it committed to has an event of its asset (`airflow_lake.assets`).
+
+    `run` emits the events of its pack if it succeeds.  `announce` emits those that no task `run` did: what was
+    committed before a task failed.  It runs beside `report`, which may fail, and whatever became of `run`.
+    """
+
+    def add_after(self, results: Any, config: dict[str, Any]) -> None:
+        """Put `announce` into the group."""
+        results >> self.announce_task(run=results.operator.task_id)(config)
+
+    @property
+    def assets(self) -> list[Any]:
+        """The assets whose events `announce` emits, all of them; if there are none, `run` does, by an alias."""
+        return []
 
     def run_task(self) -> Any:
-        """The task that does one pack of work, and emits the events of what was committed."""
+        """The task that does one pack of work; unless `announce` does, it emits the events of what it committed."""
         agent, takes_params = self.agent, self.takes_params
-        alias = lake_alias(self.config.lake)
+        outlets = [] if self.assets else [lake_alias(self.config.lake)]
 
-        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=[alias], **self.work_args)
+        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=outlets, **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
             context = get_current_context()
-            results = tasks.run(agent, [work], config, context)
-            asked = params if takes_params else None
-            tasks.announce(results, config, asked, context["outlet_events"][alias])
+            results = tasks.run(agent, [work], config, context, to_announce=True)
+            for alias in outlets:
+                request = request_of(config, params if takes_params else None)
+                tasks.announce(results, request, context["outlet_events"][alias])
+                context["ti"].xcom_push(tasks.UNANNOUNCED, [])
             return results
 
         return run
+
+    def announce_task(self, *, run: str) -> Any:
+        """The task that emits the events that no task `run` (its id) did."""
+        takes_params, alias = self.takes_params, lake_alias(self.config.lake)
+
+        @lake_task(outlets=[alias], **REPORT)
+        def announce(config: dict[str, Any], params: Any = None) -> None:
+            context = get_current_context()
+            request = request_of(config, params if takes_params else None)
+            tasks.announce(tasks.unannounced(context["ti"], run), request, context["outlet_events"][alias])
+
+        return announce

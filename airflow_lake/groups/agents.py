@@ -11,6 +11,7 @@ from airflow_lake.assets import lake_asset, partition_keys
 from airflow_lake.defaults import REPORT
 from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
+from airflow_lake.groups.config import request_of
 from airflow_lake.groups.decorator import lake_task
 
 
@@ -26,21 +27,19 @@ class IngestGroup(EmittingGroup):
     """Load new source files of pools with `ingest.source`, each once."""
 
     agent = "ingest"
-    also = ("wait", "limit")
     says = "Loads new files, each once"
 
 
 class IntervalsGroup(EmittingGroup):
     """Replace the interval of the run in pools with `intervals.source`.
 
-    The DAG's schedule must cut time into intervals (CronDataIntervalTimetable).  If the config names the pools, the
-    report emits an event for each partition of the interval; otherwise each pool has one event without a partition,
-    since Airflow takes partitions only of assets that it knows when it parses the file.  A pool in which nothing
-    was committed has none.
+    The DAG's schedule must cut time into intervals (CronDataIntervalTimetable).  If the config names the pools,
+    `announce` emits an event for each partition of the interval; otherwise each pool has one event without a
+    partition, since Airflow takes partitions only of assets that it knows when it parses the file.  A pool in which
+    nothing was committed has none.
     """
 
     agent = "intervals"
-    also = ("branch", "files")
     says = "A run replaces exactly its interval of time"
 
     def find_task(self) -> Any:
@@ -64,44 +63,36 @@ class IntervalsGroup(EmittingGroup):
 
         return find
 
-    def run_task(self) -> Any:
-        """The task that does one pack; if the pools are named, the report emits the events."""
-        return AgentGroup.run_task(self) if self.config.named_pools else super().run_task()
+    @property
+    def assets(self) -> list[Any]:
+        """Those of the pools that are named: partitions are taken only of assets that are outlets."""
+        config = self.config
+        return [lake_asset(pool, lake=config.lake, branch=config.branch) for pool in config.named_pools]
 
-    def report_task(self, *, find: str, approve: str = "", **how: Any) -> Any:
-        """The last task."""
-        pools, agent, takes_params = self.config.named_pools, self.agent, self.takes_params
-        if not pools:
-            return super().report_task(find=find, approve=approve, **how)
-        where = {"lake": self.config.lake, "branch": self.config.branch}
-        assets = {pool: lake_asset(pool, **where) for pool in pools}
+    def announce_task(self, *, run: str) -> Any:
+        """The task that emits the events.  It is not mapped: each mapped task has an event of each outlet."""
+        takes_params, assets = self.takes_params, self.assets
+        if not assets:
+            return super().announce_task(run=run)
 
-        @lake_task(outlets=list(assets.values()), **REPORT, **how)
-        def report(
-            packs: list[dict[str, Any]] | None,
-            results: Any,
-            config: dict[str, Any],
-            params: Any = None,
-            dag_run: Any = None,
-        ) -> dict[str, int]:
-            asked = params if takes_params else None
+        @lake_task(outlets=assets, **REPORT)
+        def announce(config: dict[str, Any], params: Any = None, dag_run: Any = None) -> None:
             context = get_current_context()
-            put_off = tasks.put_off_by_find(context["ti"], find)
-            done = list(results or [])
-            totals = tasks.report(agent, packs, done, config, asked, put_off)
+            request = request_of(config, params if takes_params else None)
+            results = tasks.unannounced(context["ti"], run)
             interval = _interval(dag_run)
             keys = partition_keys(*interval) if interval else ()
-            tasks.announce_partitions(assets, done, config, asked, keys, context)
-            return totals
+            context["task"].outlets = tasks.announce_partitions(
+                results, request, keys, assets, context["outlet_events"]
+            )
 
-        return report
+        return announce
 
 
 class CompactGroup(AgentGroup):
     """Merge pools in which many loads overlap, by their `compact.*`."""
 
     agent = "compact"
-    also = ("branch", "limit", "strategy")
     says = "Merges pools in which many loads overlap"
 
 
@@ -112,7 +103,6 @@ class CheckpointGroup(AgentGroup):
     """
 
     agent = "checkpoint"
-    also = ("limit",)
     says = "Saves states, so that pools open quickly; purges old entries"
 
     def add_tasks(self, config: dict[str, Any]) -> None:
@@ -148,7 +138,6 @@ class RetentionGroup(AgentGroup):
     """Expire old records, and delete objects that are not needed any more."""
 
     agent = "retention"
-    deletes = True
     says = "Expires old records; deletes objects that are not needed any more"
 
 
@@ -156,11 +145,24 @@ class ErasureGroup(AgentGroup):
     """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone."""
 
     agent = "erasure"
-    deletes = True
-    also = ("where", "key", "from", "to", "grace", "keep_history")
     says = "Erases records from every object; goes on with pending erasures"
 
     @property
     def find_args(self) -> dict[str, Any]:
         """With an approval, `run` begins what the run names: what is refused must not be pending."""
         return {"begins": not self.config.approval}
+
+
+GROUPS: dict[str, type[AgentGroup]] = {
+    group.agent: group
+    for group in (
+        IngestGroup,
+        IntervalsGroup,
+        CompactGroup,
+        TombstonesGroup,
+        CheckpointGroup,
+        RetentionGroup,
+        ErasureGroup,
+    )
+}
+"""By the name of the agent."""

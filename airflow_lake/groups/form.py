@@ -25,6 +25,7 @@ from airflow_lake.defaults import DEFAULT_ARGS, number
 from airflow_lake.effects import LOADING
 from airflow_lake.groups.config import LakeConfig
 from lake_core.agents.compact.strategies import names
+from lake_core.agents.roster import AGENTS
 
 START = datetime(2026, 1, 1)
 
@@ -53,75 +54,60 @@ COMMON = {
     ),
     "dry_run": Param(False, type="boolean", title="Dry run", description="Log the plan; change nothing"),
 }
-BRANCH = Param(
-    "",
-    type="string",
-    examples=["main"],
-    title="Branch",
-    description="The branch to work on. Leave empty for main",
-)
-LIMIT = Param(
-    None,
-    type=["null", "integer"],
-    minimum=1,
-    title="Limit",
-    description=("Work on at most so many batches of files, or pools; the rest waits for the next run"),
-)
-OF_AGENT: dict[str, dict[str, Param]] = {
-    "compact": {
-        "branch": BRANCH,
-        "limit": LIMIT,
-        "strategy": Param(
-            None,
-            type=["null", "string"],
-            enum=[None, *names()],
-            title="Strategy",
-            description="Use this instead of each pool's compact.strategy",
+_PARAMETERS = {
+    "branch": Param(
+        "",
+        type="string",
+        examples=["main"],
+        title="Branch",
+        description="The branch to work on. Leave empty for main",
+    ),
+    "limit": Param(
+        None,
+        type=["null", "integer"],
+        minimum=1,
+        title="Limit",
+        description=("Work on at most so many batches of files, or pools; the rest waits for the next run"),
+    ),
+    "strategy": Param(
+        None,
+        type=["null", "string"],
+        enum=[None, *names()],
+        title="Strategy",
+        description="Use this instead of each pool's compact.strategy",
+    ),
+    "wait": Param(
+        True,
+        type="boolean",
+        title="Wait for batches to fill",
+        description=(
+            "Let a batch that is not full wait for the pool's ingest.batch_age. Off: ingest everything now"
         ),
-    },
-    "checkpoint": {"limit": LIMIT},
-    "tombstones": {"branch": BRANCH, "limit": LIMIT},
-    "retention": {"branch": BRANCH, "limit": LIMIT},
-    "ingest": {
-        "wait": Param(
-            True,
-            type="boolean",
-            title="Wait for batches to fill",
-            description=(
-                "Let a batch that is not full wait for the pool's ingest.batch_age. Off: ingest everything now"
-            ),
-        ),
-        "limit": LIMIT,
-    },
-    "intervals": {
-        "branch": BRANCH,
-        "files": Param(
-            [],
-            type="array",
-            items={"type": "string"},
-            title="Files",
-            description="Only for manual runs: files to append, one a line",
-        ),
-    },
-    "erasure": {
-        "where": _text("Where", "Erase records that fulfil this condition, in the pools that are named"),
-        "key": _text("Key", "Erase records of this key: a JSON value or list, or plain text"),
-        "from": _text("From key", "Erase records from this key on (inclusive)"),
-        "to": _text("To key", "Erase records up to this key (exclusive)"),
-        "grace": _text(
-            "Grace",
-            "Objects that were written and not committed may be those of a load for this long (default: "
-            "vacuum.grace)",
-            examples=["1h", "1d", "7d"],
-        ),
-        "keep_history": Param(
-            False,
-            type="boolean",
-            title="Keep the history",
-            description="Do not purge the journal, whose entries may hold keys and bounds of the records",
-        ),
-    },
+    ),
+    "files": Param(
+        [],
+        type="array",
+        items={"type": "string"},
+        title="Files",
+        description="Only for manual runs: files to append, one a line",
+    ),
+    "where": _text("Where", "Erase records that fulfil this condition, in the pools that are named"),
+    "key": _text("Key", "Erase records of this key: a JSON value or list, or plain text"),
+    "from": _text("From key", "Erase records from this key on (inclusive)"),
+    "to": _text("To key", "Erase records up to this key (exclusive)"),
+    "grace": _text(
+        "Grace",
+        "Objects that were written and not committed may be those of a load for this long (default: vacuum.grace)",
+        examples=["1h", "1d", "7d"],
+    ),
+    "keep_history": Param(
+        False,
+        type="boolean",
+        title="Keep the history",
+        description="Do not purge the journal, whose entries may hold keys and bounds of the records",
+    ),
 }
+"""The parameters of single agents; which agent has which, `lake_core.agents.roster` says."""
 
 
 OF_APPLY = {
@@ -152,23 +138,30 @@ OF_APPLY = {
 
 def apply_dag(*, usually: str, doc: str | None, file: str) -> DAG:
     """The DAG `lake_apply`.  `file` is the DAG file, whose folder relative paths of policy files begin at."""
-    dag = _dag("apply", _schedule("apply", usually), doc, OF_APPLY, start_date=START, max_active_runs=1)
+    schedule = _schedule("apply", usually)
+    how = {"start_date": START, "max_active_runs": 1, "default_args": DEFAULT_ARGS}
+    dag = _dag("apply", schedule, doc, OF_APPLY, **how)
     dag.fileloc = file
     return dag
 
 
-APPROVED = ("retention", "erasure")
+APPROVED = tuple(agent.name for agent in AGENTS.values() if agent.deletes)
 """The agents that may ask a person before they delete."""
 
 
 def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = False) -> DAG:
     """The DAG `lake_NAME`.  With `intervals` its schedule cuts time into intervals, and runs of it may overlap."""
     schedule = _schedule(name, usually)
-    params = COMMON | OF_AGENT.get(name, {})
+    params = COMMON | of_agent(name)
     if not intervals:
         return _dag(name, schedule, doc, params, start_date=START, max_active_runs=1)
     timetable = CronDataIntervalTimetable(schedule, "UTC") if schedule else None
     return _dag(name, timetable, doc, params, start_date=datetime(2000, 1, 1))
+
+
+def of_agent(name: str) -> dict[str, Param]:
+    """The parameters of the agent, beside those of all."""
+    return {parameter: _PARAMETERS[parameter] for parameter in AGENTS[name].parameters}
 
 
 def agent_config(name: str) -> LakeConfig:
@@ -201,7 +194,6 @@ def _dag(name: str, schedule: Any, doc: str | None, params: dict[str, Param], **
         dag_id=f"lake_{name}",
         schedule=schedule,
         catchup=False,
-        default_args=DEFAULT_ARGS,
         params=params,
         tags=["lake"],
         doc_md=doc,

@@ -101,6 +101,7 @@ class SubmittedRun(Tells, SparkSubmitOperator):
             for piece, result in outcome.done
             for effect in done_work(all_work[piece], result, agent=self.agent)
         ]
+        tasks.announce_later(outcome.results, context)
         return tasks.results_of(outcome, context)
 
     def submit_job(self, context: Any) -> str | None:

@@ -1,8 +1,12 @@
-"""What the three tasks of every agent do: find, run, report.  They run in workers; the decisions are lake_core's.
+"""What the tasks of every agent do: find, run, report.  They run in workers; the decisions are lake_core's.
 
 `find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.
 One piece of work that fails does not hold back the others of its pack, and their results are kept.  The packs are
 objects of the lake; between tasks goes of each only its title, its name, and that of its lake.
+
+Agents that load have `announce` too.  Airflow emits the events of a task only if it succeeds, so what a task `run`
+committed before it failed has no event yet.  Such results go to `announce` (`UNANNOUNCED`), which fails for no
+failure of others.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from airflow_lake.assets import event_of, lake_asset, withhold
+from airflow_lake.assets import event_of, lake_asset
 from airflow_lake.effects import Effect, done_work, planned_work
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack
@@ -29,6 +33,8 @@ log = logging.getLogger(__name__)
 Packs = Sequence[Mapping[str, Any]]
 RESULT = "return_value"
 PUT_OFF = "put_off"
+UNANNOUNCED = "unannounced"
+"""The key of the XCom of a task `run`: results whose events it has not emitted.  Airflow forgets it in a retry."""
 MAX_PUT_OFF = 1000
 """Pools that were put off and that a report names at most; Airflow keeps what goes between tasks."""
 
@@ -93,25 +99,48 @@ def planned(agent: str, packs: Packs) -> list[Effect]:
 
 
 def run(
-    agent: str, packs: Packs, config: Mapping[str, Any], context: Mapping[str, Any]
+    agent: str,
+    packs: Packs,
+    config: Mapping[str, Any],
+    context: Mapping[str, Any],
+    *,
+    to_announce: bool = False,
+    application: Callable[..., Mapping[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """The results of packs, which are done in this task.
 
+    If they are `to_announce`, each is handed over at once: the next piece of work may end the process.
+    `application` does one piece of work; None: the agent's, on Spark.
+
     Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
-    again.
+    again.  An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
     """
     from spark_apps.packs import carry_out
 
     opened = cache(open_lake)
     context["task"].effects = effects = []
+    results: list[Mapping[str, Any]] = []
+
+    def done(work: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        effects.extend(done_work(work, result, agent=agent))
+        results.append(result)
+        if to_announce and _is_committed(result):
+            announce_later(results, context)
+
     outcome = carry_out(
         agent,
         work_of(packs, opened=opened),
         open_lake=opened,
         open_spark=open_spark(packs[0]["lake"], config["spark"], conf=config["spark_conf"]),
-        done=lambda work, result: effects.extend(done_work(work, result, agent=agent)),
+        application=application,
+        done=done,
     )
     return results_of(outcome, context)
+
+
+def announce_later(results: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> None:
+    """Hand over, for the task `announce`, what was committed."""
+    context["ti"].xcom_push(UNANNOUNCED, [*filter(_is_committed, results)])
 
 
 def results_of(outcome: Outcome, context: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -151,44 +180,47 @@ def _each(results: Sequence[Any]) -> list[Any]:
     return [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
 
 
-def announce(
-    results: Sequence[Mapping[str, Any]],
-    config: Mapping[str, Any],
-    params: Mapping[str, Any] | None,
-    events: Any,
-) -> None:
+def _is_committed(result: Mapping[str, Any]) -> bool:
+    """Whether the load of that result committed something, now or in an earlier try."""
+    return result.get("version") is not None
+
+
+def announce(results: Sequence[Any], request: Mapping[str, Any], events: Any) -> None:
     """Emit an event of a pool's asset for each load that committed something; `events` are those of an alias."""
-    request = request_of(config, params)
-    for result in results:
-        if result.get("version") is not None:
-            asset = lake_asset(
-                result["pool"], lake=request["lake"] or "", branch=request.get("branch") or "main"
-            )
-            events.add(asset, extra=event_of(result))
+    for result in _each(results):
+        if _is_committed(result):
+            events.add(_asset_of(result["pool"], request), extra=event_of(result))
 
 
 def announce_partitions(
-    assets: Mapping[str, Any],
     results: Sequence[Any],
-    config: Mapping[str, Any],
-    params: Mapping[str, Any] | None,
+    request: Mapping[str, Any],
     keys: Sequence[str],
-    context: Any,
-) -> None:
-    """Emit events of the pools in which the run committed: one for each partition, one without if `keys` is empty.
+    outlets: Sequence[Any],
+    events: Any,
+) -> list[Any]:
+    """Emit events of the assets of the pools in which the run committed: one for each partition of these keys.
 
-    `assets`, by pool, are outlets of the task.  They are of the lake and the branch that the group names; if the
-    run names others, no event is emitted.
+    Without `keys` it is one event without a partition.  Returns those of the `outlets` that have events: Airflow
+    would make one, without a partition, for each of the others.
     """
-    request, asked = config["request"], request_of(config, params)
-    is_there = all(
-        (request.get(name) or usual) == (asked.get(name) or usual)
-        for name, usual in (("lake", ""), ("branch", "main"))
-    )
-    done = {one["pool"]: one for one in _each(results) if one.get("version") is not None} if is_there else {}
-    withhold(context["task"], [asset for pool, asset in assets.items() if pool not in done])
-    for pool, asset in assets.items():
-        if pool in done:
-            event = context["outlet_events"][asset]
-            event.extra = event_of(done[pool])
-            event.add_partitions(list(keys))
+    announced = []
+    for result in filter(_is_committed, _each(results)):
+        asset = _asset_of(result["pool"], request)
+        if asset not in outlets:  # a parameter of the run names another lake, branch or pool
+            log.warning("%s: no event: the config of the group does not name this pool", asset.uri)
+            continue
+        events[asset].extra = event_of(result)
+        if keys:
+            events[asset].add_partitions(list(keys))
+        announced.append(asset)
+    return announced
+
+
+def _asset_of(pool: str, request: Mapping[str, Any]) -> Any:
+    return lake_asset(pool, lake=request["lake"] or "", branch=request.get("branch") or "main")
+
+
+def unannounced(task: Any, run: str) -> list[Any]:
+    """The results of all tasks `run`, by its id, whose events are not emitted; `task` is the one that asks."""
+    return _each([part for part in task.xcom_pull(task_ids=[run], key=UNANNOUNCED) if part])

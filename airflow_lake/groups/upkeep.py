@@ -15,11 +15,9 @@ from typing import Any
 
 from airflow.sdk import TaskGroup
 
-from airflow_lake.groups.agent import AgentGroup
-from airflow_lake.groups.agents import CheckpointGroup, CompactGroup, RetentionGroup, TombstonesGroup
+from airflow_lake.groups.agents import GROUPS
 from airflow_lake.groups.config import LakeConfig
-
-AGENTS: tuple[type[AgentGroup], ...] = (CompactGroup, TombstonesGroup, CheckpointGroup, RetentionGroup)
+from lake_core.agents.roster import AGENTS, Purpose, names_of
 
 
 class LakeUpkeep(TaskGroup):
@@ -34,15 +32,18 @@ class LakeUpkeep(TaskGroup):
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        names = [group.agent for group in AGENTS]
+        names = names_of(Purpose.UPKEEP)
         unknown = sorted(set(agents or ()) - set(names))
         if unknown:
             raise ValueError(f"LakeUpkeep: no agent {unknown[0]!r}; the agents are {', '.join(names)}")
         super().__init__(group_id=group_id, default_args=dict(default_args or {}), **kwargs)
         self.config = config or LakeConfig()
         with self:
-            for group in AGENTS:
-                if agents is None or group.agent in agents:
-                    fits = self.config if "branch" in group.also else replace(self.config, branch="main")
-                    fits = fits if group.deletes else replace(fits, approval=False)
-                    group(fits, default_args=default_args)
+            for name in names:
+                if agents is None or name in agents:
+                    facts = AGENTS[name]
+                    fits = (
+                        self.config if "branch" in facts.parameters else replace(self.config, branch="main")
+                    )
+                    fits = fits if facts.deletes else replace(fits, approval=False)
+                    GROUPS[name](fits)  # Airflow hands this group's default_args on

@@ -24,7 +24,7 @@ from airflow_lake.operators import given
 from airflow_lake.reach import lake_name, open_lake, open_spark
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Context, RetryPolicy
 
     from lake_core.lake import Lake
     from spark_apps.session import OpenSpark
@@ -58,11 +58,10 @@ class LakeOperator(Tells, BaseOperator):
         branch: str = "main",
         spark: str = "",
         spark_conf: Mapping[str, str] | None = None,
+        retry_policy: RetryPolicy | None = NO_RETRY,  # as a default, so that a DAG's own comes before it
         **kwargs: Any,
     ) -> None:
-        if "retry_policy" not in (kwargs.get("default_args") or {}):
-            kwargs.setdefault("retry_policy", NO_RETRY)
-        super().__init__(**kwargs)
+        super().__init__(retry_policy=retry_policy, **kwargs)
         self.pool_name = pool_name
         self.lake = lake
         self.branch = branch

@@ -14,7 +14,7 @@ from airflow_lake.reach import lake_name, open_lake
 from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Context, RetryPolicy
 
 
 class LakeTransactionSensor(BaseSensorOperator):
@@ -37,10 +37,10 @@ class LakeTransactionSensor(BaseSensorOperator):
         after: int | str | None = None,
         maintenance: bool = False,
         pause: float = PAUSE,
+        retry_policy: RetryPolicy | None = NO_RETRY,  # as a default, so that a DAG's own comes before it
         **kwargs: Any,
     ) -> None:
-        kwargs.setdefault("retry_policy", NO_RETRY)
-        super().__init__(**kwargs)
+        super().__init__(retry_policy=retry_policy, **kwargs)
         self.pools = pools
         self.asked = {"lake": lake, "after": after}  # what the DAG says, before templates are filled in
         self.lake = lake

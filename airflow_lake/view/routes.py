@@ -21,6 +21,7 @@ from airflow_lake.view.graph import Graph, graph
 from airflow_lake.view.lakes import Lakes, names_of
 from airflow_lake.view.work import Work
 from lake_core.agents.jobs import list_jobs
+from lake_core.agents.roster import AGENTS
 from lake_core.errors import Corrupt, InvalidInput, LakeError, NotFound
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
@@ -33,7 +34,7 @@ FILES = {
     ),
 }
 """The files of the page, and what they are; no other name is looked up."""
-AGENTS = ("ingest", "compact", "tombstones", "checkpoint", "retention")
+BUTTONS = tuple(agent.name for agent in AGENTS.values() if agent.by_pool)
 """Agents that have a button.  The others need more than a pool: an interval of time, or which records to erase."""
 JSON = "application/json"
 REFUSED = {
@@ -87,7 +88,7 @@ def app_of(lakes: Lakes) -> FastAPI:
 
     @app.get("/data/agents")
     async def agents(user: User) -> Response:
-        may = await work.run(lambda: {f"lake_{agent}": may_start(user, f"lake_{agent}") for agent in AGENTS})
+        may = await work.run(lambda: {f"lake_{agent}": may_start(user, f"lake_{agent}") for agent in BUTTONS})
         answer = [{"agent": dag.removeprefix("lake_"), "dag": dag, "may": one} for dag, one in may.items()]
         return Response(_json(answer), media_type=JSON)
 

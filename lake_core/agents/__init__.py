@@ -12,6 +12,7 @@ The same four names are in each:
 An agent's DAG, Spark application, settings (`compact.*`) and schedule (LAKE_COMPACT_SCHEDULE) bear its name; those
 of `retention` bear the names of its steps (`expire.*`, `vacuum.*`, `lease.*`), and `erasure` has none of its own.
 The tasks of a DAG are `find`, `run` and `report`; `find` and `report` need no Spark, and `spark_apps` has `run`.
-All agents share `request` (what a run was asked for), `put_off` (which pools it leaves alone for now), `finding`
-(looking at pools), `packs` (work kept for tasks), `jobs` (what was done, kept) and `reporting` (how a run ends).
+`roster` says what tells the agents apart.  All share `request` (what a run was asked for), `put_off` (which pools
+it leaves alone for now), `finding` (looking at pools), `packs` (work kept for tasks), `jobs` (what was done, kept)
+and `reporting` (how a run ends).
 """

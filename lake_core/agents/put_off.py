@@ -10,9 +10,10 @@ Called by `finding`, for the first task of every agent.
 
 from __future__ import annotations
 
+from lake_core.agents.roster import Purpose, names_of
 from lake_core.catalog import Settings
 
-BOUND_BY_HOURS = ("compact", "checkpoint", "tombstones", "retention")
+BOUND_BY_HOURS = names_of(Purpose.UPKEEP)
 """The agents that `upkeep.window` binds."""
 
 

@@ -129,20 +129,94 @@ def test_a_replace_of_three_days_starts_three_runs(agent: Agent, own: Lake, tmp_
         write(tmp_path, f"{day}.ndjson", {"time": f"2026-01-0{day}T12:00:00Z", "n": day})
     let_loose(agent, "own_day")
     agent.run_dag("own_days", folder=str(tmp_path), begin="2026-01-01T00:00:00Z", end="2026-01-04T00:00:00Z")
-    days = await_results(agent, "own_day", "day", 3)
-    assert sorted(days) == ["2026-01-01T00:00:00", "2026-01-02T00:00:00", "2026-01-03T00:00:00"]
+    await_results(agent, "own_day", "day", 3)
     assert own.pool("days").at().to_table()["n"].to_pylist() == [1, 2, 3]
+    later = tmp_path / "later"
+    later.mkdir()
+    write(later, "4.ndjson", {"time": "2026-01-04T12:00:00Z", "n": 4})
+    agent.run_dag("own_days", folder=str(later), begin="2026-01-04T00:00:00Z", end="2026-01-05T00:00:00Z")
+    assert sorted(await_results(agent, "own_day", "day", 4)) == FOUR_DAYS
 
 
-def test_the_group_of_the_intervals_agent_announces_the_partition_that_its_run_replaced(
+FOUR_DAYS = [f"2026-01-0{day}T00:00:00" for day in (1, 2, 3, 4)]
+"""Partitions of three days, and of one that was replaced later: if its run is there, no other is to come."""
+
+
+def assets_with_events(agent: Agent, pool: str) -> list[str]:
+    """The assets whose names begin so, and that have events; each once."""
+    events = agent.services.api.get("assets/events", limit=1_000)["asset_events"]
+    return sorted({event["uri"] for event in events if event["uri"].startswith(f"lake://lake_own/{pool}")})
+
+
+def test_the_intervals_group_announces_each_partition_though_other_pools_fail_or_are_paused(
     agent: Agent, own: Lake, tmp_path: Path
 ) -> None:
     settings = {"type.time": "timestamp", "intervals.source": f"{tmp_path}/%Y-%m-%d.ndjson"}
     own.create_pool("visits", key="time", settings=settings)
-    write(tmp_path, "2026-01-01.ndjson", {"time": "2026-01-01T12:00:00Z", "n": 1})
+    own.create_pool("visits_paused", key="time", settings={**settings, "agents": "paused"})
+    bad = settings | {"intervals.source": f"{tmp_path}/%Y-%m-%d.bad"}
+    own.create_pool("visits_bad", key="time", settings={**bad, "ingest.format": "ndjson"})
+    for first, days in ((1, (1, 2, 3)), (4, (4,))):
+        times = [{"time": f"2026-01-0{day}T12:00:00Z", "n": day} for day in days]
+        write(tmp_path, f"2026-01-0{first}.ndjson", *times)
+        (tmp_path / f"2026-01-0{first}.bad").write_text("oops\n")
     let_loose(agent, "own_interval", "own_intervals")
-    assert await_results(agent, "own_interval", "day", 1) == ["2026-01-01T00:00:00"]
-    assert own.pool("visits").at().to_table()["n"].to_pylist() == [1]
+    assert sorted(await_results(agent, "own_interval", "day", 4)) == FOUR_DAYS
+    assert own.pool("visits").at().to_table()["n"].to_pylist() == [1, 2, 3, 4]
+    api = agent.services.api
+    for run in api.runs("own_intervals"):
+        assert api.wait("own_intervals", run["dag_run_id"], seconds=SECONDS) == "failed"
+        states = {task["task_id"]: task["state"] for task in api.tasks("own_intervals", run["dag_run_id"])}
+        assert (states["intervals.report"], states["intervals.announce"]) == ("failed", "success")
+    assert assets_with_events(agent, "visits") == ["lake://lake_own/visits"], "the others committed nothing"
+
+
+def test_what_a_task_committed_before_it_failed_is_announced_once(
+    agent: Agent, own: Lake, tmp_path: Path
+) -> None:
+    own.create_pool("half", key="k", settings={"ingest.source": str(tmp_path), "ingest.batch_age": "0s"})
+    write(tmp_path, "a.ndjson", {"k": 1})
+    let_loose(agent, "own_half_loaded", "own_half")
+    api = agent.services.api
+    run = api.trigger("own_half")
+    assert api.wait("own_half", run, seconds=RUN_SECONDS) == "failed"
+    states = {task["task_id"]: task["state"] for task in api.tasks("own_half", run)}
+    assert (states["ingest.run"], states["ingest.announce"]) == ("failed", "success")
+    write(tmp_path, "b.ndjson", {"k": 2})
+    again = api.trigger("own_half")
+    assert api.wait("own_half", again, seconds=RUN_SECONDS) == "failed"
+
+    def announced() -> list[tuple[str, int]]:
+        runs = results(agent, "own_half_loaded", "events")
+        return [(uri, extra["version"]) for events in runs for uri, extra in events]
+
+    await_true(lambda: len(announced()) >= 2, seconds=SECONDS, what="the events have started a DAG")
+    assert announced() == [("lake://lake_own/half", 1), ("lake://lake_own/half", 2)]
+
+
+def test_a_load_starts_a_compaction_when_the_depth_calls_for_it_and_nothing_otherwise(
+    agent: Agent, own: Lake, tmp_path: Path
+) -> None:
+    own.create_pool("deep", key="k", settings={"compact.depth": "2", "compact.ratio": "100"})
+    let_loose(agent, "own_deep_loaded")
+    reports = []
+    for version in (1, 2, 3):
+        write(tmp_path, f"{version}.ndjson", {"k": 1}, {"k": version})
+        agent.run_dag("own_deep", file=str(tmp_path / f"{version}.ndjson"))
+        reports = await_results(agent, "own_deep_loaded", "compact.report", version)
+    assert [one["pools"] for one in reports] == [0, 0, 1]
+    assert Lake.open(own.store.uri).pool("deep").at().depth == 1
+    api = agent.services.api
+    runs = sorted(api.runs("own_deep_loaded"), key=lambda run: run["run_after"])
+    states = [
+        [
+            task["state"]
+            for task in api.tasks("own_deep_loaded", run["dag_run_id"])
+            if "run" in task["task_id"]
+        ]
+        for run in runs
+    ]
+    assert states == [["skipped"], ["skipped"], ["success"]]
 
 
 def test_a_sensor_waits_without_a_worker_until_a_pool_has_a_new_transaction(agent: Agent, own: Lake) -> None:

@@ -89,3 +89,9 @@ def test_a_message_that_repeats_a_huge_value_is_shown_with_its_beginning_and_its
     assert "(196,137 characters)" in shown
     assert str(errors.from_wire(errors.to_wire(error))) == shown
     assert str(errors.InvalidInput("x" * 4_000)) == "x" * 4_000
+
+
+def test_an_error_may_pass_if_the_caller_need_mend_nothing() -> None:
+    passing = {kind.__name__ for kind in errors.kinds() if kind.may_pass}
+    assert passing == {"Conflict", "CheckpointGone", "PlanAgain", "OutcomeUnknown", "Unavailable"}
+    assert set(errors.kinds()) == set(KINDS)

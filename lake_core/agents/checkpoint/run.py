@@ -17,6 +17,7 @@ from lake_core.agents.checkpoint.report import CheckpointResult
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request
+from lake_core.agents.roster import AGENTS
 from lake_core.catalog import Settings
 from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.marks import Marks
@@ -152,7 +153,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
 
     `params`: lake, pools (none named: all), limit, dry_run.  A dry run logs them and hands out nothing.
     """
-    asked = Request.read(params, also=("limit",))
+    asked = Request.read(params, also=AGENTS["checkpoint"].parameters)
     lake = open_lake(asked.lake)
     for name in asked.pools:
         journal_of(lake, name)  # raises NotFound

@@ -31,6 +31,7 @@ from lake_core.agents.compact.strategies import check_name
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.quiet import FORGET, Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
+from lake_core.agents.roster import AGENTS
 from lake_core.errors import Conflict, LakeError
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
@@ -144,7 +145,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     `params`: lake, pools (none named: all), branch, limit, strategy (instead of the pools' own), dry_run.  A dry
     run logs the plans and hands out nothing.
     """
-    asked = Request.read(params, also=("branch", "limit", "strategy"))
+    asked = Request.read(params, also=AGENTS["compact"].parameters)
     if asked.strategy is not None:
         check_name(asked.strategy)
     lake = open_lake(asked.lake)

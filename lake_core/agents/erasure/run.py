@@ -19,6 +19,7 @@ from lake_core.agents.erasure.policy import policy_of
 from lake_core.agents.erasure.report import ErasureResult, erasure_line, result_of, sighting_line
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
+from lake_core.agents.roster import AGENTS
 from lake_core.catalog import Settings
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.begin import begin, check
@@ -34,9 +35,6 @@ from lake_core.phrases import counted, human_time
 from lake_core.values.keytext import RangeText
 
 log = logging.getLogger(__name__)
-
-RECORDS = ("where", "key", "from", "to", "grace", "keep_history")
-"""The parameters of this agent alone."""
 
 
 def plan(pool: Pool, named: NamedRecords | None = None) -> ErasurePlan:
@@ -96,7 +94,7 @@ def find(
     keep_history, dry_run.  What the run names is checked in all pools before it is begun in one.  A dry run logs
     what holds such records, and hands out nothing.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
-    asked = Request.read(params, also=RECORDS)
+    asked = Request.read(params, also=AGENTS["erasure"].parameters)
     named = named_records(where=asked.where, key=asked.key, low=asked.low, high=asked.high, pools=asked.pools)
     lake = open_lake(asked.lake)
     names = named_pools(lake, asked.pools)

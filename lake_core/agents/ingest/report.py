@@ -21,6 +21,7 @@ from lake_core.agents.reporting import (
     totals_line,
 )
 from lake_core.agents.request import OpenLake, Request
+from lake_core.agents.roster import AGENTS
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.phrases import counted, human_duration, human_size, listed
@@ -120,7 +121,7 @@ def report(
     all_work = check_found(all_work)
     failed = missing(all_work, results, by="token")
     failed += [line for result in results for line in _parked_lines(result)]
-    asked = Request.read(params, also=("wait", "limit"))
+    asked = Request.read(params, also=AGENTS["ingest"].parameters)
     lake = open_lake(asked.lake)
     parked = late = 0
     names, _ = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")

@@ -20,6 +20,7 @@ from lake_core.agents.ingest.policy import policy_of
 from lake_core.agents.ingest.report import log_changed, log_parked, plan_lines
 from lake_core.agents.ingest.sources import look, pools_that_ingest
 from lake_core.agents.request import OpenLake, Request
+from lake_core.agents.roster import AGENTS
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.phrases import counted
@@ -32,7 +33,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
 
     `params`: lake, pools (none named: all), wait, limit, dry_run.  A dry run logs the plan and hands out no batch.
     """
-    asked = Request.read(params, also=("wait", "limit"))
+    asked = Request.read(params, also=AGENTS["ingest"].parameters)
     lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
     names, put_off = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")

@@ -20,6 +20,7 @@ from lake_core.agents.intervals.plan import empty_interval, path_of
 from lake_core.agents.intervals.policy import IntervalsPolicy, policy_of
 from lake_core.agents.intervals.report import plan_line
 from lake_core.agents.request import OpenLake, Request
+from lake_core.agents.roster import AGENTS
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.loading.sources import find_files
@@ -52,7 +53,7 @@ def find(
     `params`: lake, pools (none named: all), branch, files (to be appended if there is no interval), dry_run.  `run`
     names the run: what it appends, it appends once.
     """
-    asked = Request.read(params, also=("branch", "files"))
+    asked = Request.read(params, also=AGENTS["intervals"].parameters)
     lake = open_lake(asked.lake)
     names = pools_with(lake, "intervals.source", asked.pools, example="PATTERN")
     if begin is None and (not asked.files or len(names) != 1):

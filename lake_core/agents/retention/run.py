@@ -27,6 +27,7 @@ from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
 from lake_core.agents.retention.plan import RetentionPlan
 from lake_core.agents.retention.report import RetentionResult, pool_line, retention_lines
+from lake_core.agents.roster import AGENTS
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
@@ -140,7 +141,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     `params`: lake, pools (none named: all), branch (of the expiry), limit, dry_run.  A dry run logs the plans and
     hands out nothing.
     """
-    asked = Request.read(params, also=("branch", "limit"))
+    asked = Request.read(params, also=AGENTS["retention"].parameters)
     lake = open_lake(asked.lake)
     open_names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="retention")
     all_work: list[dict[str, Any]] = []

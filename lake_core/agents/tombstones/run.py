@@ -21,6 +21,7 @@ from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.quiet import Quiet
 from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
+from lake_core.agents.roster import AGENTS
 from lake_core.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
 from lake_core.agents.tombstones.policy import policy_of
 from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
@@ -155,7 +156,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     `params`: lake, pools (none named: all), branch, limit, dry_run.  A dry run logs what is due and hands out
     nothing.
     """
-    asked = Request.read(params, also=("branch", "limit"))
+    asked = Request.read(params, also=AGENTS["tombstones"].parameters)
     lake = open_lake(asked.lake)
     names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="tombstones")
     quiet = Quiet.of(lake, asked, agent="tombstones")

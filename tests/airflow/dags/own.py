@@ -9,6 +9,7 @@ from airflow.sdk import DAG, Asset, AssetWatcher, CronDataIntervalTimetable, Par
 
 from airflow_lake.assets import asset_uri, lake_asset
 from airflow_lake.groups import (
+    CompactGroup,
     ErasureGroup,
     IngestGroup,
     IntervalsGroup,
@@ -16,6 +17,7 @@ from airflow_lake.groups import (
     LakeUpkeep,
     RetentionGroup,
 )
+from airflow_lake.groups.decorator import lake_task
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
 from airflow_lake.operators.compact import LakeCompactOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
@@ -23,6 +25,7 @@ from airflow_lake.operators.load import LakeLoadOperator
 from airflow_lake.operators.query import LakeQueryOperator
 from airflow_lake.operators.replace import LakeReplaceOperator
 from airflow_lake.operators.retain import LakeRetainOperator
+from airflow_lake.reach import open_lake
 from airflow_lake.sensors.transactions import LakeTransactionSensor
 from airflow_lake.triggers.transactions import TransactionTrigger
 
@@ -77,16 +80,47 @@ with DAG("own_day", schedule=PartitionedAssetTimetable(assets=lake_asset("days",
     day()
 
 with DAG(
-    "own_intervals",
-    schedule=CronDataIntervalTimetable("@daily", "UTC"),
+    "own_intervals",  # three days, and then one
+    schedule=CronDataIntervalTimetable("0 0 1,4,5 * *", "UTC"),
     start_date=datetime(2026, 1, 1),
-    end_date=datetime(2026, 1, 1),
+    end_date=datetime(2026, 1, 4),
     catchup=True,
+    max_active_runs=1,
 ):
-    IntervalsGroup(LakeConfig(lake=LAKE, pools=["visits"]))
+    IntervalsGroup(LakeConfig(lake=LAKE, pools=["visits", "visits_bad", "visits_paused"]))
 
 with DAG("own_interval", schedule=PartitionedAssetTimetable(assets=lake_asset("visits", lake=LAKE))):
     day()
+
+
+class InOnePack(IngestGroup):
+    """All batches are one pack, and with them goes work on a pool that is gone."""
+
+    def find_task(self) -> Any:
+        @lake_task
+        def find(config: dict[str, Any]) -> list[dict[str, Any]]:
+            from lake_core.agents.ingest import run as ingest
+            from lake_core.agents.packs import write_packs
+
+            all_work = ingest.find(config["request"], open_lake=open_lake)
+            gone = {**all_work[0], "pool": "half_gone", "token": "gone"}
+            (name,) = write_packs(open_lake(LAKE), [[gone, *all_work]])
+            return [{"title": "one pack", "lake": LAKE, "pack": name}]
+
+        return find
+
+
+with DAG("own_half", schedule=None):
+    InOnePack(LakeConfig(lake=LAKE, pools=["half"]))
+
+with DAG("own_half_loaded", schedule=[lake_asset("half", lake=LAKE)]):
+    events()
+
+with DAG("own_deep", schedule=None, params={"file": ""}):
+    LakeLoadOperator(task_id="load", lake=LAKE, pool_name="deep", files="{{ params.file }}", on_spark=False)
+
+with DAG("own_deep_loaded", schedule=[lake_asset("deep", lake=LAKE)], max_active_runs=1):
+    CompactGroup(LakeConfig(lake=LAKE, pools=["deep"]))
 
 with DAG("own_wait", schedule=None, params={"after": ""}):
     waited = LakeTransactionSensor(

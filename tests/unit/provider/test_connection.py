@@ -116,6 +116,54 @@ def test_an_aws_connection_gives_key_token_and_endpoint() -> None:
     assert store_options(Row(conn_type="aws"), uri="s3://b") == {}, "the workers find credentials themselves"
 
 
+def test_an_aws_connection_gives_what_its_session_and_its_service_say() -> None:
+    session = {"profile_name": "lake", "region_name": "eu-north-1"}
+    service = {"s3": {"endpoint_url": "http://127.0.0.1:9"}, "sts": {"endpoint_url": "http://127.0.0.1:1"}}
+    aws = Row(conn_type="aws")
+    for written in (service, json.dumps(service)):
+        row = with_extra(
+            aws, session_kwargs=session, service_config=written, endpoint_url="http://other", verify="False"
+        )
+        assert store_options(row, uri="s3://b") == {
+            "profile": "lake",
+            "client_kwargs": {
+                "endpoint_url": "http://127.0.0.1:9",
+                "region_name": "eu-north-1",
+                "verify": False,
+            },
+        }
+    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "aws_session_token": "c"}
+    assert store_options(with_extra(aws, session_kwargs=keys), uri="s3://b") == {
+        "key": "a",
+        "secret": "b",
+        "token": "c",
+    }
+    assert store_options(with_extra(aws, verify="/ca.pem"), uri="s3://b") == {
+        "client_kwargs": {"verify": "/ca.pem"}
+    }
+
+
+def test_empty_values_of_credentials_are_no_values() -> None:
+    names = ("role_arn", "assume_role_method", "session_kwargs", "service_config", "verify", "profile_name")
+    assert store_options(with_extra(Row(conn_type="aws"), **dict.fromkeys(names, "")), uri="s3://b") == {}
+    names = (
+        "impersonation_chain",
+        "credential_config_file",
+        "key_secret_name",
+        "keyfile_dict",
+        "is_anonymous",
+    )
+    assert store_options(with_extra(GOOGLE, **dict.fromkeys(names, "")), uri="gs://b") == {}
+
+
+def test_a_google_connection_may_have_the_names_of_older_forms_and_may_be_anonymous() -> None:
+    prefix = "extra__google_cloud_platform__"
+    row = with_extra(GOOGLE, **{f"{prefix}key_path": "/k.json", f"{prefix}project": "p", "project": "q"})
+    assert store_options(row, uri="gs://b") == {"token": "/k.json", "project": "q"}
+    assert store_options(with_extra(GOOGLE, is_anonymous=True), uri="gs://b") == {"token": "anon"}
+    assert store_options(with_extra(GOOGLE, is_anonymous="false"), uri="gs://b") == {}
+
+
 def test_a_google_connection_gives_a_key_or_the_path_of_one() -> None:
     key = {"type": "service_account", "private_key": "hush"}
     for written in (key, json.dumps(key)):
@@ -132,7 +180,30 @@ def test_a_google_connection_gives_a_key_or_the_path_of_one() -> None:
         (GOOGLE, "s3://bucket/lake", "holds credentials for gs://"),
         (LAKE, "s3://bucket/lake", "is of type 'lake'; name one of type aws or google_cloud_platform"),
         (replace(AWS, password=None), "s3://b", "only one of access key id and secret access key"),
-        (with_extra(AWS, role_arn="arn:aws:iam::1:role/r"), "s3://b", "is not assumed here; give the role"),
+        (
+            with_extra(AWS, role_arn="arn:aws:iam::1:role/r"),
+            "s3://b",
+            "no role is assumed here; give the role",
+        ),
+        (
+            with_extra(AWS, assume_role_method="assume_role_with_saml"),
+            "s3://b",
+            "assume_role_method: no role is assumed here",
+        ),
+        (with_extra(AWS, session_kwargs={"botocore_session": 1}), "s3://b", "got 'botocore_session'"),
+        (with_extra(AWS, session_kwargs="{hush"), "s3://b", "'session_kwargs': must be a JSON object"),
+        (with_extra(AWS, service_config=["hush"]), "s3://b", "'service_config': must be a JSON object"),
+        (
+            with_extra(GOOGLE, impersonation_chain=["a@b"]),
+            "gs://b",
+            "impersonation_chain is not read here",
+        ),
+        (with_extra(GOOGLE, credential_config_file="hush"), "gs://b", "credential_config_file is not"),
+        (
+            with_extra(GOOGLE, extra__google_cloud_platform__key_secret_name="k"),
+            "gs://b",
+            "key_secret_name is not",
+        ),
     ],
 )
 def test_credentials_that_do_not_fit_are_refused(row: Row, uri: str, says: str) -> None:

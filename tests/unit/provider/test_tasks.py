@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from airflow_lake.assets import lake_asset
 from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
-from airflow_lake.groups.config import LakeConfig
+from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core import naming
 from lake_core.agents.packs import write_packs
-from lake_core.errors import Incomplete, InvalidInput, LakeError, NotFound
+from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.lake import Lake
 
 
@@ -98,6 +99,87 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
     )
     with pytest.raises(Incomplete, match=r"1 failure: b: run\[1\] failed; its log says why"):
         tasks.report("retention", [together], [results], config(lake), None)
+
+
+@dataclass
+class Loads:
+    """An application of Spark: what becomes of each pool, an error or a version."""
+
+    outcomes: dict[str, Exception | int | None]
+    tried: list[str] = field(default_factory=list)
+
+    def run(self, work: dict[str, Any], **how: Any) -> dict[str, Any]:
+        self.tried.append(work["pool"])
+        outcome = self.outcomes[work["pool"]]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return {"pool": work["pool"], "version": outcome, "records": 1}
+
+
+def run_loads(lake: Lake, loads: Loads, instance: Instance) -> list[dict[str, Any]]:
+    """One pack of the intervals agent, a piece for each pool, on such an application."""
+    pieces = [{"lake": lake.store.uri, "pool": pool} for pool in loads.outcomes]
+    (name,) = write_packs(lake, [pieces])
+    pack = {"title": "p", "lake": lake.store.uri, "pack": name}
+    context = {"ti": instance, "task": Task()}
+    return tasks.run("intervals", [pack], config(lake), context, to_announce=True, application=loads.run)
+
+
+def test_an_error_of_spark_fails_its_piece_alone_and_is_logged_with_its_traceback(
+    lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    loads, instance = Loads({"a": 4, "b": ZeroDivisionError("of Spark"), "c": 7}), Instance()
+    with pytest.raises(ZeroDivisionError, match="of Spark"):
+        run_loads(lake, loads, instance)
+    assert loads.tried == ["a", "b", "c"]
+    assert [one["pool"] for one in instance.pushed[tasks.RESULT]] == ["a", "c"]
+    (logged,) = [record for record in caplog.records if record.exc_info]
+    assert logged.getMessage() == "b: ZeroDivisionError"
+
+
+@pytest.mark.parametrize(
+    ("errors", "raised"),
+    [
+        ([NotFound("x"), ZeroDivisionError(), Conflict("y")], Conflict),
+        ([NotFound("x"), ZeroDivisionError()], ZeroDivisionError),
+        ([ZeroDivisionError(), Unavailable("x")], Unavailable),
+        ([NotFound("x"), InvalidInput("y")], NotFound),
+    ],
+)
+def test_the_failure_that_may_pass_is_raised_so_that_airflow_tries_again(
+    lake: Lake, errors: list[Exception], raised: type[Exception]
+) -> None:
+    with pytest.raises(raised):
+        run_loads(lake, Loads(dict(zip("abc", errors, strict=False))), Instance())
+
+
+def test_what_a_pack_committed_before_it_failed_is_announced_later(lake: Lake) -> None:
+    instance = Instance()
+    with pytest.raises(NotFound):
+        run_loads(lake, Loads({"a": 4, "b": NotFound("gone"), "c": None}), instance)
+    instance.task_id, left = "i.run", instance.pushed[tasks.UNANNOUNCED]
+
+    class Announcing:
+        def xcom_pull(self, *, task_ids: list[str], key: str) -> list[Any]:
+            return [None, [], left] if (task_ids, key) == (["i.run"], tasks.UNANNOUNCED) else []
+
+    results = tasks.unannounced(Announcing(), "i.run")
+    assert [(one["pool"], one["version"]) for one in results] == [("a", 4)]
+
+
+def test_each_commit_is_handed_over_before_the_next_piece_which_may_end_the_process(lake: Lake) -> None:
+    instance = Instance()
+
+    def killed(work: dict[str, Any], **how: Any) -> dict[str, Any]:
+        if work["pool"] == "b":
+            raise KeyboardInterrupt
+        return {"pool": work["pool"], "version": 4, "records": 1}
+
+    loads = Loads({"a": 4, "b": None})
+    loads.run = killed  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        run_loads(lake, loads, instance)
+    assert [one["pool"] for one in instance.pushed[tasks.UNANNOUNCED]] == ["a"]
 
 
 def test_a_run_takes_its_parameters_only_if_the_group_says_so(lake: Lake) -> None:
@@ -184,30 +266,35 @@ COMMITTED = [{"pool": "a", "version": 3, "records": 7}, {"pool": "b", "version":
 def announced(
     params: dict[str, Any] | None, *, keys: list[str] = DAYS, branch: str = "main", **also: Any
 ) -> dict[str, Event]:
-    """The events of the outlets, by pool, after what was committed is announced."""
+    """The events, by pool, after what was committed is announced."""
     config = LakeConfig(pools=["a", "b", "c"], branch=branch, **also).plain(
         agent="intervals", also=("branch", "files")
     )
-    task, events = Task(outlets=["of a", "of b", "of c", "mine"]), defaultdict[str, Event](Event)
-    context = {"task": task, "outlet_events": events}
-    assets = {pool: f"of {pool}" for pool in "abc"}
-    tasks.announce_partitions(assets, [COMMITTED, None], config, params, keys, context)
-    assert "mine" in task.outlets
-    assert set(events) <= set(task.outlets)
-    return {outlet: events[outlet] for outlet in task.outlets if outlet != "mine"}
+    events = defaultdict[Any, Event](Event)
+    outlets = {
+        pool: lake_asset(
+            pool, lake=config["request"]["lake"], branch=config["request"].get("branch") or "main"
+        )
+        for pool in "abc"
+    }
+    kept = tasks.announce_partitions(
+        [COMMITTED, None], request_of(config, params), keys, list(outlets.values()), events
+    )
+    assert set(events) == set(kept), "Airflow makes an event of each outlet that is left"
+    return {pool: events[outlet] for pool, outlet in outlets.items() if outlet in kept}
 
 
 def test_only_a_pool_in_which_something_was_committed_has_events() -> None:
-    assert announced(None) == {"of a": Event({"version": 3, "records": 7}, DAYS)}
+    assert announced(None) == {"a": Event({"version": 3, "records": 7}, DAYS)}
     assert announced({"branch": "", "lake": ""}) == announced({"branch": "main"}) == announced(None)
 
 
 def test_files_that_are_appended_have_an_event_without_a_partition() -> None:
-    assert announced(None, keys=[])["of a"].partitions == []
+    assert announced(None, keys=[])["a"].partitions == []
 
 
 @pytest.mark.parametrize("params", [{"branch": "dev"}, {"lake": "other"}])
 def test_a_run_on_another_branch_or_lake_than_the_group_names_has_no_event(params: dict[str, str]) -> None:
     assert announced(params) == {}
     assert announced({"branch": "main"}, branch="dev") == {}
-    assert list(announced(params, **params)) == ["of a"]
+    assert list(announced(params, **params)) == ["a"]

@@ -1,0 +1,59 @@
+"""The agents and what tells them apart, in one table; pure.
+
+Every list of agents is taken from this table: which are bound by hours, which parameters a run may have, which go
+first if tasks wait, which may ask a person, which ones a group or a page puts together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Purpose(Enum):
+    """Why an agent works, which says how long it may wait."""
+
+    LOADING = "brings data that readers wait for"
+    DUE = "has a date by which it must be done"
+    UPKEEP = "rearranges or removes what is there; hours bind it (`upkeep.window`)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """`parameters`: what a run may say beside `request.COMMON`.
+
+    `deletes`: what it takes away does not come back, so a person may be asked before.  `by_pool`: it needs to be
+    told no more than a pool.  `together`: it takes all its work at once, as one application of Spark.
+    """
+
+    name: str
+    purpose: Purpose
+    parameters: tuple[str, ...] = ("branch", "limit")
+    deletes: bool = False
+    by_pool: bool = True
+    together: bool = False
+
+
+_TABLE = (
+    Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit")),
+    Agent(name="intervals", purpose=Purpose.LOADING, parameters=("branch", "files"), by_pool=False),
+    Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy")),
+    Agent(name="tombstones", purpose=Purpose.UPKEEP),
+    Agent(name="checkpoint", purpose=Purpose.UPKEEP, parameters=("limit",), together=True),
+    Agent(name="retention", purpose=Purpose.UPKEEP, deletes=True),
+    Agent(
+        name="erasure",
+        purpose=Purpose.DUE,
+        parameters=("where", "key", "from", "to", "grace", "keep_history"),
+        deletes=True,
+        by_pool=False,
+    ),
+)
+
+AGENTS = {agent.name: agent for agent in _TABLE}
+"""By name."""
+
+
+def names_of(purpose: Purpose) -> tuple[str, ...]:
+    """The names of the agents of that purpose, in the order of the table."""
+    return tuple(agent.name for agent in _TABLE if agent.purpose is purpose)
