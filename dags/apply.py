@@ -16,8 +16,8 @@ from airflow_lake.operators.apply import LakeApplyOperator
 with apply_dag(usually="", doc=__doc__, file=__file__):
     LakeApplyOperator(
         task_id="apply",
-        lake="{{ params.lake }}",
-        path="{{ params.path }}",
+        lake="{{ params.lake or '' }}",
+        path="{{ params.path or '' }}",
         dry_run="{{ params.dry_run }}",
         prune="{{ params.prune }}",
         yes="{{ params.yes }}",
