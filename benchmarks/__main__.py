@@ -26,6 +26,7 @@ NAMES = (
     "zng",
     "retention",
     "spark",
+    "airflow",
 )
 _LINE = "{:<38} {:>12} {:>8} {:>8} {:>12} {:>12} {:>9}  {}"
 

@@ -38,7 +38,7 @@ def _text(title: str, description: str, **schema: Any) -> Param:
 COMMON = {
     "lake": Param(
         "",
-        type="string",
+        type=["null", "string"],
         title="Lake",
         description=(
             "Id of a connection of type lake, or a URI (path, s3://, gs://). Empty: LAKE of the worker, then "
@@ -47,7 +47,7 @@ COMMON = {
     ),
     "pools": Param(
         [],
-        type="array",
+        type=["null", "array"],
         items={"type": "string"},
         title="Pools",
         description="Names of pools, one a line. Leave empty for all pools that have work",
@@ -57,7 +57,7 @@ COMMON = {
 _PARAMETERS = {
     "branch": Param(
         "",
-        type="string",
+        type=["null", "string"],
         examples=["main"],
         title="Branch",
         description="The branch to work on. Leave empty for main",
@@ -86,7 +86,7 @@ _PARAMETERS = {
     ),
     "files": Param(
         [],
-        type="array",
+        type=["null", "array"],
         items={"type": "string"},
         title="Files",
         description="Only for manual runs: files to append, one a line",
@@ -114,7 +114,7 @@ OF_APPLY = {
     "lake": COMMON["lake"],
     "path": Param(
         "",
-        type="string",
+        type=["null", "string"],
         title="Policy file",
         description=(
             "A path on the worker, s3:// or gs://. A relative one begins at the folder of the DAG file. Empty: "

@@ -1,9 +1,11 @@
-"""The lines of `make bench BENCH=spark`: ratios to those before, and the same answer of every way to read."""
+"""The lines of `make bench`: ratios of `spark` to those before, the same answer of every way; missed aims."""
 
 from __future__ import annotations
 
 import pytest
 
+from benchmarks.airflow import aimed
+from benchmarks.airflow_live import _measure
 from benchmarks.measure import Measure
 from benchmarks.spark import grouped
 
@@ -41,3 +43,15 @@ def test_ways_to_read_that_give_different_answers_end_the_benchmark() -> None:
     next(lines)
     with pytest.raises(RuntimeError, match="pool, native, three: 78 is not the answer of the others, 77"):
         next(lines)
+
+
+def test_only_aims_that_are_missed_are_named() -> None:
+    found = aimed(line("all agents", 21.0, "no JVM"), ("seconds", 21.0, 20.0), ("mapped tasks", 0, 0))
+    assert found.note == "no JVM; MISSED: seconds 21 > 20"
+    assert aimed(line("all agents", 20.0, "no JVM"), ("seconds", 20.0, 20.0)).note == "no JVM"
+
+
+def test_a_batch_is_the_median_of_its_warm_tries_with_the_share_of_airflow() -> None:
+    found = _measure("landed to committed", [(30.0, 20.0), (8.0, 6.0), (4.0, 3.0), (9.0, 6.0)])
+    assert found.seconds == 8.0
+    assert found.note == "2.0 s (25%) Airflow's own; all tries 30.0, 8.0, 4.0, 9.0 s"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import shutil
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +18,7 @@ from lake_core.agents.jobs import recorded
 from lake_core.errors import Unavailable
 from lake_core.lake import Lake
 from lake_core.values.keytext import RangeText
+from tests.support.repository import ROOT
 from tests.support.servers.airflow_api import ApiServer, api_server
 
 SHOWN, MANY, HOSTILE, LATER = "lake_shown", "lake_many", "lake_hostile", "lake_later"
@@ -72,6 +76,13 @@ def fill_hostile(lake: Lake) -> None:
         raise Unavailable(PAYLOAD)
 
 
+def quick_start_dag() -> str:
+    """The DAG `logs` of docs/airflow-quickstart.md."""
+    page = (ROOT / "docs/airflow-quickstart.md").read_text()
+    (dag,) = re.findall(r"^ *```python\n(.*?)^ *```", page, re.MULTILINE | re.DOTALL)
+    return textwrap.dedent(dag)
+
+
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     folder = tmp_path_factory.mktemp("view")
@@ -86,7 +97,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
         f"AIRFLOW_CONN_{name.upper()}": json.dumps({"conn_type": "lake", "host": one.store.uri})
         for name, one in ((SHOWN, lake), (MANY, many), (HOSTILE, hostile))
     }
-    with api_server(
-        folder, environ={**connections, "LAKE_VIEW_LAKES": " ".join((SHOWN, MANY, HOSTILE, LATER))}
-    ) as server:
+    dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    (dags / "logs.py").write_text(quick_start_dag())
+    environ = {
+        **connections,
+        "LAKE_VIEW_LAKES": " ".join((SHOWN, MANY, HOSTILE, LATER)),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
+    }
+    with api_server(folder, environ=environ) as server:
         yield Shown(server, lake, many)

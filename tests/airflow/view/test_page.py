@@ -1,6 +1,6 @@
 """The page in a real browser: what is drawn, what hostile texts do, and what its buttons ask of Airflow.
 
-With LAKE_VIEW_PICTURES=FOLDER the pictures of docs/web-view.md are taken anew.
+With LAKE_VIEW_PICTURES=FOLDER the pictures of docs/web-view.md and docs/airflow.md are taken anew.
 """
 
 from __future__ import annotations
@@ -387,3 +387,43 @@ def test_the_first_paint_with_a_thousand_pools_is_measured(open_page: Open) -> N
             f"{answered:.0f} ms, first rows {rows:.0f} ms, {POOLS:,} rows {whole:.0f} ms"
         )
         assert page.locator("#pools tbody tr").count() == POOLS
+
+
+def test_the_form_of_an_agent_can_be_sent_as_it_opens(shown: Shown, browser: Any) -> None:
+    """Airflow's form takes an empty field for a missing one, unless its schema allows null."""
+    context = browser.new_context(viewport={"width": 900, "height": 1380}, color_scheme="light")
+    context.set_default_timeout(WITHIN_MS)
+    context.add_cookies([{"name": "_token", "value": shown.server.token("user"), "url": shown.server.url}])
+    page = context.new_page()
+    for agent in ("intervals", "erasure", "apply", "compact"):
+        page.goto(f"{shown.server.url}/dags/lake_{agent}")
+        page.get_by_role("button", name="Trigger").first.click()
+        form = page.get_by_role("dialog")
+        form.get_by_text("Log the ").first.wait_for()  # the description of "Dry run"
+        send = form.get_by_role("button", name="Trigger", exact=True)
+        assert send.is_enabled(), agent
+    picture(form, "airflow-form")
+    send.click()
+    form.wait_for(state="detached")
+    runs = shown.server.request("/api/v2/dags/lake_compact/dagRuns?order_by=-run_after", role="user").json
+    conf = runs["dag_runs"][0]["conf"]
+    assert not any(conf.values()), "the run is asked for nothing but all pools"
+    context.close()
+
+
+def test_the_dag_of_the_quick_start_is_a_graph_of_groups(shown: Shown, browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 1600, "height": 640}, color_scheme="light")
+    context.set_default_timeout(WITHIN_MS)
+    context.add_cookies([{"name": "_token", "value": shown.server.token("user"), "url": shown.server.url}])
+    page = context.new_page()
+    page.goto(f"{shown.server.url}/dags/logs")
+    page.get_by_label("Show Graph (Press g)").click()
+    page.get_by_label("Expand all task groups").click()
+    graph = page.locator(".react-flow")
+    for group in ("ingest", "lake_upkeep", "compact", "tombstones", "checkpoint", "retention"):
+        graph.locator(".react-flow__node", has_text=group).first.wait_for()
+    for name, count in (("find", 5), ("report", 5), ("has_work", 1)):
+        graph.get_by_text(name, exact=True).nth(count - 1).wait_for()
+    page.locator(".react-flow__minimap").evaluate("map => map.remove()")
+    picture(graph, "airflow-graph")
+    context.close()
