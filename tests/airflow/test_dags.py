@@ -71,7 +71,12 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     common = {"lake": "", "pools": [], "dry_run": False}  # which lake LAKE names is asked by the tasks
     assert loaded["dags"]["lake_checkpoint"]["params"] == common | {"limit": None}
     ingest = loaded["dags"]["lake_ingest"]
-    assert ingest["tasks"] == {"find": [], "run": ["find"], "report": ["find", "run"]}
+    assert ingest["tasks"] == {
+        "find": [],
+        "run": ["find"],
+        "report": ["find", "run"],
+        "announce": ["run"],
+    }
     assert ingest["params"] == common | {"wait": True, "limit": None}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
     applying = loaded["dags"].pop("lake_apply")

@@ -132,6 +132,7 @@ def has_provider(provider: str) -> bool:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = Lake.create(str(tmp_path_factory.mktemp("lineage") / "lake"))
     lake.create_pool("logs", key="k")
+    lake.create_pool("visits", key="time", settings={"intervals.source": "/in/%Y-%m-%d"})
     for name in ("old", "older"):
         pool = lake.create_pool(name, key="k", settings={"expire.records": "1"})
         for k in (1, 2):
@@ -221,6 +222,7 @@ def test_an_event_is_emitted_by_a_task_that_committed_and_by_none_of_a_dry_run(
         "intervals.find": "success",
         "intervals.run": "skipped",
         "intervals.report": "success",
+        "intervals.announce": "success",
     }
     assert runs["events"] == {task: ["good", logs, None] for task in ("load", "replace", "outlet")}
 

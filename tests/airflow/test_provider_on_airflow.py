@@ -188,7 +188,8 @@ def test_what_a_task_committed_before_it_failed_is_announced_once(
 
     def announced() -> list[tuple[str, int]]:
         runs = results(agent, "own_half_loaded", "events")
-        return [(uri, extra["version"]) for events in runs for uri, extra in events]
+        # Airflow lists the event of an alias twice: under the asset, and under the alias
+        return [one for events in runs for one in dict.fromkeys((uri, it["version"]) for uri, it in events)]
 
     await_true(lambda: len(announced()) >= 2, seconds=SECONDS, what="the events have started a DAG")
     assert announced() == [("lake://lake_own/half", 1), ("lake://lake_own/half", 2)]
@@ -205,7 +206,7 @@ def test_a_load_starts_a_compaction_when_the_depth_calls_for_it_and_nothing_othe
         agent.run_dag("own_deep", file=str(tmp_path / f"{version}.ndjson"))
         reports = await_results(agent, "own_deep_loaded", "compact.report", version)
     assert [one["pools"] for one in reports] == [0, 0, 1]
-    assert Lake.open(own.store.uri).pool("deep").at().depth == 1
+    assert Lake.open(own.store.uri).pool("deep").at().depth == 2, "three before"
     api = agent.services.api
     runs = sorted(api.runs("own_deep_loaded"), key=lambda run: run["run_after"])
     states = [
@@ -234,8 +235,10 @@ def test_a_sensor_waits_without_a_worker_until_a_pool_has_a_new_transaction(agen
     assert api.wait("own_wait", run, seconds=SECONDS) == "success"
     event = api.xcom("own_wait", run, "wait")
     assert (event["pool"], event["version"], event["lake"]) == ("waited", 2, "lake_own")
-    late = agent.run_dag("own_wait", after="1")
-    assert api.xcom("own_wait", late, "wait")["version"] == 2, "what came after version 1 is there already"
+    late = agent.run_dag("own_wait_after", after="1")
+    assert api.xcom("own_wait_after", late, "wait")["version"] == 2, (
+        "what came after version 1 is there already"
+    )
 
 
 def test_a_commit_from_outside_of_airflow_starts_a_dag_that_watches_the_pool(agent: Agent, own: Lake) -> None:

@@ -122,11 +122,12 @@ with DAG("own_deep", schedule=None, params={"file": ""}):
 with DAG("own_deep_loaded", schedule=[lake_asset("deep", lake=LAKE)], max_active_runs=1):
     CompactGroup(LakeConfig(lake=LAKE, pools=["deep"]))
 
-with DAG("own_wait", schedule=None, params={"after": ""}):
-    waited = LakeTransactionSensor(
-        task_id="wait", lake=LAKE, pools=["waited"], after="{{ params.after }}", pause=1.0
-    )
+with DAG("own_wait", schedule=None):
+    waited = LakeTransactionSensor(task_id="wait", lake=LAKE, pools=["waited"], pause=1.0)
     waited >> LakeQueryOperator(task_id="query", sql="select count(*) as n from waited", lake=LAKE)
+
+with DAG("own_wait_after", schedule=None, params={"after": ""}):
+    LakeTransactionSensor(task_id="wait", lake=LAKE, pools=["waited"], after="{{ params.after }}", pause=1.0)
 
 WATCHED = Asset(
     asset_uri("watched", lake=LAKE),
