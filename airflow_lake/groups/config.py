@@ -5,10 +5,25 @@ Texts may be templates of Airflow (`"{{ params.pool }}"`): they are filled in wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
+
+from airflow_lake import given
+from lake_core.agents.roster import PARAMETERS, Kind
+
+_FIELDS = (
+    ("lake", Kind.TEXT, False),
+    ("pools", Kind.TEXTS, False),
+    ("branch", Kind.TEXT, False),
+    ("spark", Kind.TEXT, False),
+    ("dry_run", Kind.FLAG, False),
+    ("airflow_pool", Kind.TEXT, True),
+    ("pool_slots", Kind.COUNT, True),
+    ("approval", Kind.FLAG, True),
+)
+"""What the fields must be; those with true are no templates: Airflow reads them when it parses the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +48,12 @@ class LakeConfig:
     """
 
     lake: str = ""
-    pools: Sequence[str] = ()
+    pools: Sequence[str] | str = ()
     branch: str = "main"
     spark: str = ""
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     submit: Mapping[str, Any] | None = None
-    dry_run: bool = False
+    dry_run: bool | str = False
     asked: Mapping[str, Any] = field(default_factory=dict)
     airflow_pool: str = ""
     pool_slots: int = 1
@@ -46,8 +61,6 @@ class LakeConfig:
     approval_timeout: timedelta = timedelta(days=7)
 
     def __post_init__(self) -> None:
-        if isinstance(self.pools, str) or not isinstance(self.pools, Collection):
-            raise ValueError(f"LakeConfig: pools must be a list of names (got {self.pools!r})")
         if not isinstance(self.asked, Mapping):
             raise ValueError(f"LakeConfig: asked must be parameters by name (got {self.asked!r})")
         if not _are_texts(self.spark_conf):
@@ -58,23 +71,27 @@ class LakeConfig:
             raise ValueError(
                 f"LakeConfig: submit must be arguments of SparkSubmitOperator (got {self.submit!r})"
             )
-        if self.submit is not None and (not self.spark or _is_filled_in(self.spark)):
+        if self.submit is not None and (not self.spark or given.is_template(self.spark)):
             raise ValueError(
                 f"LakeConfig: submit needs spark, the id of a connection of type spark (got {self.spark!r})"
             )
-        is_whole = isinstance(self.pool_slots, int) and not isinstance(self.pool_slots, bool)
-        if not (is_whole and self.pool_slots >= 1):
-            raise ValueError(
-                f"LakeConfig: pool_slots must be a whole number, at least 1 (got {self.pool_slots!r})"
-            )
-        object.__setattr__(self, "pools", tuple(self.pools))
+        asked = dict(self.asked)
+        for name, value in self.asked.items():
+            if value is not None and name in PARAMETERS:  # `plain` refuses what the agent does not know
+                asked[name] = given.declared(value, name, PARAMETERS[name], who="LakeConfig")
+        values: dict[str, Any] = {"asked": asked}
+        for name, kind, fixed in _FIELDS:
+            values[name] = given.declared(getattr(self, name), name, kind, who="LakeConfig", fixed=fixed)
+        pools = values["pools"]
+        values["pools"] = tuple(pools) if isinstance(pools, list) else (pools,)
+        values["branch"] = given.branch_or_main(self.branch)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @property
     def named_pools(self) -> tuple[str, ...]:
-        """The pools, if they are known when the DAG file is parsed; empty if they, the lake or the branch are
-        templates."""
-        texts = (self.lake, self.branch, *self.pools)
-        return () if any(map(_is_filled_in, texts)) else tuple(self.pools)
+        """The pools, if their assets are known when the DAG file is parsed: nothing of them is a template."""
+        return () if given.is_template((self.lake, self.branch, *self.pools)) else tuple(self.pools)
 
     @property
     def pool_args(self) -> dict[str, Any]:
@@ -101,15 +118,12 @@ class LakeConfig:
             raise ValueError(
                 f"the agent {agent} has no parameter {unknown[0]!r}; it has {', '.join((*COMMON, *also))}"
             )
-        return {
-            "request": {"lake": self.lake, "pools": list(self.pools), "dry_run": self.dry_run, **asked},
-            "spark": self.spark,
-            "spark_conf": dict(self.spark_conf),
+        request = {"lake": self.lake, "pools": list(self.pools), "dry_run": self.dry_run, **asked}
+        config = {"request": request, "spark": self.spark, "spark_conf": dict(self.spark_conf)}
+        return config | {
             "filled": [
-                *(name for name in ("lake", "spark") if _is_filled_in(getattr(self, name))),
-                *(["pools"] if any(map(_is_filled_in, self.pools)) else []),
-                *(name for name, value in asked.items() if _is_filled_in(value)),
-            ],
+                name for name, value in {**request, "spark": self.spark}.items() if given.is_template(value)
+            ]
         }
 
 
@@ -118,34 +132,19 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in (*value, *value.values()))
 
 
-def _is_filled_in(value: Any) -> bool:
-    """Whether the value is a template, or the result of another task: known when the task runs."""
-    if isinstance(value, str):
-        return "{{" in value or "{%" in value
-    return not isinstance(value, bool | int | float | list | tuple | None)
-
-
 def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
     """What a run asks for: the request of the group, in which parameters of the run that are set take precedence.
 
     `params` is None if the group does not read those of its DAG, which may be for something else.  Raises
-    InvalidInput for a parameter of the group that a template left empty.
+    InvalidInput for a parameter of the group that a template left empty: without it the agent would do more than
+    was asked for, or elsewhere.
     """
-    from lake_core.errors import InvalidInput
-
     request = dict(config["request"])
-    for name in config.get("filled", ()):
-        value = config[name] if name == "spark" else request[name]
-        for one in value if name == "pools" else [value]:
-            if one in (
-                None,
-                "",
-                "None",
-            ):  # without it the agent would do more than was asked for, or elsewhere
-                raise InvalidInput(
-                    f"the parameter {name!r} is empty after its template was filled in (got {one!r}); nothing "
-                    "was done"
-                )
+    for name in config["filled"]:
+        if name == "spark":
+            given.filled_in(config["spark"], name, Kind.TEXT, task="LakeConfig")
+        else:
+            request[name] = given.filled_in(request[name], name, PARAMETERS[name], task="LakeConfig")
     for name, value in (params or {}).items():
         if value is not None and value not in ("", []):
             request[name] = value

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.effects import ALTER, CREATE, DROP, Effect
 from airflow_lake.operators.base import LakeOperator
 
@@ -68,7 +69,9 @@ class LakeApplyOperator(LakeOperator):
         from lake_core.policies.file import parse
         from lake_core.policies.text import difference_lines, fault_lines, refusal, removal_question
 
-        dry_run, prune, yes = self._flag("dry_run"), self._flag("prune"), self._flag("yes")
+        dry_run, prune, yes = (
+            given.flag(getattr(self, name), name, task=self.task_id) for name in ("dry_run", "prune", "yes")
+        )
         path = self._path(context)
         file, faults = parse(read_text(path))
         lake = self.get_lake()
@@ -113,13 +116,3 @@ class LakeApplyOperator(LakeOperator):
         if not path:
             raise InvalidInput(f"{self.task_id}: no policy file: set path, or the variable LAKE_POLICY_FILE")
         return path if "://" in path else os.path.join(context["dag"].folder, path)
-
-    def _flag(self, name: str) -> bool:
-        from lake_core.errors import InvalidInput
-
-        value = getattr(self, name)
-        if isinstance(value, str):
-            value = {"true": True, "false": False}.get(value.lower(), value)
-        if not isinstance(value, bool):  # an empty `dry_run` would change the lake
-            raise InvalidInput(f"{self.task_id}: {name} must be true or false (got {value!r})")
-        return value

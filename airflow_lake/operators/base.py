@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
+from airflow_lake import given
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.effects import Effect, done
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
-from airflow_lake.operators import given
 from airflow_lake.reach import lake_name, open_lake, open_spark
 
 if TYPE_CHECKING:

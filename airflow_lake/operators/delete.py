@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.effects import TRUNCATE
-from airflow_lake.operators import given
 from airflow_lake.operators.base import LakeOperator, plain
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_lake.operators import given
+from airflow_lake import given
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:

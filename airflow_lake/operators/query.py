@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.effects import Effect
-from airflow_lake.operators import given
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.assets import check_partitions, event_of, lake_asset, partition_keys, withhold
 from airflow_lake.effects import OVERWRITE
-from airflow_lake.operators import given
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import LakeFilesOperator
 
@@ -69,7 +69,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         self.low, self.high, self.where = low, high, where
         self.partitions: Sequence[str] | None = partitions
         texts = (self.pool_name, self.lake, self.branch)
-        self.asset = None if any("{{" in text for text in texts) else self._asset()
+        self.asset = None if given.is_template(texts) else self._asset()
         if self.asset is not None:
             self.add_outlet(self.asset)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator
 
+from airflow_lake import given
 from airflow_lake.defaults import NO_RETRY
-from airflow_lake.operators import given
 from airflow_lake.reach import lake_name, open_lake
 from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger
 

@@ -190,7 +190,7 @@ class TransactionTrigger(BaseEventTrigger):
     def __init__(
         self,
         *,
-        pools: Sequence[str],
+        pools: Sequence[str] | str,
         lake: str = "",
         branch: str = "main",
         after: Mapping[str, Sequence[Any]] | None = None,
@@ -199,6 +199,7 @@ class TransactionTrigger(BaseEventTrigger):
         rest: float = 0.0,
     ) -> None:
         super().__init__()
+        pools = [pools] if isinstance(pools, str) and pools else pools
         if isinstance(pools, str) or not pools or not all(isinstance(pool, str) for pool in pools):
             raise ValueError(f"TransactionTrigger: pools must be a list of names (got {pools!r})")
         for name, value in (("lake", lake), ("branch", branch)):  # of another kind it would wait in vain

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lake_core.agents.roster import PARAMETERS, Kind
 from lake_core.errors import InvalidInput
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
@@ -20,24 +21,6 @@ COMMON = ("lake", "pools", "dry_run")
 
 OpenLake = Callable[[str], Lake]
 """Opens the lake that the parameter `lake` names: `Lake.open`, or what Airflow's connections add to it."""
-
-_TEXT, _FLAG, _TEXTS, _COUNT = "a text", "true or false", "a list of texts", "a whole number of at least 1"
-_KINDS = {
-    "lake": _TEXT,
-    "pools": _TEXTS,
-    "dry_run": _FLAG,
-    "branch": _TEXT,
-    "limit": _COUNT,
-    "strategy": _TEXT,
-    "wait": _FLAG,
-    "files": _TEXTS,
-    "where": _TEXT,
-    "key": _TEXT,
-    "from": _TEXT,
-    "to": _TEXT,
-    "grace": _TEXT,
-    "keep_history": _FLAG,
-}
 
 
 @dataclass(frozen=True)
@@ -77,9 +60,9 @@ class Request:
                     + (f": did you mean {near!r}?" if near else ".")
                     + f" The parameters are {', '.join(names)}; nothing was done"
                 )
-            if value is not None and not _is(value, _KINDS[name]):
+            if value is not None and not _is(value, PARAMETERS[name]):
                 raise InvalidInput(
-                    f"parameter {name!r} must be {_KINDS[name]} (got {value!r}); nothing was done"
+                    f"parameter {name!r} must be {PARAMETERS[name].value} (got {value!r}); nothing was done"
                 )
         given = {name: value for name, value in params.items() if value is not None}
         if not given.get("lake"):
@@ -115,12 +98,14 @@ class Request:
         }
 
 
-def _is(value: Any, kind: str) -> bool:
-    if kind == _TEXTS:
-        return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
-    if kind == _COUNT:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-    return isinstance(value, bool if kind == _FLAG else str)
+def _is(value: Any, kind: Kind) -> bool:
+    match kind:
+        case Kind.TEXTS:
+            return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+        case Kind.COUNT:
+            return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        case _:
+            return isinstance(value, bool if kind is Kind.FLAG else str)
 
 
 def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:

@@ -34,6 +34,33 @@ class Agent:
     together: bool = False
 
 
+class Kind(Enum):
+    """What a parameter must be, in words."""
+
+    TEXT = "a text"
+    FLAG = "true or false"
+    TEXTS = "a list of texts"
+    COUNT = "a whole number of at least 1"
+
+
+PARAMETERS = {
+    "lake": Kind.TEXT,
+    "pools": Kind.TEXTS,
+    "dry_run": Kind.FLAG,
+    "branch": Kind.TEXT,
+    "limit": Kind.COUNT,
+    "strategy": Kind.TEXT,
+    "wait": Kind.FLAG,
+    "files": Kind.TEXTS,
+    "where": Kind.TEXT,
+    "key": Kind.TEXT,
+    "from": Kind.TEXT,
+    "to": Kind.TEXT,
+    "grace": Kind.TEXT,
+    "keep_history": Kind.FLAG,
+}
+"""All parameters of all agents."""
+
 _TABLE = (
     Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit")),
     Agent(name="intervals", purpose=Purpose.LOADING, parameters=("branch", "files"), by_pool=False),

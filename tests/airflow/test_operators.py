@@ -42,7 +42,7 @@ with DAG("d"):
         lambda: LakeReplaceOperator(task_id="c", pool_name="p", begin="2026-01-01"),
         lambda: LakeReplaceOperator(task_id="e", pool_name="p", files="x"),
         lambda: LakeReplaceOperator(task_id="f", pool_name="p", begin="x", end="y", low="1"),
-        lambda: TransactionTrigger(pools="p"),
+        lambda: TransactionTrigger(pools=""),
         lambda: TransactionTrigger(pools=["p"], pause=0),
         lambda: LakeUpkeep(agents=["ingest"]),
         lambda: CheckpointGroup(LakeConfig(branch="dev")),

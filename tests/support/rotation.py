@@ -27,6 +27,7 @@ ROTATING = (
     "tests/spark/test_native.py",
     "tests/spark/test_recipes.py",
     "tests/spark/test_stream_writer.py::test_spark_killed",
+    "tests/wheel/test_quick_start.py",
 )
 """Begins of the names of these tests."""
 

@@ -38,10 +38,40 @@ def test_what_an_agent_does_not_know_is_refused_when_the_file_is_parsed(config: 
         config.plain(agent="ingest", also=("wait",))
 
 
-def test_pools_are_a_list() -> None:
-    for pools in ("flights", None, 5):
-        with pytest.raises(ValueError, match="must be a list of names"):
+def test_pools_are_a_list_or_one_name() -> None:
+    assert LakeConfig(pools="flights").pools == ("flights",)
+    for pools in (None, 5, [1], [""], {"a": 1}):
+        with pytest.raises(ValueError, match="LakeConfig: pools must be a list of texts"):
             LakeConfig(pools=pools)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("lake", 5), ("branch", None), ("spark", []), ("dry_run", "perhaps"), ("approval", 1)],
+)
+def test_a_field_of_another_kind_is_refused_when_the_file_is_parsed(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"LakeConfig: {field} must be (a text|true or false)"):
+        LakeConfig(**{field: value})
+
+
+def test_a_flag_and_a_number_may_be_texts_as_templates_give_them() -> None:
+    config = LakeConfig(dry_run="False", asked={"limit": "5", "wait": "true"}).plain(
+        agent="ingest", also=("wait", "limit")
+    )
+    assert request_of(config, None) == {"lake": "", "pools": [], "dry_run": False, "limit": 5, "wait": True}
+    late = LakeConfig(dry_run="{{ params.dry }}").plain(agent="ingest", also=())
+    late["request"]["dry_run"] = "True"
+    assert request_of(late, None)["dry_run"] is True
+    for wrong in ("", "None", "perhaps"):
+        late["request"]["dry_run"] = wrong
+        with pytest.raises(InvalidInput, match="LakeConfig: dry_run must be true or false"):
+            request_of(late, None)
+
+
+def test_an_empty_branch_is_main_and_a_template_is_no_asset_yet() -> None:
+    assert LakeConfig(branch="").branch == "main"
+    for branch in ("{{ params.b }}", "{% if x %}dev{% endif %}"):
+        assert LakeConfig(pools=["a"], branch=branch).named_pools == ()
 
 
 def test_what_is_asked_has_names() -> None:
@@ -66,8 +96,9 @@ def test_work_is_submitted_by_a_connection_that_is_known_when_the_file_is_parsed
 
 
 def test_a_task_takes_at_least_one_slot() -> None:
-    for slots in (0, "2", 1.5, True):
-        with pytest.raises(ValueError, match="pool_slots must be a whole number, at least 1"):
+    assert LakeConfig(pool_slots="2").pool_slots == 2  # type: ignore[arg-type]
+    for slots in (0, "two", 1.5, True):
+        with pytest.raises(ValueError, match="pool_slots must be a whole number of at least 1"):
             LakeConfig(pool_slots=slots)  # type: ignore[arg-type]
 
 
@@ -111,7 +142,7 @@ def test_a_parameter_that_its_template_left_empty_is_refused(value: str | None) 
     asked = {"from": "{{ params.low }}", "to": "k05"}
     config = LakeConfig(pools=["people"], asked=asked).plain(agent="erasure", also=("from", "to"))
     config["request"]["from"] = value
-    with pytest.raises(InvalidInput, match="the parameter 'from' is empty after its template was filled in"):
+    with pytest.raises(InvalidInput, match="LakeConfig: from is empty after its template was filled in"):
         request_of(config, None)
     config["request"]["from"] = "k01"
     assert request_of(config, None)["from"] == "k01"
@@ -125,9 +156,7 @@ def test_a_group_does_not_turn_to_the_default_lake_spark_or_pools_if_a_template_
     template: Any = ["a", "{{ params.x }}"] if name == "pools" else "{{ params.x }}"
     config = LakeConfig(**{name: template}).plain(agent="compact", also=())
     (config if name == "spark" else config["request"])[name] = ["a", value] if name == "pools" else value
-    with pytest.raises(
-        InvalidInput, match=f"the parameter '{name}' is empty after its template was filled in"
-    ):
+    with pytest.raises(InvalidInput, match=f"LakeConfig: {name} is empty after its template was filled in"):
         request_of(config, None)
     left_out = LakeConfig().plain(agent="compact", also=())
     assert request_of(left_out, None)["lake"] == ""

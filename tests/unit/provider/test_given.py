@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_lake.operators import given
+from airflow_lake import given
 from lake_core.errors import InvalidInput
 
 

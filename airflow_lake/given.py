@@ -1,0 +1,168 @@
+"""What a DAG says, and what a template filled in: the parameters of tasks, groups and triggers, read in one way.
+
+When a DAG file is parsed, `declared` refuses what can be no such value.  What is a template (`is_template`) is
+known when the task runs (`filled_in`).
+
+A template gives '' for what is not there; if the DAG renders native objects, None, and values of any type.  A
+delete with an empty bound would have no bound.  So a parameter that the DAG gives must hold something when the task
+runs.  Numbers and times become the texts that an ordinary template makes of them.
+
+Pure; called by the operators before they do anything (`LakeOperator.take`), by the sensor, the triggers and the
+config of the groups.  `task` is the id of the task, for errors.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from lake_core.agents.roster import Kind
+
+MAIN = "main"
+"""The branch of a task that names none."""
+
+
+def is_template(value: Any) -> bool:
+    """Whether the value, or one in it, is known only when the task runs: Jinja, or the result of another task."""
+    match value:
+        case str():
+            return any(mark in value for mark in ("{{", "{%", "{#"))
+        case Mapping():
+            return any(map(is_template, value.values()))
+        case list() | tuple() | set() | frozenset():
+            return any(map(is_template, value))
+    return hasattr(value, "iter_references")
+
+
+def declared(value: Any, name: str, kind: Kind, *, who: str, fixed: bool = False) -> Any:
+    """What a DAG says, as a value of that kind, when its file is parsed; a template as it is, unless it is `fixed`.
+
+    `fixed`: Airflow fills in no template there.  Raises ValueError.
+    """
+    from lake_core.errors import InvalidInput
+
+    if not fixed and is_template(value):
+        return list(value) if _is_collection(value) else value
+    try:
+        match kind:
+            case Kind.FLAG:
+                return flag(value, name, task=who)
+            case Kind.COUNT:
+                return count(value, name, task=who)
+            case Kind.TEXT if isinstance(value, str):
+                return value
+            case Kind.TEXTS if isinstance(value, str) and value.strip():
+                return [value]
+            case Kind.TEXTS if _is_collection(value) and all(isinstance(one, str) and one for one in value):
+                return list(value)
+    except InvalidInput:
+        pass
+    raise ValueError(f"{who}: {name} must be {kind.value} (got {value!r})")
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
+
+
+def branch_or_main(branch: Any) -> Any:
+    """The branch that a DAG says; "" is main.  (A template that gives "" is refused when the task runs.)"""
+    return MAIN if branch == "" else branch
+
+
+def filled_in(value: Any, name: str, kind: Kind, *, task: str) -> Any:
+    """What a template filled in, as a value of that kind; it must hold something.  Raises InvalidInput."""
+    match kind:
+        case Kind.FLAG:
+            return flag(value, name, task=task)
+        case Kind.COUNT:
+            return count(value, name, task=task)
+        case Kind.TEXT:
+            return text(value, name, task=task, asked="")
+    parts = [texts(one, name, task=task) for one in (value if _is_collection(value) else [value])]
+    return [one for part in parts for one in part] or text("", name, task=task)
+
+
+def flag(value: Any, name: str, *, task: str) -> bool:
+    """True or false, also as a text.  Raises InvalidInput: an empty `dry_run` would change the lake."""
+    from lake_core.errors import InvalidInput
+
+    read = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(read, bool):
+        raise InvalidInput(f"{task}: {name} must be {Kind.FLAG.value} (got {value!r})")
+    return read
+
+
+def count(value: Any, name: str, *, task: str) -> int:
+    """A whole number of at least 1, also as a text.  Raises InvalidInput."""
+    from lake_core.errors import InvalidInput
+
+    read = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    if not isinstance(read, int) or isinstance(read, bool) or read < 1:
+        raise InvalidInput(f"{task}: {name} must be {Kind.COUNT.value} (got {value!r})")
+    return read
+
+
+def text(value: Any, name: str, *, task: str, asked: Any = "None") -> str:
+    """A text that is not blank.
+
+    `asked` is what the DAG says: an ordinary template makes "None" of None, so "None" counts as empty unless the
+    DAG itself says it.  Raises InvalidInput.
+    """
+    from lake_core.errors import InvalidInput
+
+    match value:
+        case str() if value.strip() and (value != "None" or asked == "None"):
+            return value
+        case None | str():
+            pass
+        case int() | float() | decimal.Decimal() if not isinstance(value, bool):
+            return str(value)
+        case dt.date():
+            return value.isoformat()
+        case _:
+            raise InvalidInput(f"{task}: {name} must be a text (got {value!r})")
+    raise InvalidInput(
+        f"{task}: {name} is empty after its template was filled in (got {value!r}); nothing was done"
+    )
+
+
+def text_if_given(value: Any, name: str, *, task: str, asked: Any) -> str | None:
+    """None if the DAG does not give the parameter (`asked` is None); otherwise as `text`."""
+    return None if asked is None else text(value, name, task=task, asked=asked)
+
+
+def text_or_empty(value: Any, name: str, *, task: str, asked: Any = "") -> str:
+    """As `text`, for a parameter that the DAG may leave empty: then "".
+
+    `asked` is what the DAG says.  If it says something, the template must give something.
+    """
+    if not asked and (value is None or value == ""):
+        return ""
+    return text(value, name, task=task, asked=asked)
+
+
+def texts(value: Any, name: str, *, task: str) -> list[str]:
+    """One text, or a list of them, which may be empty.  Raises InvalidInput."""
+    from lake_core.errors import InvalidInput
+
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [text(one, name, task=task, asked=None) for one in value]
+    if isinstance(value, bytes | Mapping | set | frozenset):
+        raise InvalidInput(f"{task}: {name} must be a text or a list of texts (got {value!r})")
+    return [text(value, name, task=task, asked=None)]
+
+
+def texts_by_name(value: Any, name: str, *, task: str) -> dict[str, str]:
+    """Texts by name; true and false are spelled so.  Raises InvalidInput."""
+    from lake_core.errors import InvalidInput
+
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput(f"{task}: {name} must be texts by name, as {{'a': 'b'}} (got {value!r})")
+    return {
+        key: str(one).lower() if isinstance(one, bool) else one if one == "" else text(one, name, task=task)
+        for key, one in value.items()
+    }
