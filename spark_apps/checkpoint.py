@@ -19,8 +19,7 @@ from typing import Any
 from lake_core import errors
 from lake_core.agents.checkpoint.report import journal_line
 from lake_core.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
-from lake_core.agents.jobs import recorded_if_kept
-from lake_core.agents.reporting import figure_sums
+from lake_core.agents.jobs import keeps_jobs, recorded_each
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
@@ -64,7 +63,7 @@ def run(
 ) -> list[dict[str, Any]]:
     """The agent's task: all journals that `agents.checkpoint.run.find` gave, in one session.
 
-    Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice.
+    `agents.checkpoint.report.check_answered` says whether the task is to be tried again.
     """
     lake = open_lake(all_work[0]["lake"])
     with open_spark("lake checkpoint", size=len(all_work) * JOURNAL) as spark:
@@ -74,9 +73,6 @@ def run(
             log.error("%s: %s", one["pool"], one["failed"])
         else:
             log.info("%s", journal_line(one))
-    passing = [one for one in results if one.get("kind") == errors.Unavailable.__name__]
-    if passing:
-        raise errors.Unavailable("; ".join(f"{one['pool']}: {one['failed']}" for one in passing))
     return results
 
 
@@ -95,14 +91,13 @@ def main(argv: list[str] | None = None) -> int:
             name for name in all_journals(lake) if look(lake, name, now=lake.context.now())
         ]
         if pools:
+            kept = pools if keeps_jobs(lake) else []
             with (
-                recorded_if_kept(
-                    lake, agent="checkpoint", pool_name=pools[0] if len(pools) == 1 else ""
-                ) as job,
+                recorded_each(lake, agent="checkpoint", pool_names=kept) as jobs,
                 spark_session("lake checkpoint", remote=args.remote) as spark,
             ):
                 results = checkpoint_pools(spark, lake, pools)
-                job.update(figure_sums(results))
+                jobs.update((done["pool"], done) for done in results)
             for done in results:
                 print(json.dumps(done))
             if any(done.get("failed") for done in results):

@@ -23,6 +23,7 @@ from lake_core.agents.compact.publication import published
 from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
 from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
 from lake_core.agents.compact.run import jobs_now, plan_pool, run_jobs
+from lake_core.agents.gain import standing_of
 from lake_core.agents.jobs import recorded_if_kept
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
@@ -67,15 +68,15 @@ def run(
     """The agent's task `run`: the jobs of one pool as `agents.compact.run.find` gave them."""
     lake = open_lake(work["lake"])
     pool = lake.pool(work["pool"])
-    jobs, lost = jobs_now(lake, work)
+    jobs, lost, before = jobs_now(lake, work)
     log.info("%s", start_line(work["pool"], jobs, lost=lost))
     results: list[CompactionResult] = []
     if jobs:  # otherwise Spark need not start
         size = sum(job.size for job in jobs)
         with open_spark(f"lake compact {work['pool']}", size=size) as spark:
             results = compact(spark, pool.branch(work["branch"]), jobs)
-    depth = pool.at(work["branch"]).depth
-    done = summary(work["pool"], results, depth_before=work["depth"], depth_after=depth)
+    after = standing_of(pool.at(work["branch"]).references)
+    done = summary(work["pool"], results, before=before, after=after)
     done |= published(pool, branch=work["branch"])
     log.info("%s", pool_line(done))
     return done
@@ -101,8 +102,8 @@ def main(argv: list[str] | None = None) -> int:
                 with spark_session("lake compact", remote=args.remote) as spark:
                     results = compact(spark, lake.pool(args.pool).branch(args.branch), plan.jobs)
             pool = lake.pool(args.pool)
-            depth = pool.at(args.branch).depth
-            done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
+            after = standing_of(pool.at(args.branch).references)
+            done = summary(args.pool, results, before=plan.standing, after=after)
             done |= published(pool, branch=args.branch)
             job.update(done)
         print(json.dumps(done))

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from lake_core.agents.jobs import recorded
-from lake_core.agents.reporting import figure_sums
+from lake_core.agents.jobs import recorded, recorded_each
 from lake_core.agents.request import OpenLake
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import LakeError, from_wire, to_wire
@@ -123,19 +122,19 @@ def _together(
     open_spark: OpenSpark,
     done: Callable[[Work, Result], None],
 ) -> Outcome:
-    """All work in one call of the agent, as one job."""
-    pools = {work["pool"] for work in all_work}
+    """All work in one call of the agent, a job each pool; if the store did not answer for some, it failed."""
     lake = open_lake(all_work[0]["lake"])
-    try:
-        with recorded(lake, agent=agent, pool_name=pools.pop() if len(pools) == 1 else "") as job:
-            task = import_module(f"spark_apps.{agent}").run
-            results = list(task(all_work, open_lake=open_lake, open_spark=open_spark))
-            job.update(figure_sums(results))
-    except Exception as error:
-        return Outcome((), (error,))
+    do = import_module(f"spark_apps.{agent}").run
     numbers = {work["pool"]: piece for piece, work in enumerate(all_work)}
-    pieces = [(numbers[result["pool"]], result) for result in results]
-    for piece, result in pieces:
-        if not result.get("failed"):
-            done(all_work[piece], result)
+    pieces: list[tuple[int, Result]] = []
+    try:
+        with recorded_each(lake, agent=agent, pool_names=list(numbers)) as jobs:
+            for result in do(all_work, open_lake=open_lake, open_spark=open_spark):
+                jobs[result["pool"]] = result
+                pieces.append((numbers[result["pool"]], result))
+                if not result.get("failed"):
+                    done(all_work[pieces[-1][0]], result)
+            import_module(f"lake_core.agents.{agent}.report").check_answered(jobs.values())
+    except Exception as error:
+        return Outcome(tuple(pieces), (error,))
     return Outcome(tuple(pieces), ())

@@ -49,14 +49,19 @@ def find(
 ) -> list[dict[str, Any]]:
     """The packs of work that the agent finds; `also` are arguments of its own `find`.
 
-    What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.
+    What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.  It
+    is a job that was put off, too.
     """
+    from lake_core.agents.put_off_jobs import record_put_off
+
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
     opened = cache(open_lake)
     work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=opened, **also)
+    put_off = [one for one in work if one.get("put_off")]
+    record_put_off(opened(request["lake"]), put_off, agent=agent)
     if task is not None:
-        task.xcom_push(PUT_OFF, [one for one in work if one.get("put_off")][:MAX_PUT_OFF])
+        task.xcom_push(PUT_OFF, put_off[:MAX_PUT_OFF])
     return keep(opened(request["lake"]), request["lake"], [one for one in work if not one.get("put_off")])
 
 
@@ -165,9 +170,15 @@ def report(
 
     Raises Incomplete if something failed.
     """
+    from lake_core.agents.put_off_jobs import record_put_off
+
     flat = _each(results)
     task = import_module(f"lake_core.agents.{agent}.report").report
-    all_work = None if packs is None else [*put_off_by(answer, work_of(packs)), *(put_off or ())]
+    asked_about = None if packs is None else put_off_by(answer, work_of(packs))
+    if packs and answer:
+        refused = [one for one in asked_about or () if one.get("put_off")]
+        record_put_off(open_lake(packs[0]["lake"]), refused, agent=agent)
+    all_work = None if asked_about is None else [*asked_about, *(put_off or ())]
     if agent == "ingest":  # it looks at the sources again, for what is parked
         request = request_of(config, params)
         request["lake"] = lake_name(request["lake"])

@@ -46,6 +46,8 @@ class LakeOperator(Tells, BaseOperator):
     """
 
     template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark", "spark_conf")
+    agent: ClassVar[str] = ""
+    """The agent whose work the operator does; "" if its transactions say what it did, as those of loads do."""
     outlets: list[Any]
     ui_color: ClassVar[str] = "#d9ecf2"
     operator_extra_links = LINKS
@@ -72,9 +74,20 @@ class LakeOperator(Tells, BaseOperator):
         self.asked_or_default: dict[str, Any] = {"lake": lake, "spark": spark}  # the same; "" has a meaning
 
     def execute(self, context: Context) -> Any:
-        """Check the parameters as they are now, and do the work.  Raises InvalidInput, and what the work raises."""
+        """Check the parameters as they are now, and do the work.  Raises InvalidInput, and what the work raises.
+
+        An operator that does an agent's work is a job of it.
+        """
         self.take()
-        return self.act(context)
+        if not self.agent:
+            return self.act(context)
+        from lake_core.agents.jobs import recorded
+
+        lake, of_pool = self.get_lake(), {"pool_name": self.pool_name, "branch": self.branch}
+        with recorded(lake, agent=self.agent, **of_pool) as job:
+            result = self.act(context)
+            job.update(result)
+        return result
 
     def take(self) -> None:
         """Take the parameters as templates filled them in.  Raises InvalidInput before anything is done."""

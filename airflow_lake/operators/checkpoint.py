@@ -18,6 +18,8 @@ class LakeCheckpointOperator(LakeOperator):
     One journal needs no Spark, so the task does it itself.
     """
 
+    agent = "checkpoint"
+
     def __init__(self, *, purging: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.purging = purging

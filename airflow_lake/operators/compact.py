@@ -17,6 +17,7 @@ class LakeCompactOperator(LakeOperator):
     On Spark, which does not start if there is nothing to do; with `on_spark=False` in the task itself.
     """
 
+    agent = "compact"
     template_fields: Sequence[str] = (*LakeOperator.template_fields, "strategy")
 
     def __init__(self, *, strategy: str | None = None, on_spark: bool = True, **kwargs: Any) -> None:
@@ -26,12 +27,14 @@ class LakeCompactOperator(LakeOperator):
         self.on_spark = on_spark
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was merged: version (None if nothing was), jobs, inputs, objects, size_in, size_out, depth_before,
-        depth_after; and, if the pool is published, `published` (the version) and `publication`.
+        """What was merged: version (None if nothing was), jobs, inputs, objects, size_in, size_out; depth, objects
+        and size before and after (depth_before, ...); if the pool is published, `published` (the version) and
+        `publication`.
         """
         from lake_core.agents.compact.publication import published
         from lake_core.agents.compact.report import plan_lines, pool_line, summary
         from lake_core.agents.compact.run import compact_pool, plan_pool
+        from lake_core.agents.gain import standing_of
         from spark_apps.compact import compact
 
         lake = self.get_lake()
@@ -49,8 +52,8 @@ class LakeCompactOperator(LakeOperator):
         else:
             results = compact_pool(lake, self.pool_name, plan, branch=self.branch)
         pool = lake.pool(self.pool_name)
-        depth = pool.at(self.branch).depth
-        values = summary(self.pool_name, results, depth_before=plan.depth, depth_after=depth)
+        after = standing_of(pool.at(self.branch).references)
+        values = summary(self.pool_name, results, before=plan.standing, after=after)
         values |= published(pool, branch=self.branch)
         self.effects = (self.done_effect(values | {"size": values["size_out"]}, reads=True),)
         self.log.info("%s", pool_line(values))

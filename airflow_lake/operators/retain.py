@@ -18,6 +18,8 @@ class LakeRetainOperator(LakeOperator):
     Spark starts only if there are more names to list or to delete than a task does itself.
     """
 
+    agent = "retention"
+
     def planned_effects(self) -> Iterable[Effect]:
         """The pool, from which old records go."""
         return [self.effect(reads=True)]

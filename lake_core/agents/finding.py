@@ -153,4 +153,4 @@ def _left(count: int, limit: int) -> dict[str, Any]:
     """What is handed out of the work beyond the limit, for the report alone."""
     why = f"the limit of a run is {limit:,}"
     title = f"{counted(count, 'piece')} of work left for the next run: {why}"
-    return {"pool": "", "title": title, "put_off": why}
+    return {"pool": "", "title": title, "put_off": why, "left": count}

@@ -2,13 +2,15 @@
 
 A job is written twice: when it begins, and when it ends.  `$jobs` is an upsert pool, so the end takes the place of
 the begin.  In between the job holds a lease on `$jobs`: a job that is `running` without a live lease has died.
+Work on many pools at once is a job for each of them: they are written together, and share a lease.  What is put off
+is written once (`put_off_jobs`).
 
 The record is no part of the work.  If it cannot be written, that is logged, and the work goes on.  Jobs on `$jobs`
 itself are not written: each compaction of it would bring the next one about.  Old jobs expire as `$jobs` says
 (`expire.age`).
 
-Callers: `airflow_lake.groups.tasks` (`recorded`), commands and submitted applications (`recorded_if_kept`), `lake
-jobs` and the web view (`list_jobs`).
+Callers: the tasks of `airflow_lake.groups` and its operators (`recorded`, `recorded_each`), commands and submitted
+applications (`recorded_if_kept`), `lake jobs` and the web view (`list_jobs`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import datetime as dt
 import logging
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -34,6 +36,7 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.leases.holding import HeldLease
 from lake_core.leases.lease import WRITE, LeaseNote
+from lake_core.phrases import listed
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +44,8 @@ KEY, KIND = "began:desc,id", "upsert"
 SETTINGS = {"expire.age": "90d", "expire.by": "began"}
 """Of a pool `$jobs` that is made anew; a user may change them."""
 
-RUNNING, DONE, FAILED, DIED = "running", "done", "failed", "died"
-STATES = (RUNNING, DONE, FAILED, DIED)
+RUNNING, DONE, FAILED, DIED, PUT_OFF = "running", "done", "failed", "died", "put off"
+STATES = (RUNNING, DONE, FAILED, DIED, PUT_OFF)
 """`died` is never written: a job that died wrote nothing more."""
 
 ERROR_CHARACTERS = 1_000
@@ -64,6 +67,7 @@ _SCHEMA = pa.schema(
         ("host", pa.string()),
         ("process", pa.int64()),
         ("run", pa.map_(pa.string(), pa.string())),
+        ("why", pa.string()),
     ]
 )
 
@@ -72,7 +76,8 @@ _SCHEMA = pa.schema(
 class Job:
     """One job.  `figures` are the numbers of its result; `run` says where it ran: DAG, run, task and try.
 
-    `ended` and `seconds` are None while it runs, and if it died.
+    `ended` and `seconds` are None while it runs, and if it died.  `why` it was put off.  `pool` is empty if what
+    was put off is of several pools.
     """
 
     began: dt.datetime
@@ -88,26 +93,40 @@ class Job:
     host: str = ""
     process: int = 0
     run: Mapping[str, str] = field(default_factory=dict)
+    why: str | None = None
 
 
 @contextmanager
 def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> Iterator[dict[str, Any]]:
-    """Within the block a job runs.  Put its result into the dictionary; its whole numbers are the figures.
-
-    `pool_name` is empty if the job works on several pools.
-    """
+    """Within the block a job runs.  Put its result into the dictionary; its whole numbers are the figures."""
     result: dict[str, Any] = {}
-    if naming.split_pool(pool_name)[0] in naming.OWN_POOLS:
+    with recorded_each(lake, agent=agent, pool_names=[pool_name], branch=branch) as results:
         yield result
+        results[pool_name] = result
+
+
+@contextmanager
+def recorded_each(
+    lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN
+) -> Iterator[dict[str, Mapping[str, Any]]]:
+    """Within the block a job runs on each of these pools.  Put the result of each into the dictionary, by its name.
+
+    A result with `failed` is of a job that failed, for that reason.  If the block raises, the jobs without a result
+    have failed.
+    """
+    results: dict[str, Mapping[str, Any]] = {}
+    names = [name for name in pool_names if naming.split_pool(name)[0] not in naming.OWN_POOLS]
+    if not names:
+        yield results
         return
-    record = _Record(lake, _begun(lake, agent=agent, pool_name=pool_name, branch=branch))
+    record = _Record(lake, new_jobs(lake, agent=agent, pool_names=names, branch=branch))
     record.begin()
     try:
-        yield result
+        yield results
     except BaseException as error:
-        record.end(FAILED, {}, _text_of(error))
+        record.end(results, otherwise=_text_of(error))
         raise
-    record.end(DONE, figures_of(result), None)
+    record.end(results, otherwise="it has no result")
 
 
 @contextmanager
@@ -119,73 +138,106 @@ def recorded_if_kept(
     For commands and submitted applications: only agents make the pool, so a lake without them has none.  A command
     does an agent's work (`agent`), and its record bears no DAG.
     """
-    if naming.JOBS not in lake.catalog.load().state.names:
+    if not keeps_jobs(lake):
         yield {}
         return
     with recorded(lake, agent=agent, pool_name=pool_name, branch=branch) as result:
         yield result
 
 
-def _begun(lake: Lake, *, agent: str, pool_name: str, branch: str) -> Job:
-    return Job(
-        _time(lake.context.now()),
-        lake.context.ids.new(),
-        agent,
-        pool_name,
-        branch,
-        host=socket.gethostname(),
-        process=os.getpid(),
-        run=dict(lake.context.metadata),
-    )
+def keeps_jobs(lake: Lake) -> bool:
+    """Whether the lake has `$jobs`."""
+    return naming.JOBS in lake.catalog.load().state.names
+
+
+def write_jobs(lake: Lake, jobs: Sequence[Job]) -> None:
+    """Write jobs that are over.  Raises what a commit raises."""
+    _pool_of(lake).branch().append(_table(jobs))
+
+
+def new_jobs(lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN) -> list[Job]:
+    """Jobs that begin now, here, a pool each, under ids of one lease."""
+    lease, began = lake.context.ids.new(), _time(lake.context.now())
+    return [
+        Job(
+            began,
+            f"{lease}.{number}" if number else lease,
+            agent,
+            pool_name,
+            branch,
+            host=socket.gethostname(),
+            process=os.getpid(),
+            run=dict(lake.context.metadata),
+        )
+        for number, pool_name in enumerate(pool_names)
+    ]
+
+
+def _lease_of(job: Job) -> str:
+    """The id of the lease that a job holds; jobs that began together share one."""
+    return job.id.partition(".")[0]
+
+
+def _pool_of(lake: Lake) -> Pool:
+    return lake.own_pool(naming.JOBS, key=KEY, kind=KIND, settings=SETTINGS)
 
 
 class _Record:
-    """A job that is being written; no method raises a LakeError."""
+    """Jobs that began together and are being written; no method raises a LakeError."""
 
-    def __init__(self, lake: Lake, job: Job) -> None:
-        self._lake, self._job = lake, job
+    def __init__(self, lake: Lake, jobs: Sequence[Job]) -> None:
+        self._lake, self._jobs = lake, jobs
+        self._title = f"{jobs[0].agent} {listed([job.pool for job in jobs])}"
         self._pool: Pool | None = None
         self._lease: HeldLease | None = None
 
     def begin(self) -> None:
-        """Write the job, and hold its lease."""
+        """Write the jobs, and hold their lease."""
+        lease_id = _lease_of(self._jobs[0])
         try:
-            pool = self._lake.own_pool(naming.JOBS, key=KEY, kind=KIND, settings=SETTINGS)
+            pool = _pool_of(self._lake)
             note = LeaseNote(
                 WRITE,
                 pool.at().version,
                 self._lake.context.author,
                 pool.settings["lease.ttl"],
-                f"{self._job.agent} {self._job.pool}",
-                self._job.id,
+                self._title,
+                lease_id,
             )
-            lease = HeldLease(self._lake.store, pool.config.id, self._job.id, note)
+            lease = HeldLease(self._lake.store, pool.config.id, lease_id, note)
             lease.__enter__()
             self._pool, self._lease = pool, lease
-            pool.branch().append(_table([self._job]))
+            pool.branch().append(_table(self._jobs))
         except LakeError as error:
-            log.warning("%s %s: the job is not recorded: %s", self._job.agent, self._job.pool, error)
+            log.warning("%s: the job is not recorded: %s", self._title, error)
 
-    def end(self, state: str, figures: Mapping[str, int], error: str | None) -> None:
-        """Write what became of the job, then let the lease go: a reader sees the one or the other."""
+    def end(self, results: Mapping[str, Mapping[str, Any]], *, otherwise: str) -> None:
+        """Write what became of the jobs, then let the lease go: a reader sees the one or the other.
+
+        `otherwise`: why jobs without a result failed.
+        """
         if self._pool is None or self._lease is None:
             return
         now = self._lake.context.now()
-        began = self._job.began.timestamp()
-        ended = replace(
-            self._job,
-            state=state,
-            ended=_time(now),
-            seconds=max(0.0, round(now - began, 3)),
-            figures=figures,
-            error=error,
-        )
+        ended = [_ended(job, results.get(job.pool, {"failed": otherwise}), now=now) for job in self._jobs]
         try:
-            self._pool.branch().append(_table([ended]))
+            self._pool.branch().append(_table(ended))
         except LakeError as failure:
-            log.warning("%s %s: the job's end is not recorded: %s", ended.agent, ended.pool, failure)
+            log.warning("%s: the job's end is not recorded: %s", self._title, failure)
         finally:
             self._lease.__exit__(None, None, None)
+
+
+def _ended(job: Job, result: Mapping[str, Any], *, now: float) -> Job:
+    error = result.get("failed")
+    return replace(
+        job,
+        state=FAILED if error else DONE,
+        ended=_time(now),
+        seconds=max(0.0, round(now - job.began.timestamp(), 3)),
+        figures={} if error else figures_of(result),
+        error=str(error)[:ERROR_CHARACTERS] if error else None,
+    )
 
 
 def list_jobs(
@@ -199,8 +251,8 @@ def list_jobs(
         pool = lake.pool(naming.JOBS)
     except NotFound:  # no agent has run yet
         return []
-    listed = pool.leases()  # before the records: a job that ends meanwhile has its end written
-    live = {lease.id for lease in listed.all if lease.is_live(listed.now)}
+    leases = pool.leases()  # before the records: a job that ends meanwhile has its end written
+    live = {lease.id for lease in leases.all if lease.is_live(leases.now)}
     view = pool.at()
     if not view.references:  # no field that a condition could name
         return []
@@ -216,10 +268,10 @@ def list_jobs(
 def _job(row: Mapping[str, Any], live: set[str]) -> Job:
     values: dict[str, Any] = {name: row.get(name) for name in _SCHEMA.names}
     job = Job(**values | {"figures": values["figures"] or {}, "run": values["run"] or {}})
-    return replace(job, state=DIED) if job.state == RUNNING and job.id not in live else job
+    return replace(job, state=DIED) if job.state == RUNNING and _lease_of(job) not in live else job
 
 
-def _table(jobs: list[Job]) -> pa.Table:
+def _table(jobs: Sequence[Job]) -> pa.Table:
     return pa.Table.from_pylist(
         [{**vars(job), "figures": list(job.figures.items()), "run": list(job.run.items())} for job in jobs],
         schema=_SCHEMA,

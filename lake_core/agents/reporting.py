@@ -92,15 +92,6 @@ def figures_of(result: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def figure_sums(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The sums of the whole numbers of all results."""
-    totals: dict[str, int] = {}
-    for result in results:
-        for name, value in figures_of(result).items():
-            totals[name] = totals.get(name, 0) + value
-    return totals
-
-
 def totals_line(totals: Mapping[str, int]) -> str:
     """The sums in words."""
     return f"{counted(totals['batches'], 'batch', 'batches')}: {_records(totals)}"

@@ -8,6 +8,7 @@ from lake_core.agents.compact import CompactionPlan
 from lake_core.agents.compact.publication import published
 from lake_core.agents.compact.report import job_line, plan_lines, pool_line, summary
 from lake_core.agents.compact.run import compact_pool, plan_pool
+from lake_core.agents.gain import standing_of
 from lake_core.agents.jobs import recorded_if_kept
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
@@ -30,8 +31,8 @@ def compact(args: Namespace) -> None:
             branch=args.branch,
             progress=lambda one, result: None if args.json else say(job_line(one, result)),
         )
-        depth = pool.at(args.branch).depth
-        done = summary(args.pool, results, depth_before=plan.depth, depth_after=depth)
+        after = standing_of(pool.at(args.branch).references)
+        done = summary(args.pool, results, before=plan.standing, after=after)
         done |= published(pool, branch=args.branch)
         job.update(done)
     if args.json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from argparse import Namespace
+from collections.abc import Mapping
 from typing import Any
 
 from lake_core.agents.jobs import Job, list_jobs
@@ -44,20 +45,31 @@ def _pool(job: Job) -> str:
     return job.pool if job.branch == MAIN else f"{job.pool}@{job.branch}"
 
 
-def figure_text(name: str, value: int) -> str:
-    """A figure of a job with its name; sizes are bytes."""
-    is_bytes = "size" in name.split("_") or name == "freed"
-    return f"{name} {human_size(value) if is_bytes else f'{value:,}'}"
+def _text(name: str, value: int) -> str:
+    """A figure; sizes are bytes."""
+    return human_size(value) if "size" in name.split("_") or name == "freed" else f"{value:,}"
+
+
+def figures_text(figures: Mapping[str, int]) -> str:
+    """What was done, then what it gained: `depth 12 -> 1`; what is 0, or did not change, is left out."""
+    pairs = {name.removesuffix("_before") for name in figures if name.endswith("_before")}
+    ends = {f"{name}_{end}" for name in pairs for end in ("before", "after")}
+    done = [f"{name} {_text(name, value)}" for name, value in figures.items() if value and name not in ends]
+    gained = [
+        f"{name} {_text(name, figures[f'{name}_before'])} -> {_text(name, after)}"
+        for name in sorted(pairs)
+        if (after := figures.get(f"{name}_after")) is not None and after != figures[f"{name}_before"]
+    ]
+    return ", ".join([*done, *gained])
 
 
 def _row(job: Job) -> dict[str, Any]:
-    figures = ", ".join(figure_text(name, value) for name, value in job.figures.items() if value)
     return {
         "began": human_time(job.began.timestamp()),
         "agent": job.agent,
         "pool": _pool(job),
         "state": job.state,
         "took": "" if job.seconds is None else human_duration(job.seconds),
-        "result": job.error.partition("\n")[0] if job.error else figures,
+        "result": (job.error or job.why or figures_text(job.figures)).partition("\n")[0],
         "run": "/".join(job.run[name] for name in ("dag", "run", "task") if name in job.run),
     }

@@ -510,7 +510,9 @@ def build_parser() -> Parser:
     sub = command("jobs", "jobs.jobs", "list what the agents did, newest first")
     sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
     sub.add_argument("--agent", metavar="A", help="only jobs of this agent")
-    sub.add_argument("--state", choices=("running", "done", "failed", "died"), help="only jobs in this state")
+    sub.add_argument(
+        "--state", choices=("running", "done", "failed", "died", "put off"), help="only jobs in this state"
+    )
     sub.add_argument(
         "--limit", type=_count, default=20, metavar="N", help="stop after this many (default: 20)"
     )

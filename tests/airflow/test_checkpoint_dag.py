@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.jobs import list_jobs
 from tests.airflow.conftest import Agent
 
 pytestmark = pytest.mark.airflow
@@ -37,6 +38,12 @@ def test_pools_that_have_grown_are_kept_and_others_cost_no_spark(agent: Agent) -
     kept = run(agent, **named)
     assert kept["run"] == "success"
     assert agent.services.api.xcom(DAG, kept["run_id"], "report") == {"journals": 2, "entries": 8}
+    link = agent.services.api.xcom(DAG, kept["run_id"], "run", key="_link_TransactionLink")
+    assert "#jobs/" in link, "it saved several pools"
+    for name in ("grown", "grown_too"):
+        (job,) = list_jobs(agent.lake, pool_name=name, agent="checkpoint")
+        assert (job.state, job.figures["checkpoint"], job.figures["entries"]) == ("done", 4, 4)
+        assert (job.run["dag"], job.run["task"]) == (DAG, "run")
     for name, last in (("grown", 4), ("grown_too", 4), ("small", 0)):
         marks = agent.lake.pool(name).history.journal.marks()
         assert (marks.checkpoints[0].version if marks.checkpoints else 0, marks.fence) == (last, last)

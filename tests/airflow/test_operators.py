@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core.agents.jobs import list_jobs
 from lake_core.lake import Lake
 from tests.support.repository import ROOT
 
@@ -92,6 +93,21 @@ for kind, native, value, how, *index in json.loads(sys.argv[2]):
         answer.append(operator.execute(context)["version"])
     except Exception as error:
         answer.append(f"{type(error).__name__}: {error}")
+"""
+UPKEPT = """
+from airflow_lake.operators.checkpoint import LakeCheckpointOperator
+from airflow_lake.operators.compact import LakeCompactOperator
+from airflow_lake.operators.query import LakeQueryOperator
+from airflow_lake.operators.retain import LakeRetainOperator
+answer = []
+for kind, pool in ((LakeCompactOperator, "p"), (LakeCheckpointOperator, "p"), (LakeRetainOperator, "p"),
+                   (LakeCompactOperator, "none")):
+    how = {"on_spark": False} if kind is LakeCompactOperator else {}
+    try:
+        answer.append(kind(task_id="a", lake=sys.argv[1], pool_name=pool, **how).execute({}))
+    except Exception as error:
+        answer.append(f"{type(error).__name__}: {error}")
+LakeQueryOperator(task_id="a", lake=sys.argv[1], sql="select 1").execute({})
 """
 QUERIED = """
 from airflow_lake.operators.query import LakeQueryOperator
@@ -320,6 +336,32 @@ def test_a_mapped_load_that_is_cleared_loads_each_file_once_whatever_its_index_i
     said = ask(tmp_path, FILLED, lake.store.uri, json.dumps(mapped("bc") + mapped("abc")))
     assert said == [1, 2, 3, 1, 2]
     assert lake.pool("p").at().to_table()["k"].to_pylist() == ["a", "b", "c"]
+
+
+def test_an_operator_that_does_an_agents_work_is_a_job_of_that_agent(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    pool = lake.create_pool("p", key="k", settings={"expire.records": "1"})
+    for k in range(12):
+        pool.branch().append(pa.table({"k": [k, 100]}))
+    compacted, saved, retained, failed = ask(tmp_path, UPKEPT, lake.store.uri)
+    assert (compacted["version"], saved["checkpoint"], retained["version"]) == (13, 13, None)
+    jobs = list_jobs(Lake.open(lake.store.uri))[::-1]
+    assert [(job.agent, job.pool, job.state) for job in jobs] == [
+        ("compact", "p", "done"),
+        ("checkpoint", "p", "done"),
+        ("retention", "p", "done"),
+        ("compact", "none", "failed"),
+    ]
+    of_compact = jobs[0].figures
+    assert (of_compact["depth_before"], of_compact["depth_after"]) == (12, 1)
+    assert (of_compact["objects_before"], of_compact["objects_after"]) == (12, 1)
+    assert (
+        of_compact["size_before"]
+        == of_compact["size_in"]
+        > of_compact["size_after"]
+        == of_compact["size_out"]
+    )
+    assert jobs[3].error == failed
 
 
 def test_an_assertion_holds_for_truth_and_numbers_and_an_answer_is_bounded(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lake_core.agents.jobs import recorded
-from lake_core.cli.jobs import figure_text
+from lake_core.cli.jobs import figures_text
 from lake_core.lake import Lake
 from tests.support.command import Command
 
@@ -70,5 +70,16 @@ def test_a_lake_without_agents_gets_no_pool_of_jobs(lake: Command) -> None:
 
 def test_bytes_have_a_unit_and_counts_have_none() -> None:
     figures = {"inputs": 1200, "size_in": 1_234_567, "expired_size": 0, "freed": 999}
-    texts = [figure_text(*one) for one in figures.items()]
-    assert texts == ["inputs 1,200", "size_in 1.2 MB", "expired_size 0 B", "freed 999 B"]
+    assert figures_text(figures) == "inputs 1,200, size_in 1.2 MB, freed 999 B"
+
+
+def test_what_a_job_gained_stands_after_what_it_did() -> None:
+    figures = {
+        "depth_before": 12,
+        "depth_after": 1,
+        "jobs": 2,
+        "size_before": 2_000_000,
+        "size_after": 1_000_000,
+    }
+    same = {"objects_before": 3, "objects_after": 3}
+    assert figures_text(figures | same) == "jobs 2, depth 12 -> 1, size 2.0 MB -> 1.0 MB"

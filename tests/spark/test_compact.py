@@ -75,7 +75,7 @@ def test_the_agent_compacts_what_it_found_once(spark: Any, landing: Landing) -> 
     deep(landing.lake, "shallow", loads=1)
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})
-    assert (work["pool"], work["depth"]) == ("deep", 12)
+    assert (work["pool"], len(work["jobs"][0]["inputs"])) == ("deep", 12)
     done = run(work)
     assert (done["jobs"], done["inputs"], done["depth_before"], done["depth_after"]) == (1, 12, 12, 1)
     again = run(work)  # the task is run again after it has died

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core.agents.reporting import Found, check_found, conclude, sums
+from lake_core.errors import Unavailable
 from lake_core.phrases import counted
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,13 @@ def journal_line(result: Mapping[str, Any]) -> str:
         return f"{line}; nothing to purge"
     entries = counted(result["entries"], "entry", "entries")
     return f"{line}; purged {entries} and {counted(result['checkpoints'], 'checkpoint')}"
+
+
+def check_answered(results: Sequence[Mapping[str, Any]]) -> None:
+    """Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice."""
+    passing = [one for one in results if one.get("kind") == Unavailable.__name__]
+    if passing:
+        raise Unavailable("; ".join(f"{one['pool']}: {one['failed']}" for one in passing))
 
 
 def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:

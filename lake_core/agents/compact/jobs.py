@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from lake_core.agents.compact.layout import depth_of
+from lake_core.agents.gain import Standing
 from lake_core.history import Reference
 from lake_core.history.snapshot.reference import span_of
 from lake_core.keys import KeyRange
@@ -72,17 +73,22 @@ def jobs_still_there(
 class CompactionPlan:
     """Jobs with disjoint inputs, by key.
 
-    `references`, `size` (bytes) and `depth` describe the pool as it is; `depth_after` its depth when all jobs are
-    done.  `strategy` and `allowed`, the depth that the policy bears, are why.
+    `references`, `size` (bytes) and `standing` describe the pool as it is; `depth_after` its depth when all jobs
+    are done.  `strategy` and `allowed`, the depth that the policy bears, are why.
     """
 
     jobs: tuple[CompactionJob, ...]
     references: int
     size: int
-    depth: int
+    standing: Standing
     depth_after: int
     strategy: str = ""
     allowed: int = 0
+
+    @property
+    def depth(self) -> int:
+        """The most references that overlap at a key."""
+        return self.standing.depth
 
     @property
     def rewritten(self) -> int:

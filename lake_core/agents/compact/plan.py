@@ -10,6 +10,7 @@ from lake_core.agents.compact.layout import depth_of
 from lake_core.agents.compact.planner import Planner
 from lake_core.agents.compact.policy import CompactionPolicy
 from lake_core.agents.compact.strategies import find_strategy
+from lake_core.agents.gain import standing_of
 from lake_core.history import Reference
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
@@ -41,7 +42,7 @@ def plan_branch(
         jobs=jobs,
         references=len(references),
         size=sum(plan.size for plan in plans),
-        depth=depth_of(r.key_range for r in references),
+        standing=standing_of(references),
         depth_after=depth_of([*left, *(job.key_range for job in jobs)]),
     )
 

@@ -15,6 +15,7 @@ from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
 from lake_core.agents.compact.layout import Run, depth_of, islands, regions, runs
 from lake_core.agents.compact.neighbours import joinable
 from lake_core.agents.compact.policy import CompactionPolicy
+from lake_core.agents.gain import standing_of
 from lake_core.history import Reference
 from lake_core.history.between import Ages
 from lake_core.keys import KeyRange, PoolKey
@@ -86,7 +87,7 @@ class Planner:
             jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),
             references=len(self.references),
             size=sum(r.size for r in self.references),
-            depth=depth_of(r.key_range for r in self.references),
+            standing=standing_of(self.references),
             depth_after=depth_of([*left, *(job.key_range for job in self.jobs)]),
             strategy=self.policy.strategy,
             allowed=self.policy.depth,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan, CompactionResult
+from lake_core.agents.gain import Standing, gain
 from lake_core.agents.reporting import Found, check_found, conclude, missing, newest_version, sums
 from lake_core.phrases import counted, human_size
 
@@ -54,7 +55,7 @@ def job_line(job: CompactionJob, result: CompactionResult) -> str:
 
 
 def summary(
-    pool_name: str, results: Sequence[CompactionResult], *, depth_before: int, depth_after: int
+    pool_name: str, results: Sequence[CompactionResult], *, before: Standing, after: Standing
 ) -> dict[str, Any]:
     """What was done in a pool, as plain values for the report; `version`: of the newest job, None without one."""
     kept = [result for result in results if result.version is not None]
@@ -67,8 +68,7 @@ def summary(
         "objects": sum(result.objects for result in kept),
         "size_in": sum(result.size_in for result in kept),
         "size_out": sum(result.size_out for result in kept),
-        "depth_before": depth_before,
-        "depth_after": depth_after,
+        **vars(gain(before, after)),
     }
 
 

@@ -29,6 +29,7 @@ from lake_core.agents.compact.rewrite import (
 )
 from lake_core.agents.compact.strategies import check_name
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.gain import Standing, standing_of
 from lake_core.agents.quiet import FORGET, Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.roster import AGENTS
@@ -63,19 +64,20 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
     )
 
 
-def jobs_now(lake: Lake, work: Mapping[str, Any]) -> tuple[list[CompactionJob], int]:
-    """The jobs that `find` handed out, as they are now; and how many of them have lost an input since.
+def jobs_now(lake: Lake, work: Mapping[str, Any]) -> tuple[list[CompactionJob], int, Standing]:
+    """The jobs that `find` handed out, as they are now; how many of them have lost an input since; the standing.
 
     If one has, because deletes were applied or another compaction was faster, the pool is planned anew: what is
     left may still be too deep.
     """
     name, branch = work["pool"], work["branch"]
-    jobs = jobs_still_there(lake.pool(name).at(branch).references, work["jobs"])
+    references = lake.pool(name).at(branch).references
+    jobs = jobs_still_there(references, work["jobs"])
     lost = len(work["jobs"]) - len(jobs)
     if lost:
         plan = plan_pool(lake, name, branch=branch, strategy=work.get("strategy"), now=lake.context.now())
         jobs = list(plan.jobs)
-    return jobs, lost
+    return jobs, lost, standing_of(references)
 
 
 def rewrite_here(branch: Branch) -> Rewriter:
@@ -166,7 +168,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
     must_find = asked.branch != MAIN and looked_at == names and not put_off
     for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
         if seen is None:
-            all_work.append(asked.work(name, "cannot be read", depth=0, jobs=[]))
+            all_work.append(asked.work(name, "cannot be read", jobs=[]))
             continue
         pool, plan, due, waits = seen
         for line in plan_lines(name, plan):
@@ -174,11 +176,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         if plan.jobs or due:
             jobs = [job.values for job in plan.jobs]
             why = counted(len(jobs), "job") if jobs else due
-            all_work.append(
-                asked.work(
-                    name, why, depth=plan.depth, allowed=plan.allowed, jobs=jobs, strategy=asked.strategy
-                )
-            )
+            all_work.append(asked.work(name, why, allowed=plan.allowed, jobs=jobs, strategy=asked.strategy))
         elif not waits:
             quiet.found_nothing(pool)
     quiet.write()

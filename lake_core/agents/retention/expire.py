@@ -50,6 +50,11 @@ class ExpireResult:
 
 def plan(pool: Pool, *, branch: str = MAIN) -> ExpirePlan:
     """What expires now, by the clock of the store.  Raises NotFound, ObjectMissing, Corrupt, Unavailable."""
+    return _plan(pool, branch=branch)[1]
+
+
+def _plan(pool: Pool, *, branch: str) -> tuple[Revision, ExpirePlan]:
+    """The revision, and what expires of it."""
     policy = policy_of(pool.settings)
     target = pool.branch(branch)
     now, loaded_before = None, 0
@@ -58,9 +63,9 @@ def plan(pool: Pool, *, branch: str = MAIN) -> ExpirePlan:
         loaded_before = oldest_safe(pool.history, before=now - policy.age)
     revision = target.revision(now=now)
     if not policy.expires:
-        return ExpirePlan(revision.version)
+        return revision, ExpirePlan(revision.version)
     work = plan_expiry(revision, policy, loaded_before=loaded_before)
-    return work if _may_delete(target, revision, work) else replace(work, tombstone=None)
+    return revision, work if _may_delete(target, revision, work) else replace(work, tombstone=None)
 
 
 def _may_delete(branch: Branch, revision: Revision, work: ExpirePlan) -> bool:
@@ -76,9 +81,16 @@ def expire(pool: Pool, *, branch: str = MAIN) -> ExpireResult:
     Raises NotFound, Conflict (the branch changes all the time), ObjectMissing, Corrupt, OutcomeUnknown,
     Unavailable; then run it again.
     """
+    return expire_and_look(pool, branch=branch)[0]
+
+
+def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]:
+    """As `expire`; and the branch as it was before.  Raises what `expire` raises."""
     done = ExpireResult(pool.name, branch)
+    before: Revision | None = None
     for tries in range(1, TRIES + 1):
-        work = plan(pool, branch=branch)
+        revision, work = _plan(pool, branch=branch)
+        before = before or revision
         try:
             for part in _parts(work, keeps_all=pool.branch(branch).rule.keeps_all):
                 done = _commit(pool.branch(branch), part, done)
@@ -86,7 +98,8 @@ def expire(pool: Pool, *, branch: str = MAIN) -> ExpireResult:
         except Conflict:
             if tries == TRIES:
                 raise
-    return done
+    assert before is not None  # TRIES is not 0
+    return done, before
 
 
 def _parts(work: ExpirePlan, *, keeps_all: bool) -> list[ExpirePlan]:

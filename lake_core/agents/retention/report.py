@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lake_core.agents.gain import Gain
 from lake_core.agents.reporting import Found, check_found, conclude, missing, sums
 from lake_core.agents.retention.expire import ExpireResult
 from lake_core.agents.retention.plan import ExpirePlan, RetentionPlan
@@ -16,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class RetentionResult:
+class RetentionResult(Gain):
     """What the agent did in a pool.
 
     `expired` references of the branch with so many `records` and bytes (`expired_size`); `hidden`: older records of

@@ -22,12 +22,14 @@ from typing import Any
 
 from lake_core.agents.checkpoint.run import checkpoint_and_purge, purgeable
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.gain import Standing, gain, standing_of
 from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
 from lake_core.agents.retention.plan import RetentionPlan
 from lake_core.agents.retention.report import RetentionResult, pool_line, retention_lines
 from lake_core.agents.roster import AGENTS
+from lake_core.history import PoolState
 from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
@@ -83,15 +85,15 @@ def retain(
     what was done stays, and the next run goes on.
     """
     pool = lake.pool(pool_name)
-    expired = expiry.expire(pool, branch=branch)
+    expired, before = expiry.expire_and_look(pool, branch=branch)
     # a scan commits; without new names it would keep an idle pool from ever being purged
     scanned = pool.history.load_open().state.removed.scanned
     due = is_due(pool, since=scanned, now=lake.context.now())
     scan = scan_orphans(pool, lister=lister) if due else None
     vacuumed = vacuum(pool, delete=delete)
     now = lake.context.now()
-    purged = 0
-    if purgeable(pool, newest=pool.history.load_open().version, now=now):
+    purged, loaded = 0, pool.history.load_open()
+    if purgeable(pool, newest=loaded.version, now=now):
         purged = checkpoint_and_purge(lake, pool_name, now=now).entries
     result = RetentionResult(
         pool_name,
@@ -106,9 +108,16 @@ def retain(
         freed=vacuumed.size,
         spared=vacuumed.spared,
         purged=purged,
+        **vars(gain(standing_of(before.references), _standing(loaded.state, branch))),
     )
     log.info("%s", pool_line(vars(result)))
     return result
+
+
+def _standing(state: PoolState, branch: str) -> Standing:
+    """That of a branch, which another writer may have deleted meanwhile."""
+    present = state.branches.get(branch)
+    return Standing() if present is None else standing_of(present.snapshot.overlapping())
 
 
 def retain_dropped(lake: Lake) -> RetentionResult:

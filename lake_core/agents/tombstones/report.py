@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lake_core.agents.gain import Gain
 from lake_core.agents.reporting import Found, check_found, conclude, missing, sums
 from lake_core.agents.tombstones.plan import ApplyPlan
 from lake_core.history import Reference
@@ -16,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class ApplyResult:
+class ApplyResult(Gain):
     """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
 
     `covered` is how many references those that are left may still cover.  `version`: the newest that it committed,

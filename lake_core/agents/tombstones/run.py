@@ -18,6 +18,7 @@ from lake_core import naming
 from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
 from lake_core.agents.compact.run import rewrite_here, run_jobs
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.gain import gain, standing_of
 from lake_core.agents.quiet import Quiet
 from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
@@ -118,6 +119,7 @@ def apply(
         retired=retired,
         left=len(left),
         covered=len({(r.object, r.low) for t in left for r in after.may_hide(t)}),
+        **vars(gain(standing_of(revision.references), standing_of(after.references))),
     )
     log.info("%s", pool_line(result))
     return result

@@ -12,6 +12,7 @@ from lake_core.agents.compact import CompactionJob, CompactionResult
 from lake_core.agents.compact.report import job_line, report, start_line, summary
 from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.compact.run import find, jobs_now
+from lake_core.agents.gain import Standing
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
 
@@ -41,14 +42,15 @@ def test_a_pool_whose_job_has_lost_an_input_since_is_planned_again(tmp_path: Pat
     for number in range(12):
         pool.branch().append(pa.table({"k": [number, 100]}))
     (work,) = find({"lake": str(tmp_path)})
-    assert (len(jobs_now(lake, work)[0]), jobs_now(lake, work)[1]) == (1, 0)
+    jobs, lost, before = jobs_now(lake, work)
+    assert (len(jobs), lost, before.depth, before.objects) == (1, 0, 12, 12)
     compact(pool.branch(), pool.at().references[:2])
-    (job,), lost = jobs_now(lake, work)
+    (job,), lost, _ = jobs_now(lake, work)
     held = {(r.object, r.low) for r in pool.at().references}
     assert lost == 1
     assert {(r.object, r.low) for r in job.inputs} <= held
     compact(pool.branch(), pool.at().references)
-    assert jobs_now(lake, work) == ([], 1)
+    assert jobs_now(lake, work)[:2] == ([], 1)
 
 
 FOUND = [{"pool": "p"}, {"pool": "q"}]
@@ -56,8 +58,8 @@ FOUND = [{"pool": "p"}, {"pool": "q"}]
 
 def test_a_report_tells_each_pool_and_the_sum(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    made = [summary("p", [COMMITTED], depth_before=10, depth_after=1)]
-    made += [summary("q", [COMMITTED, DROPPED], depth_before=3, depth_after=2)]
+    made = [summary("p", [COMMITTED], before=Standing(10), after=Standing(1))]
+    made += [summary("q", [COMMITTED, DROPPED], before=Standing(3), after=Standing(2))]
     assert report(FOUND, made) == {
         "pools": 2, "jobs": 2, "dropped": 1, "inputs": 20, "objects": 2, "size_in": 23_200, "size_out": 8_000,
         "late": 0,
@@ -73,8 +75,8 @@ def test_a_report_tells_each_pool_and_the_sum(caplog: pytest.LogCaptureFixture) 
 
 def test_a_report_says_where_the_agent_lags(caplog: pytest.LogCaptureFixture) -> None:
     found = [{"pool": name, "allowed": 4} for name in ("p", "q")]
-    made = [summary("p", [COMMITTED], depth_before=10, depth_after=4)]
-    made += [summary("q", [COMMITTED], depth_before=10, depth_after=5)]
+    made = [summary("p", [COMMITTED], before=Standing(10), after=Standing(4))]
+    made += [summary("q", [COMMITTED], before=Standing(10), after=Standing(5))]
     assert report(found, made)["late"] == 1
     (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said.startswith(
@@ -90,7 +92,7 @@ def test_a_report_without_work_says_so(caplog: pytest.LogCaptureFixture) -> None
 
 def test_a_report_says_what_was_done_also_where_a_pool_failed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    made = [summary("p", [COMMITTED], depth_before=10, depth_after=1)]
+    made = [summary("p", [COMMITTED], before=Standing(10), after=Standing(1))]
     with pytest.raises(Incomplete, match=r"^1 failure: q: run\[1\] failed; its log says why\.") as said:
         report(FOUND, made)
     assert caplog.messages[0].startswith("p: 1 job merged")

@@ -20,6 +20,7 @@ from lake_core.agents.jobs import (
     SETTINGS,
     list_jobs,
     recorded,
+    recorded_each,
     recorded_if_kept,
 )
 from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
@@ -86,6 +87,46 @@ def test_a_job_without_a_lease_has_died(lake: Lake) -> None:
     assert [job.state for job in list_jobs(lake)] == [DIED]
     end()
     assert [job.state for job in list_jobs(lake)] == [DONE], "it was only slow"
+
+
+def test_work_on_many_pools_is_a_job_of_each_with_its_own_figures_and_outcome(lake: Lake) -> None:
+    with recorded_each(lake, agent="checkpoint", pool_names=["a", "b", naming.JOBS]) as results:
+        assert [(job.pool, job.state) for job in list_jobs(lake)] == [("a", RUNNING), ("b", RUNNING)]
+        results["a"] = {"pool": "a", "entries": 3}
+        results["b"] = {"pool": "b", "failed": "its journal is damaged"}
+    of_a, of_b = list_jobs(lake)
+    assert (of_a.pool, of_a.state, of_a.figures, of_a.error) == ("a", DONE, {"entries": 3}, None)
+    assert (of_b.pool, of_b.state, of_b.figures) == ("b", FAILED, {})
+    assert of_b.error == "its journal is damaged"
+    assert [job.pool for job in list_jobs(lake, pool_name="b")] == ["b"]
+    assert of_a.id != of_b.id
+    versions = lake.pool(naming.JOBS).history.load().version
+    assert versions == 2, "all pools are written together, at the beginning and at the end"
+    assert not lake.pool(naming.JOBS).leases().all
+
+
+def test_jobs_that_began_together_die_together(lake: Lake) -> None:
+    job = recorded_each(lake, agent="checkpoint", pool_names=["a", "b"])
+    job.__enter__()
+    pool_id = lake.pool(naming.JOBS).config.id
+    (lease,) = lake.store.list(naming.leases(pool_id))
+    lake.store.delete(lease.name)
+    assert [one.state for one in list_jobs(lake)] == [DIED, DIED]
+    job.__exit__(None, None, None)
+
+
+def test_if_work_on_many_pools_raises_what_has_a_result_is_done_all_the_same(lake: Lake) -> None:
+    def work() -> None:
+        with recorded_each(lake, agent="checkpoint", pool_names=["a", "b"]) as results:
+            results["a"] = {"entries": 3}
+            raise Unavailable("no answer")
+
+    with pytest.raises(Unavailable):
+        work()
+    assert [(job.pool, job.state, job.error) for job in list_jobs(lake)] == [
+        ("a", DONE, None),
+        ("b", FAILED, "Unavailable: no answer"),
+    ]
 
 
 def test_jobs_are_listed_newest_first_by_pool_agent_and_state(lake: Lake) -> None:
@@ -205,4 +246,6 @@ def test_an_application_that_is_submitted_by_hand_is_recorded(tmp_path: Path) ->
     assert retention.main(["--lake", lake.store.uri, "a"]) == 0  # few names: no Spark starts
     job = list_jobs(lake)[0]
     assert (job.agent, job.pool, job.state, job.figures["expired"]) == ("retention", "a", DONE, 2)
+    assert (job.figures["objects_before"], job.figures["objects_after"]) == (3, 1)
+    assert job.figures["size_before"] > job.figures["size_after"] > 0
     assert not job.run, "it bears no DAG"

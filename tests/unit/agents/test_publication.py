@@ -10,6 +10,7 @@ import pytest
 from lake_core.agents.compact.publication import publication_due, published
 from lake_core.agents.compact.report import pool_line, summary
 from lake_core.agents.compact.run import find
+from lake_core.agents.gain import Standing
 from tests.support.iceberg import a_local_pool
 
 pytest.importorskip("pyiceberg")
@@ -48,7 +49,7 @@ def test_the_report_says_what_was_published_or_why_not(tmp_path: Path) -> None:
     pool = a_local_pool(
         tmp_path, {"k": [1], "c": [1]}, settings={"publish.iceberg": str(tmp_path / "tables")}
     )
-    nothing = summary("p", [], depth_before=1, depth_after=1)
+    nothing = summary("p", [], before=Standing(1), after=Standing(1))
     line = pool_line({**nothing, **published(pool, branch="main")})
     assert line == (
         f"p: nothing was merged; overlap 1 -> 1; version 1 of main is published at {tmp_path}/tables: 1 record "

@@ -86,7 +86,10 @@ def test_the_result_names_the_newest_version_that_it_committed() -> None:
     for records in ({"k": [1, 5], "n": [1, 2]}, {"k": [2, 6], "n": [1, 3]}):
         branch.append(pa.table(records))
     branch.delete(where="n = 2")
-    assert apply(branch, now=2e9, at_once=True).version == 6
+    done = apply(branch, now=2e9, at_once=True)
+    assert done.version == 6
+    assert (done.depth_before, done.depth_after, done.objects_before, done.objects_after) == (2, 1, 2, 2)
+    assert done.size_after - done.size_before == done.size_out - done.size_in
     branch.append(pa.table({"k": [7]}))
     assert apply(branch, now=2e9, at_once=True).version is None
 

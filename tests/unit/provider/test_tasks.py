@@ -17,9 +17,13 @@ from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core import naming
+from lake_core.agents.jobs import list_jobs
 from lake_core.agents.packs import write_packs
+from lake_core.agents.retention.report import RetentionResult
 from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.lake import Lake
+
+NOTHING = vars(RetentionResult("", "main", None, 0, 0, 0, False, 0, 0, 0, 0, 0))
 
 
 @dataclass
@@ -200,9 +204,20 @@ def test_what_is_put_off_goes_to_the_report_beside_the_packs(
     results = [tasks.run("retention", [part], config(lake), {"ti": instance, "task": task}) for part in packs]
     caplog.clear()
     caplog.set_level("INFO")
+    jobs = list_jobs(lake, state="put off")
+    assert [(job.agent, job.pool, job.why) for job in jobs] == [("retention", "b", "agents=paused")]
     put_off = tasks.put_off_by_find(instance, "lake_upkeep.retention.find")
     assert tasks.report("retention", packs, results, config(lake), None, put_off)["pools"] == 2
     assert "b: put off: agents=paused" in caplog.messages
+
+
+def test_what_a_person_refused_is_a_job_that_was_put_off(lake: Lake) -> None:
+    packs = tasks.find("retention", config(lake), {"pools": ["a", "b"]})
+    for chosen, refused in ((["Approve"], 0), (["Reject"], 2)):
+        answer = {"chosen_options": chosen, "by": "ann"}
+        results = [{**NOTHING, "pool": pool} for pool in "ab"] if not refused else []
+        tasks.report("retention", packs, results, config(lake), None, (), answer)
+        assert [job.why for job in list_jobs(lake, state="put off")] == ["ann refused"] * refused
 
 
 def test_more_pools_than_a_report_names_are_cut(lake: Lake) -> None:

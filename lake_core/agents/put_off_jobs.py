@@ -1,0 +1,110 @@
+"""What agents put off, and why, as records of `$jobs`: seldom, because a run an hour may put off the same pools.
+
+A pool that is put off is recorded once.  It is recorded again if the reason is another one, or if a day has passed
+and something was written to the pool since: an idle pool that is paused for a year has one record.  What a person
+refused, and what the limit of a run left, is recorded once a day at most.
+
+What was recorded is remembered in one object an agent (`quiet/<agent>.put-off.json`).  It is a hint: if it is gone,
+or two runs overwrite each other's, a record is written once more.  A run that puts off nothing asks nothing; one
+that puts off pools asks one read, and one listing if a record is a day old.  Nothing here raises a LakeError: the
+record is no part of the work.
+
+Callers: the tasks `find` and `report` of the groups.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from lake_core import naming
+from lake_core.agents.jobs import PUT_OFF, Job, new_jobs, write_jobs
+from lake_core.errors import LakeError, Unavailable
+from lake_core.history.activity import is_quiet, read_notes
+from lake_core.history.state import MAIN
+from lake_core.lake import Lake
+
+log = logging.getLogger(__name__)
+
+MAX_RECORDED = 1_000
+"""Records of one run at most; the next one writes the others."""
+
+AGAIN = 86_400.0
+"""Seconds after which the same reason is recorded again, if the pool is not idle."""
+
+WAY = "put-off"
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The last record of what was put off: why, and when, in seconds since 1970."""
+
+    why: str
+    at: float
+
+
+def record_put_off(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> None:
+    """Write what an agent puts off into `$jobs`, as far as that is news.
+
+    Each is a piece of work with `put_off`, the reason; `left` counts pieces that the limit of a run left.  Work
+    that was looked at (it has more than a title) is never idle.
+    """
+    if not put_off:
+        return
+    try:
+        _record(lake, put_off, agent=agent)
+    except LakeError as error:
+        log.warning("%s: what was put off is not recorded: %s", agent, error)
+
+
+def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> None:
+    ids = {pool.name: pool.id for pool in lake.pools()}
+    name, now = naming.quiet(agent, WAY), lake.context.now()
+    recorded = _read(lake, name)
+    notes = cache(lambda: read_notes(lake.store) or {})
+
+    def is_news(one: Mapping[str, Any]) -> bool:
+        before = recorded.get(_key(one))
+        if before is None or before.why != one["put_off"]:
+            return True
+        pool_id = ids.get(naming.split_pool(one["pool"])[0])
+        if not before.at <= now < before.at + AGAIN:
+            return pool_id is None or _was_looked_at(one) or not is_quiet(notes(), pool_id, since=before.at)
+        return False
+
+    named = {_key(one): one for one in put_off if naming.split_pool(one["pool"])[0] not in naming.OWN_POOLS}
+    news = [one for one in named.values() if is_news(one)][:MAX_RECORDED]
+    if not news:
+        return
+    write_jobs(lake, [_job(lake, one, agent=agent) for one in news])
+    kept = {key: value for key, value in recorded.items() if key in named or key.partition("@")[0] in ids}
+    kept |= {_key(one): Said(one["put_off"], now) for one in news}
+    lake.store.put(name, msgspec.json.encode(kept))
+
+
+def _job(lake: Lake, one: Mapping[str, Any], *, agent: str) -> Job:
+    (job,) = new_jobs(lake, agent=agent, pool_names=[one["pool"]], branch=one.get("branch") or MAIN)
+    figures = {"left": one["left"]} if "left" in one else {}
+    return replace(job, state=PUT_OFF, ended=job.began, seconds=0.0, figures=figures, why=one["put_off"])
+
+
+def _key(one: Mapping[str, Any]) -> str:
+    """What is remembered of: a pool, a branch of it, or "@main" for what the limit left."""
+    return f"{one['pool']}@{one.get('branch') or MAIN}"
+
+
+def _was_looked_at(one: Mapping[str, Any]) -> bool:
+    """Whether the agent found work there: packed work has the number of its task."""
+    return "task" in one
+
+
+def _read(lake: Lake, name: str) -> dict[str, Said]:
+    try:
+        return msgspec.json.decode(lake.store.get(name) or b"{}", type=dict[str, Said])
+    except (Unavailable, ValueError, RecursionError) as error:  # all errors of msgspec, and of UTF-8
+        log.info("%s: not read: %s", name, error)
+        return {}
