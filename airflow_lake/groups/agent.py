@@ -159,6 +159,10 @@ class EmittingGroup(AgentGroup):
     committed before a task failed.  It runs beside `report`, which may fail, and whatever became of `run`.
     """
 
+    def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Also that `announce` emits the events: a submitted job emits none."""
+        return {**super().submit_args(config), "to_announce": True}
+
     def add_after(self, results: Any, config: dict[str, Any]) -> None:
         """Put `announce` into the group."""
         results >> self.announce_task(run=results.operator.task_id)(config)

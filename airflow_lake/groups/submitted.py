@@ -38,7 +38,7 @@ class SubmittedRun(Tells, SparkSubmitOperator):
     """One pack of work, or all packs of an agent that takes them together, as one submitted job.
 
     `work`: a pack, or a list of packs, as `tasks.find` gives them.  `config`: the plain values of the group's.
-    The other arguments are those of SparkSubmitOperator.
+    `to_announce`: the group has a task `announce`.  The other arguments are those of SparkSubmitOperator.
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "work", "config")
@@ -50,12 +50,14 @@ class SubmittedRun(Tells, SparkSubmitOperator):
         agent: str,
         work: Any,
         config: Mapping[str, Any],
+        to_announce: bool = False,
         application: str = APPLICATION,
         name: str = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(application=application, name=name or f"lake {agent}", **kwargs)
         self.agent = agent
+        self.to_announce = to_announce
         self.work = work
         self.config = config
         self.effects: list[Effect] = []
@@ -101,7 +103,8 @@ class SubmittedRun(Tells, SparkSubmitOperator):
             for piece, result in outcome.done
             for effect in done_work(all_work[piece], result, agent=self.agent)
         ]
-        tasks.announce_later(outcome.results, context)
+        if self.to_announce:
+            tasks.announce_later(outcome.results, context)
         return tasks.results_of(outcome, context)
 
     def submit_job(self, context: Any) -> str | None:

@@ -59,7 +59,8 @@ def find(
     opened = cache(open_lake)
     work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=opened, **also)
     put_off = [one for one in work if one.get("put_off")]
-    record_put_off(opened(request["lake"]), put_off, agent=agent)
+    if not request["dry_run"]:
+        record_put_off(opened(request["lake"]), put_off, agent=agent)
     if task is not None:
         task.xcom_push(PUT_OFF, put_off[:MAX_PUT_OFF])
     return keep(opened(request["lake"]), request["lake"], [one for one in work if not one.get("put_off")])

@@ -83,6 +83,19 @@ class Stack:
         assert done.returncode == 0, f"{words}: {done.stderr.decode()[-2000:]}"
         return done.stdout.decode()
 
+    def service_log(self, service: str, *, since: str) -> str:
+        """What a service has logged since a time, as ISO 8601 writes it."""
+        done = subprocess.run(
+            ["podman", "logs", "--since", since, container(service)],
+            env=dict(self.environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=EXEC_SECONDS,
+            check=True,
+        )
+        return done.stdout
+
     def lake(self, *words: str) -> str:
         """What `lake` prints, run beside Airflow."""
         return self.exec("triggerer", "lake", *words)

@@ -206,6 +206,10 @@ def test_what_is_put_off_goes_to_the_report_beside_the_packs(
     caplog.set_level("INFO")
     jobs = list_jobs(lake, state="put off")
     assert [(job.agent, job.pool, job.why) for job in jobs] == [("retention", "b", "agents=paused")]
+    dry = {**config(lake), "request": {**config(lake)["request"], "dry_run": True}}
+    lake.configure_pool("c", {"agents": "paused"})
+    tasks.find("retention", dry, None, task=Instance())
+    assert len(list_jobs(lake, state="put off")) == 1, "a dry run changes nothing"
     put_off = tasks.put_off_by_find(instance, "lake_upkeep.retention.find")
     assert tasks.report("retention", packs, results, config(lake), None, put_off)["pools"] == 2
     assert "b: put off: agents=paused" in caplog.messages
