@@ -22,7 +22,7 @@ from typing import Any
 
 from lake_core.agents.checkpoint.run import checkpoint_and_purge, purgeable
 from lake_core.agents.finding import divided, handed_out, look_at_each
-from lake_core.agents.gain import Standing, gain, standing_of
+from lake_core.agents.gain import Gain, Standing, gain, standing_of
 from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
@@ -34,6 +34,7 @@ from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.phrases import listed
+from lake_core.reading.revision import Revision
 from lake_core.vacuum.dropped import delete_dropped, plan_dropped
 from lake_core.vacuum.execute import Deleter, make_plan, vacuum, vacuum_lease
 from lake_core.vacuum.orphans import Lister, is_due, scan_orphans
@@ -108,16 +109,17 @@ def retain(
         freed=vacuumed.size,
         spared=vacuumed.spared,
         purged=purged,
-        **vars(gain(standing_of(before.references), _standing(loaded.state, branch))),
+        **vars(_gain(before, loaded.state, branch) if expired.version is not None else Gain()),
     )
     log.info("%s", pool_line(vars(result)))
     return result
 
 
-def _standing(state: PoolState, branch: str) -> Standing:
-    """That of a branch, which another writer may have deleted meanwhile."""
-    present = state.branches.get(branch)
-    return Standing() if present is None else standing_of(present.snapshot.overlapping())
+def _gain(before: Revision, after: PoolState, branch: str) -> Gain:
+    """What the expiry gained; it has read the references.  Another writer may have deleted the branch meanwhile."""
+    present = after.branches.get(branch)
+    left = Standing() if present is None else standing_of(present.snapshot.overlapping())
+    return gain(standing_of(before.references), left)
 
 
 def retain_dropped(lake: Lake) -> RetentionResult:
