@@ -3,7 +3,7 @@
 A thousand pools in which nothing happens then cost a run one read and one listing, instead of several requests
 each.  `find` leaves a pool alone if all of this holds:
 
-- a run that looked at it, not longer than `FORGET` ago, found nothing to do;
+- a run that looked at it, not longer than a day ago (`forgotten_after`), found nothing to do;
 - time alone has brought no work since (`until`);
 - nothing was written to it since that look (`history.activity`);
 - its settings are what they were.
@@ -38,7 +38,7 @@ from lake_core.records.pools import PoolConfig
 log = logging.getLogger(__name__)
 
 FORGET = 86_400.0
-"""Seconds after which a pool is looked at whatever its activity note says."""
+"""Seconds after which every pool is looked at, whatever its activity note says (`forgotten_after`)."""
 
 ALWAYS = float("inf")
 """As `until`: time alone brings no work."""
@@ -87,7 +87,8 @@ class Quiet:
     def _stands(self, look: Look, pool: PoolConfig) -> bool:
         return (
             look.settings == _digest(pool)
-            and look.at <= self._now < min(look.at + FORGET, ALWAYS if look.until is None else look.until)
+            and look.at <= self._now < look.at + forgotten_after(pool.id)
+            and (look.until is None or self._now < look.until)
             and is_quiet(self._notes or {}, pool.id, since=look.at)
         )
 
@@ -133,6 +134,15 @@ def _read(lake: Lake, name: str) -> dict[str, Look]:
     except (Unavailable, ValueError, RecursionError) as error:  # all errors of msgspec, and of UTF-8
         log.info("%s: not read: %s; looks at every pool", name, error)
         return {}
+
+
+def forgotten_after(pool_id: str) -> float:
+    """Seconds after which a look at this pool is forgotten: half of `FORGET` to all of it, by the pool's id.
+
+    Otherwise a run that looked at all pools would be followed, a day later, by another one that does.
+    """
+    part = int.from_bytes(sha256(pool_id.encode()).digest()[:4]) / 2**32
+    return FORGET * (1 + part) / 2
 
 
 def _digest(pool: PoolConfig) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -16,7 +17,7 @@ from lake_core import naming
 from lake_core.agents.checkpoint.run import POOLS
 from lake_core.agents.compact.planner import Planner
 from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.quiet import FORGET
+from lake_core.agents.quiet import FORGET, forgotten_after
 from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
 from lake_core.lake import Lake
@@ -203,19 +204,29 @@ def test_a_memory_that_cannot_be_read_is_none(site: Site, agent: str, garbage: b
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_look_is_forgotten_after_a_day_and_before_its_own_time(site: Site, agent: str) -> None:
+def test_a_look_at_a_pool_is_forgotten_within_a_day_and_not_at_one_time_for_all(site: Site, agent: str) -> None:
     for name in site.names:
         site.lake.configure_pool(name, {"checkpoint.age": "9d", "compact.window": "9d"})
     site.settle(agent)
-    site.clock.now += FORGET - 1
-    site.find(agent)
-    assert site.looked_at() == []
-    site.clock.now += 1
-    site.find(agent)
-    assert site.looked_at() == site.names
+    begun, times = site.clock.now, {n: forgotten_after(site.lake.pool(n).config.id) for n in site.names}
+    assert len({*times.values()}) == 3
+    for name in sorted(times, key=times.__getitem__):
+        site.clock.now = begun + times[name] - 1
+        site.find(agent)
+        assert name not in site.looked_at()
+        site.clock.now = begun + times[name]
+        site.find(agent)
+        assert site.looked_at() == [name]
     site.clock.now -= 3 * FORGET  # a clock that was set back
     site.find(agent)
     assert site.looked_at() == site.names
+
+
+def test_looks_at_many_pools_are_forgotten_evenly_over_half_a_day() -> None:
+    times = [forgotten_after(f"pool {number}") for number in range(10_000)]
+    by_hour = Counter(int(time // 3600) for time in times)
+    assert sorted(by_hour) == list(range(12, 24))
+    assert all(700 < pools < 1_000 for pools in by_hour.values())
 
 
 def test_a_checkpoint_is_due_by_age_when_it_would_be_without_memory(site: Site) -> None:
