@@ -40,6 +40,7 @@ from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject
 from lake_core.records.source_files import SourceFile
+from lake_core.store import address_of
 from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files, work_of
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather
@@ -121,7 +122,9 @@ def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
     if pool.at(branch).state.ingested(branch, file.uri) == file.source:
         return False
     try:
-        return [there.source for there in find_files([file.uri])] == [file.source]
+        return [there.source for there in find_files([file.uri], access=address_of(pool.store))] == [
+            file.source
+        ]
     except NotFound:
         return False
 
@@ -186,7 +189,7 @@ def _commit(
     first = target.begin_load(token=token)
     if isinstance(first, LoadResult):  # a try before this one committed them, and died
         return first
-    check_unchanged(files)
+    check_unchanged(files, access=address_of(lake.store))
     written = [one for file in files for one in built[file.uri]]
     return target.commit(
         replace(job, token=token, message=f"ingest of {counted(len(files), 'file')}"),
@@ -263,7 +266,7 @@ def main(argv: list[str] | None = None) -> int:
         pool = lake.pool(args.pool)
         pool.branch(args.branch)
         options = read_options(args)
-        files = files_to_read(args.files, pool.config.settings, options)
+        files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
         with spark_session("lake ingest", remote=args.remote) as spark:
             result = load_files(
                 spark,

@@ -101,7 +101,7 @@ def load_files(
     with lease_of(target, job, why="load on Spark"):
         written = spreading.spread(spark, partial(build_unit, work), len(units))
         if consume or interval:
-            check_unchanged(files)
+            check_unchanged(files, access=work.store)
         replaced = _replaced(target, written, interval) if interval else None
         if interval and not written and (replaced is None or not target.may_delete(replaced)):
             return LoadResult(None)
@@ -132,9 +132,9 @@ def _replaced(
     return DeleteSpec(key_range, None)
 
 
-def check_unchanged(files: list[SourceFile]) -> None:
+def check_unchanged(files: list[SourceFile], *, access: Address) -> None:
     """Raise Conflict if a file changed since it was found: it would be recorded in one form and read in another."""
-    now = {f.uri: f.source for f in find_files([f.uri for f in files])}
+    now = {f.uri: f.source for f in find_files([f.uri for f in files], access=access)}
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
     if changed:
         raise Conflict(

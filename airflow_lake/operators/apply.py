@@ -68,13 +68,14 @@ class LakeApplyOperator(LakeOperator):
         from lake_core.policies.difference import compare
         from lake_core.policies.file import parse
         from lake_core.policies.text import difference_lines, fault_lines, refusal, removal_question
+        from lake_core.store import address_of
 
         dry_run, prune, yes = (
             given.flag(getattr(self, name), name, task=self.task_id) for name in ("dry_run", "prune", "yes")
         )
         path = self._path(context)
-        file, faults = parse(read_text(path))
         lake = self.get_lake()
+        file, faults = parse(read_text(path, access=address_of(lake.store)))
         difference, refused = compare(file, lake.catalog.load().state, prune=prune)
         faults = faults or refused
         for line in fault_lines(path, faults):

@@ -49,9 +49,12 @@ class LakeFilesOperator(LakeOperator):
     def source_files(self, lake: Lake) -> list[SourceFile]:
         """The files, each of them there; empty if none were named.  Raises NotFound, InvalidInput, Unavailable."""
         from lake_core.cli.reading import files_to_read
+        from lake_core.store import address_of
 
+        if not self.files:
+            return []
         settings = lake.pool(self.pool_name).config.settings
-        return files_to_read(list(self.files), settings, self.options or {}) if self.files else []
+        return files_to_read(list(self.files), settings, self.options or {}, access=address_of(lake.store))
 
     def manner(self, context: Context) -> dict[str, Any]:
         """How the files are read and committed, as arguments of `load` and `replace`."""

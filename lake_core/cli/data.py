@@ -20,6 +20,7 @@ from lake_core.lake.view import View
 from lake_core.loading.preview import Preview
 from lake_core.phrases import counted, human_size
 from lake_core.reading.scan import result_schema
+from lake_core.store import address_of
 from lake_core.values.keytext import RangeText
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import show_type
@@ -29,7 +30,7 @@ def load(args: Namespace) -> None:
     """Load files; with --dry-run, show what a load would do."""
     pool = open_lake(args).pool(args.pool)
     branch, options = pool.branch(args.branch), read_options(args)
-    files = files_to_read(args.files, pool.config.settings, options)
+    files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
     names = [f.uri for f in files]
     with shown_progress(files, "reading" if args.dry_run else "loading") as progress:
         if args.dry_run:

@@ -11,6 +11,7 @@ from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput
 from lake_core.history.state import MAIN
 from lake_core.phrases import counted
+from lake_core.store import address_of
 
 
 def delete(args: Namespace) -> None:
@@ -47,7 +48,7 @@ def replace(args: Namespace) -> None:
         raise InvalidInput("replace: say which records: --from, --to, --where, or --all")
     pool = open_lake(args).pool(args.pool)
     options = read_options(args)
-    files = files_to_read(args.files, pool.config.settings, options)
+    files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
     with shown_progress(files, "replacing") as progress:
         result = pool.branch(args.branch).replace(
             [f.uri for f in files],

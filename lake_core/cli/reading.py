@@ -9,14 +9,22 @@ from lake_core.catalog import Settings
 from lake_core.cli.progress import shown_reading
 from lake_core.loading.sources import find_files
 from lake_core.records.source_files import SourceFile
+from lake_core.store import Address
 
 
 def files_to_read(
-    patterns: list[str], pool: Mapping[str, str], options: Mapping[str, str]
+    patterns: list[str],
+    pool: Mapping[str, str],
+    options: Mapping[str, str],
+    *,
+    access: Address | None = None,
 ) -> list[SourceFile]:
-    """The files that the patterns name, of those that the pool's settings and the options choose."""
+    """The files that the patterns name, of those that the pool's settings and the options choose.
+
+    `access` is the address of the lake.
+    """
     settings = Settings({**pool, **options})
-    return find_files(patterns, include=settings["include"], exclude=settings["exclude"])
+    return find_files(patterns, include=settings["include"], exclude=settings["exclude"], access=access)
 
 
 def shown_progress(

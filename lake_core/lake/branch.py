@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -37,6 +38,7 @@ from lake_core.leases.lease import WRITE
 from lake_core.loading.block import Block, Reading, silent
 from lake_core.loading.builder import ObjectBuilder
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.files import FileSource
 from lake_core.loading.preview import Preview
 from lake_core.phrases import counted
 from lake_core.reading.limits import LIMITS, Limits
@@ -44,7 +46,7 @@ from lake_core.reading.revision import Revision
 from lake_core.records import AddObject, Source
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Store
+from lake_core.store import Store, address_of
 from lake_core.values.keytext import RangeText
 
 log = logging.getLogger(__name__)
@@ -277,7 +279,19 @@ class Branch:
 
         Raises InvalidInput.
         """
-        return pool_files.readings(self.config, files, options=options)
+        return pool_files.readings(self.config, files, options=options, access=address_of(self.store))
+
+    def open_files(
+        self,
+        files: list[str],
+        *,
+        options: Mapping[str, str] | None,
+        progress: Callable[[str, float], None],
+    ) -> AbstractContextManager[FileSource]:
+        """The records of files, as `files.open_files`."""
+        return pool_files.open_files(
+            self.config, files, options=options, access=address_of(self.store), progress=progress
+        )
 
     def builder(self, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
         """Builds objects for a load, in this process; `first_ordinal` is that of the first object."""

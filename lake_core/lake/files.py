@@ -17,12 +17,20 @@ from lake_core.loading.files import FileSource
 from lake_core.loading.opening import kept_streams
 from lake_core.loading.partitions import partition_fields
 from lake_core.records.pools import PoolConfig
+from lake_core.store import Address
 
 
 def readings(
-    config: PoolConfig, files: list[str], *, options: Mapping[str, str] | None = None
+    config: PoolConfig,
+    files: list[str],
+    *,
+    options: Mapping[str, str] | None = None,
+    access: Address | None = None,
 ) -> dict[str, Reading]:
-    """How to read each file; raises InvalidInput for an unknown option or value."""
+    """How to read each file; `access` is the address of the lake.
+
+    Raises InvalidInput for an unknown option or value.
+    """
     chosen = options or {}
     check_settings(
         chosen, kind=config.kind, key=config.key, aggregates=config.aggregates, stored=config.settings
@@ -43,6 +51,7 @@ def readings(
             keyless=settings["nokey"],
             csv=csv_options(settings),
             constants=constants.get(file, ()),
+            access=access,
             keeps_rows=rule.keeps_rows([settings["format"]]),
         )
         for file in files
@@ -55,10 +64,11 @@ def open_files(
     files: list[str],
     *,
     options: Mapping[str, str] | None,
+    access: Address,
     progress: Callable[[str, float], None],
 ) -> Iterator[FileSource]:
     """The records of files; standard input and FIFOs are copied to disk until the block ends."""
-    by_file = readings(config, files, options=options)
+    by_file = readings(config, files, options=options, access=access)
     with kept_streams(files) as copies:
         for file, reading in by_file.items():
             reading.path, reading.progress = copies.get(file, ""), progress

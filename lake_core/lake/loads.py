@@ -16,7 +16,6 @@ from lake_core.catalog import Settings
 from lake_core.combine.rule import rule_of
 from lake_core.history import Draft
 from lake_core.history.rebase import rebase
-from lake_core.lake.files import open_files
 from lake_core.lake.replace_checks import key_classes_with
 from lake_core.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
 from lake_core.leases import HeldLease
@@ -110,7 +109,7 @@ def load_files(
     building = branch.builder(pending)
     with (
         lease_of(branch, pending, why="load"),
-        open_files(branch.config, files, options=options, progress=progress) as source,
+        branch.open_files(files, options=options, progress=progress) as source,
     ):
         for block in source.blocks(format, limit=pending.max_rejected):
             building.add(block)
@@ -147,7 +146,7 @@ def preview(
     building = PreviewBuilder(
         nowhere, branch.config.key, pending.origin, pending.memory, new_id, rule=branch.rule
     )
-    with open_files(branch.config, files, options=chosen, progress=progress) as source:
+    with branch.open_files(files, options=chosen, progress=progress) as source:
         for block in source.blocks(format):
             building.add(block)
     written = building.finish()

@@ -13,7 +13,6 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.delete_spec import DeleteSpec, check_delete
-from lake_core.lake.files import open_files
 from lake_core.lake.loads import begin_load, commit_written, lease_of
 from lake_core.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from lake_core.lake.results import LoadResult, PendingLoad
@@ -105,7 +104,7 @@ def replace_by_files(
     progress: Callable[[str, float], None],
 ) -> LoadResult:
     """Replace records by those of files."""
-    with open_files(branch.config, files, options=options, progress=progress) as source:
+    with branch.open_files(files, options=options, progress=progress) as source:
         done = replace_by_blocks(
             branch,
             source.blocks(format),

@@ -18,6 +18,7 @@ from lake_core.combine.rule import APPEND, Rule
 from lake_core.errors import InvalidInput
 from lake_core.loading.limits import READ_LIMITS, ReadLimits
 from lake_core.objects.limits import Fields
+from lake_core.store import Address
 
 QUARANTINE = "quarantine"
 
@@ -79,9 +80,9 @@ class Reading:
 
     `rule` has the functions of the pool's fields: values that they cannot combine make bad records.
 
-    `path` is where the bytes are, if not at `file`.  `constants` are fields that the file's folders give to each
-    record.  The reader calls `progress` with the bytes read, `tell` with what it detected.  `fields` counts the
-    fields of all files of the load.
+    `path` is where the bytes are, if not at `file`.  `access` is as of `opening.remote`.  `constants` are fields
+    that the file's folders give to each record.  The reader calls `progress` with the bytes read, `tell` with what
+    it detected.  `fields` counts the fields of all files of the load.
     """
 
     file: str
@@ -93,6 +94,7 @@ class Reading:
     csv: CsvOptions = field(default_factory=CsvOptions)
     constants: tuple[tuple[pa.Field, str | None], ...] = ()
     path: str = ""
+    access: Address | None = None
     block_bytes: int = 16 << 20
     limits: ReadLimits = READ_LIMITS
     progress: Callable[[str, float], None] = silent

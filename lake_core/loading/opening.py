@@ -25,6 +25,7 @@ from lake_core.errors import InvalidInput, Unavailable
 from lake_core.loading.block import Reading
 from lake_core.loading.compression import compression_of, naming, unpacked
 from lake_core.loading.failures import unopened
+from lake_core.store import Address
 from lake_core.store.credentials import open_filesystem
 
 STDIN = "-"
@@ -50,18 +51,29 @@ def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
     """
     path = reading.path or reading.file
     try:
-        file = _opened(path)
+        file = _opened(path, reading.access)
     except Exception as error:  # clients of stores raise classes of many families
         raise unopened(f"file {reading.file!r}", error) from error
     with file:
         yield cast(BinaryIO, _Counted(file, reading, count))
 
 
-def remote(uri: str) -> tuple[Any, str]:
-    """The file system of a URI, and the path in it; listings are not cached.  Raises InvalidInput, Unavailable."""
+_CLOUDS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
+"""By scheme, the kind of store."""
+
+
+def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
+    """The file system of a URI, and the path in it; listings are not cached.  Raises InvalidInput, Unavailable.
+
+    `access` is the address of a store, the lake's: its options, such as credentials, open files in the same kind of
+    store too.  None: this machine's own credentials.
+    """
     scheme = uri.partition("://")[0]
-    if scheme in ("s3", "s3a", "gs", "gcs"):
-        fs = open_filesystem(uri)
+    if scheme in _CLOUDS:
+        is_same = access is not None and _CLOUDS.get(access.uri.partition("://")[0]) == _CLOUDS[scheme]
+        options = dict(access.options) if access is not None and is_same else {}
+        options.pop("lock", None)  # of the lake alone
+        fs = open_filesystem(uri, options)
         return fs, fs._strip_protocol(uri)
     opened: tuple[Any, str] = fsspec.url_to_fs(
         uri, **({"use_listings_cache": False} if scheme != "memory" else {})
@@ -69,10 +81,10 @@ def remote(uri: str) -> tuple[Any, str]:
     return opened
 
 
-def _opened(path: str) -> BinaryIO:
+def _opened(path: str, access: Address | None) -> BinaryIO:
     if "://" not in path:
         return open(path, "rb")
-    fs, inside = remote(path)
+    fs, inside = remote(path, access)
     return cast(BinaryIO, fs.open(inside, "rb"))
 
 

@@ -16,6 +16,7 @@ from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.loading.failures import unopened
 from lake_core.loading.opening import is_stream, remote
 from lake_core.records.source_files import SourceFile
+from lake_core.store import Address
 
 _GLOB = "*?["
 
@@ -26,16 +27,19 @@ def find_files(
     include: tuple[str, ...] = (),
     exclude: tuple[str, ...] = (),
     may_be_empty: bool = False,
+    access: Address | None = None,
 ) -> list[SourceFile]:
     """The files that the paths, globs and folders name, each once, by name.
 
     `include` and `exclude` are globs; they choose among the files of globs and folders, by name or by path below
-    the folder.  Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none;
-    InvalidInput for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.
+    the folder.  `access` is as of `opening.remote`.
+
+    Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none; InvalidInput
+    for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.
     """
     by_uri: dict[str, SourceFile] = {}
     for pattern in patterns:
-        files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
+        files = _find_remote(pattern, access) if "://" in pattern else _find_local(pattern)
         chosen = [f for name, f in files if not name or _chosen(name, include, exclude)]
         if not chosen and not may_be_empty:
             raise NotFound(
@@ -159,10 +163,10 @@ def _folders(folder: str) -> list[str]:
     ]
 
 
-def _find_remote(pattern: str) -> Iterator[tuple[str, SourceFile]]:
+def _find_remote(pattern: str, access: Address | None) -> Iterator[tuple[str, SourceFile]]:
     scheme = pattern.partition("://")[0]
     try:
-        fs, path = remote(pattern)
+        fs, path = remote(pattern, access)
         if any(c in path for c in _GLOB):
             infos, folder = fs.glob(path, detail=True), _fixed_folder(path)
         elif fs.isdir(path):

@@ -19,6 +19,7 @@ from lake_core.loading.opening import remote
 from lake_core.phrases import human_size
 from lake_core.policies.difference import Difference
 from lake_core.policies.limits import POLICY_LIMITS, PolicyLimits
+from lake_core.store import Address
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +34,12 @@ class Applied:
     dropped: int
 
 
-def read_text(path: str, *, limits: PolicyLimits = POLICY_LIMITS) -> str:
-    """The text of a file: local, s3://, gs://, or `-` for standard input.
+def read_text(path: str, *, access: Address | None = None, limits: PolicyLimits = POLICY_LIMITS) -> str:
+    """The text of a file: local, s3://, gs://, or `-` for standard input; `access` is the address of the lake.
 
     Raises NotFound, Unavailable, InvalidInput (too large, not UTF-8, a folder).
     """
-    data = _bytes(path, limits.max_bytes + 1)
+    data = _bytes(path, limits.max_bytes + 1, access)
     if len(data) > limits.max_bytes:
         raise InvalidInput(
             f"{path} is larger than {human_size(limits.max_bytes)}, the most that a policy file may have; split "
@@ -54,12 +55,12 @@ def read_text(path: str, *, limits: PolicyLimits = POLICY_LIMITS) -> str:
         ) from error
 
 
-def _bytes(path: str, most: int) -> bytes:
+def _bytes(path: str, most: int, access: Address | None) -> bytes:
     if path == STDIN:
         return sys.stdin.buffer.read(most)
     try:
         if "://" in path:
-            fs, inside = remote(path)
+            fs, inside = remote(path, access)
             with fs.open(inside, "rb") as file:
                 return bytes(file.read(most))
         with open(path, "rb") as file:

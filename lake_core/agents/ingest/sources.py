@@ -17,6 +17,7 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.loading.sources import find_files
 from lake_core.records.source_files import SourceFile
+from lake_core.store import address_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
         include=settings["include"],
         exclude=settings["exclude"],
         may_be_empty=True,
+        access=address_of(pool.store),
     )
     there = [f for f in files if f.size]
     notes = parking.parked_files(pool, branch=branch)

@@ -26,15 +26,19 @@ from lake_core.lake import Lake
 from lake_core.loading.sources import find_files
 from lake_core.phrases import counted
 from lake_core.records.source_files import SourceFile
+from lake_core.store import Address, address_of
 
 log = logging.getLogger(__name__)
 
 
-def find_source_files(policy: IntervalsPolicy, begin: dt.datetime) -> list[SourceFile]:
-    """The files of the interval that begins then.  Their place need not exist yet."""
+def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Address) -> list[SourceFile]:
+    """The files of the interval that begins then; `access` is the address of the lake.
+
+    Their place need not exist yet.
+    """
     try:
         path = path_of(policy.source, begin)
-        files = find_files([path], include=policy.include, exclude=policy.exclude)
+        files = find_files([path], include=policy.include, exclude=policy.exclude, access=access)
         return [f for f in files if f.size]
     except NotFound:
         return []
@@ -63,12 +67,13 @@ def find(
     if begin is not None and end is not None and begin >= end:
         raise InvalidInput(empty_interval(begin, end))
     open_names, put_off = divided(names, lake, asked, agent="intervals")
+    access = address_of(lake.store)
     all_work = []
     for name in open_names:
         if begin is None:
-            files = find_files(list(asked.files))
+            files = find_files(list(asked.files), access=access)
         else:
-            files = find_source_files(policy_of(lake.pool(name).settings), begin)
+            files = find_source_files(policy_of(lake.pool(name).settings), begin, access=access)
         log.info("%s", plan_line(name, files, begin=begin, end=end))
         all_work.append(
             asked.work(

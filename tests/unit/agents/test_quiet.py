@@ -204,7 +204,9 @@ def test_a_memory_that_cannot_be_read_is_none(site: Site, agent: str, garbage: b
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_look_at_a_pool_is_forgotten_within_a_day_and_not_at_one_time_for_all(site: Site, agent: str) -> None:
+def test_a_look_at_a_pool_is_forgotten_within_a_day_and_not_at_one_time_for_all(
+    site: Site, agent: str
+) -> None:
     for name in site.names:
         site.lake.configure_pool(name, {"checkpoint.age": "9d", "compact.window": "9d"})
     site.settle(agent)

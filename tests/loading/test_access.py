@@ -1,0 +1,96 @@
+"""Files in the lake's kind of store are read with the options of the lake, such as credentials of a connection."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from s3fs import S3FileSystem
+
+from lake_core.agents.ingest.run import find as find_batches
+from lake_core.agents.intervals.run import find as find_intervals
+from lake_core.cli.reading import files_to_read
+from lake_core.errors import InvalidInput
+from lake_core.lake import Lake
+from lake_core.loading.opening import remote
+from lake_core.policies.apply import read_text
+from lake_core.store import Address, address_of, open_store
+from spark_apps.in_task import InTask
+from spark_apps.load import load_files
+from tests.support.servers.s3 import BUCKET, moto, s3_client
+
+IN = f"s3://{BUCKET}/in"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with moto() as address:
+        yield address
+
+
+@pytest.fixture
+def lake(server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lake:
+    """A lake on an S3 server that this process knows by the options of the lake alone; two files are there."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "FSSPEC_S3_ANON"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    options = s3_client(server)
+    fs = S3FileSystem(**options)
+    fs.pipe(f"{BUCKET}/in/a.ndjson", b'{"k": 1}\n')
+    fs.pipe(f"{BUCKET}/in/2026-11-01/b.ndjson", b'{"k": 2}\n')
+    fs.pipe(f"{BUCKET}/pools.yaml", b"pools: {}\n")
+    return Lake.create_on(
+        open_store(f"s3://{BUCKET}/{tmp_path.name}", {**options, "lock": f"file://{tmp_path}"})
+    )
+
+
+def test_each_way_to_read_files_takes_the_options_of_the_lake(lake: Lake) -> None:
+    access = address_of(lake.store)
+    pool = lake.create_pool(
+        "p",
+        key="k",
+        settings={
+            "ingest.source": f"{IN}/*.ndjson",
+            "ingest.batch_age": "0s",
+            "intervals.source": f"{IN}/%Y-%m-%d/*.ndjson",
+        },
+    )
+
+    assert pool.branch().load([f"{IN}/a.ndjson"]).records == 1
+    assert pool.branch().preview([f"{IN}/a.ndjson"]).records == 1
+    assert pool.branch().replace([f"{IN}/a.ndjson"], where="k = 1").records == 1
+    files = files_to_read([f"{IN}/**"], {}, {}, access=access)
+    assert [file.uri for file in files] == [f"{IN}/2026-11-01/b.ndjson", f"{IN}/a.ndjson"]
+    assert load_files(InTask(), lake, pool_name="p", files=files).records == 2
+
+    def opened(name: str) -> Lake:
+        return lake
+
+    pool = lake.create_pool("q", key="k", settings=dict(pool.config.settings))
+    (batch,) = find_batches({"lake": "x", "pools": ["q"]}, open_lake=opened)
+    assert [file["uri"] for file in batch["files"]] == [f"{IN}/a.ndjson"]
+    day = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
+    (interval,) = find_intervals(
+        {"lake": "x", "pools": ["q"]},
+        begin=day,
+        end=day + dt.timedelta(days=1),
+        run="r",
+        open_lake=opened,
+    )
+    assert len(interval["files"]) == 1
+    assert read_text(f"s3://{BUCKET}/pools.yaml", access=access) == "pools: {}\n"
+
+
+def test_files_in_another_kind_of_store_are_read_with_this_machines_own_credentials(lake: Lake) -> None:
+    with pytest.raises(InvalidInput, match="no credentials for S3"):
+        remote(f"{IN}/a.ndjson", Address("gs://bucket/lake", {"token": "anon"}))
+    with pytest.raises(InvalidInput, match="no credentials for S3"):
+        remote(f"{IN}/a.ndjson")
+
+
+def test_the_options_of_the_lake_are_not_shown_with_what_is_to_be_read(lake: Lake) -> None:
+    reading = lake.create_pool("p", key="k").branch().readings([f"{IN}/a.ndjson"])
+    assert "secret" not in repr(reading)
