@@ -7,14 +7,18 @@ worker, then the connection `lake_default`.  Callers: the operators, the groups,
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake
     from spark_apps.session import OpenSpark
+
+log = logging.getLogger(__name__)
 
 DEFAULT = "lake_default"
 """The connection of a task that names no lake, if its worker does not name one either."""
@@ -22,7 +26,17 @@ DEFAULT = "lake_default"
 
 def lake_name(*names: str | None) -> str:
     """The first name that is not empty; otherwise the variable LAKE; otherwise the connection `lake_default`."""
-    return next((name for name in names if name), "") or os.environ.get("LAKE") or DEFAULT
+    if named := next((name for name in names if name), ""):
+        return named
+    if variable := os.environ.get("LAKE"):
+        _tell(variable)
+    return variable or DEFAULT
+
+
+@cache
+def _tell(variable: str) -> None:
+    """Say once that the variable names the lake: then no connection gives credentials, a Spark or a size."""
+    log.info("no lake is named: the variable LAKE says %s; the connection %s is not read", variable, DEFAULT)
 
 
 def is_uri(name: str) -> bool:

@@ -114,9 +114,14 @@ class AgentGroup(TaskGroup):
 
     @property
     def submitted(self) -> Any:
-        """The operator of submitted jobs; it needs Airflow's Spark provider."""
-        from airflow_lake.groups.submitted import SubmittedRun
-
+        """The operator of submitted jobs.  Raises ValueError if the Spark provider of Airflow is not installed."""
+        try:
+            from airflow_lake.groups.submitted import SubmittedRun
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                "LakeConfig: submit needs Airflow's Spark provider, which is not installed here: "
+                "pip install 'log-lake[airflow-spark]'"
+            ) from error
         return SubmittedRun
 
     def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:

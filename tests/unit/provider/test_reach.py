@@ -32,6 +32,17 @@ def test_the_first_name_counts_then_the_variable_then_the_default(monkeypatch: p
     assert lake_name("") == "lake_default"
 
 
+def test_a_task_says_once_that_the_variable_names_its_lake(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("LAKE", "/said/once")
+    with caplog.at_level("INFO", logger="airflow_lake"):
+        assert {lake_name(""), lake_name(None), lake_name("mine")} == {"/said/once", "mine"}
+    assert caplog.messages == [
+        "no lake is named: the variable LAKE says /said/once; the connection lake_default is not read"
+    ]
+
+
 def test_a_uri_opens_without_airflow(tmp_path: object) -> None:
     lake = Lake.create(f"{tmp_path}/lake")
     assert open_lake(f"{tmp_path}/lake").id == lake.id
