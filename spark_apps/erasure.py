@@ -133,13 +133,13 @@ def erase_pool(
     session: Callable[[], Any],
     lake: Lake,
     pool_name: str,
-    ids: Sequence[str] = (),
+    ids: Sequence[str] | None = None,
     *,
     grace: str | None = None,
     keeps_history: bool = False,
     limits: Limits = Limits(),
 ) -> dict[str, Any]:
-    """Go on with erasures of a pool; `ids` empty: with all that are pending.
+    """Go on with erasures of a pool; `ids` None: with all that are pending.
 
     Raises what `erase_pending` raises.
     """

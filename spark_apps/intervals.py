@@ -8,10 +8,13 @@ from typing import Any
 
 import msgspec
 
+from lake_core.agents.intervals.policy import policy_of
 from lake_core.agents.intervals.report import interval_line
+from lake_core.agents.intervals.run import find_source_files
 from lake_core.agents.request import OpenLake
 from lake_core.lake import Lake
 from lake_core.records.source_files import SourceFile
+from lake_core.store import address_of
 from spark_apps.load import load_files
 from spark_apps.session import OpenSpark, spark_session
 
@@ -32,7 +35,11 @@ def run(
     if work["begin"]:
         interval = dt.datetime.fromisoformat(work["begin"]), dt.datetime.fromisoformat(work["end"])
     message = f"replaced {work['begin']} to {work['end']}" if interval else "appended by hand"
-    files = msgspec.convert(work["files"], list[SourceFile])
+    if work["files"] is None:  # `find` could not list them
+        begin = dt.datetime.fromisoformat(work["begin"])
+        files = find_source_files(policy_of(pool.settings), begin, access=address_of(lake.store))
+    else:
+        files = msgspec.convert(work["files"], list[SourceFile])
     with open_spark(f"lake intervals {work['pool']}", size=sum(file.size for file in files)) as spark:
         result = load_files(
             spark,

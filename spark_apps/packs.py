@@ -18,7 +18,7 @@ from lake_core.agents.jobs import recorded, recorded_each
 from lake_core.agents.request import OpenLake
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import LakeError, from_wire, to_wire
-from spark_apps.session import OpenSpark, one_session
+from spark_apps.session import OpenSpark, is_gone, one_session
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +108,8 @@ def carry_out(
                 except Exception as error:
                     log.exception("%s: %s", work["pool"], type(error).__name__)
                     failures.append(error)
+                    if is_gone(error):  # the other pieces would each wait for it, and fail too
+                        break
             Outcome((), tuple(failures)).raise_failure()  # the session says whether its Spark is gone
     except Exception as error:
         failures = [error, *(one for one in failures if one not in (error, error.__cause__))]

@@ -164,6 +164,14 @@ def _connected(remote: str, setting: str, retries: int) -> Iterator[Any]:
         session.client.close()
 
 
+def is_gone(error: BaseException) -> bool:
+    """Whether the error says that the server of the session has gone away, or does not know it any more."""
+    try:
+        return _why_gone(error) is not None
+    except ImportError:  # without the client of Spark Connect there is no such server
+        return False
+
+
 def _why_gone(error: BaseException) -> str | None:
     """What gRPC says of a server that stopped answering (its UNAVAILABLE); None if it is another error.
 

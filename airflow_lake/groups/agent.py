@@ -34,6 +34,8 @@ class AgentGroup(TaskGroup):
     default_args: dict[str, Any]
     says: ClassVar[str] = ""
     """What the agent does, for the group's tooltip."""
+    announces: ClassVar[bool] = False
+    """Whether a task `announce` emits events of what `run` commits."""
 
     def __init__(
         self,
@@ -132,11 +134,11 @@ class AgentGroup(TaskGroup):
 
     def run_task(self) -> Any:
         """The task that does one pack of work."""
-        agent = self.agent
+        agent, to_announce = self.agent, self.announces
 
         @lake_task(agent=agent, map_index_template="{{ work['title'] }}", **self.work_args)
         def run(work: dict[str, Any], config: dict[str, Any]) -> list[dict[str, Any]]:
-            return tasks.run(agent, [work], config, get_current_context())
+            return tasks.run(agent, [work], config, get_current_context(), to_announce=to_announce)
 
         return run
 
@@ -150,7 +152,9 @@ class AgentGroup(TaskGroup):
         ) -> dict[str, int]:
             asked = params if takes_params else None
             ti = get_current_context()["ti"]
-            answer = ti.xcom_pull(task_ids=approve, key=ANSWER) if approve else None
+            if packs is None:
+                tasks.check_wanted(ti, find)
+            answer = ti.xcom_pull(task_ids=approve, key=ANSWER, map_indexes=ti.map_index) if approve else None
             put_off = tasks.put_off_by_find(ti, find)
             return tasks.report(agent, packs, list(results or []), config, asked, put_off, answer)
 
@@ -160,42 +164,22 @@ class AgentGroup(TaskGroup):
 class EmittingGroup(AgentGroup):
     """An agent that loads: each pool it committed to has an event of its asset (`airflow_lake.assets`).
 
-    `run` emits the events of its pack if it succeeds.  `announce` emits those that no task `run` did: what was
-    committed before a task failed.  It runs beside `report`, which may fail, and whatever became of `run`.
+    `announce` emits the events, beside `report`, which may fail, and whatever became of the tasks `run`.  Airflow
+    emits events of a task only if it succeeds; so `run` would emit none of what it committed before it failed.
     """
 
+    announces = True
+
     def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Also that `announce` emits the events: a submitted job emits none."""
+        """Also that `announce` emits the events."""
         return {**super().submit_args(config), "to_announce": True}
 
     def add_after(self, results: Any, config: dict[str, Any]) -> None:
         """Put `announce` into the group."""
         results >> self.announce_task(run=results.operator.task_id)(config)
 
-    @property
-    def assets(self) -> list[Any]:
-        """The assets whose events `announce` emits, all of them; if there are none, `run` does, by an alias."""
-        return []
-
-    def run_task(self) -> Any:
-        """The task that does one pack of work; unless `announce` does, it emits the events of what it committed."""
-        agent, takes_params = self.agent, self.takes_params
-        outlets = [] if self.assets else [lake_alias(self.config.lake)]
-
-        @lake_task(agent=agent, map_index_template="{{ work['title'] }}", outlets=outlets, **self.work_args)
-        def run(work: dict[str, Any], config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
-            context = get_current_context()
-            results = tasks.run(agent, [work], config, context, to_announce=True)
-            for alias in outlets:
-                request = request_of(config, params if takes_params else None)
-                tasks.announce(results, request, context["outlet_events"][alias])
-                context["ti"].xcom_push(tasks.UNANNOUNCED, [])
-            return results
-
-        return run
-
     def announce_task(self, *, run: str) -> Any:
-        """The task that emits the events that no task `run` (its id) did."""
+        """The task that emits the events of what the tasks `run` (their id) committed."""
         takes_params, alias = self.takes_params, lake_alias(self.config.lake)
 
         @lake_task(outlets=[alias], **REPORT)

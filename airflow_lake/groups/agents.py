@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 from airflow.sdk import get_current_context, task
@@ -13,14 +12,7 @@ from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.decorator import lake_task
-
-
-def _interval(dag_run: Any) -> tuple[dt.datetime, dt.datetime] | None:
-    """The interval of a run; None if it has none, as one that an asset started, or one that is started by hand."""
-    if dag_run.run_type == "manual":  # Airflow gives it the last interval before it
-        return None
-    begin, end = dag_run.data_interval_start, dag_run.data_interval_end
-    return None if begin is None or end is None else (begin, end)
+from airflow_lake.groups.interval import interval_of
 
 
 class IngestGroup(EmittingGroup):
@@ -48,7 +40,7 @@ class IntervalsGroup(EmittingGroup):
 
         @lake_task
         def find(config: dict[str, Any], params: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
-            begin, end = _interval(dag_run) or (None, None)
+            begin, end = interval_of(dag_run) or (None, None)
             if pools and begin is not None and end is not None:
                 partition_keys(begin, end)  # too many are refused before anything is replaced
             return tasks.find(
@@ -80,7 +72,7 @@ class IntervalsGroup(EmittingGroup):
             context = get_current_context()
             request = request_of(config, params if takes_params else None)
             results = tasks.unannounced(context["ti"], run)
-            interval = _interval(dag_run)
+            interval = interval_of(dag_run)
             keys = partition_keys(*interval) if interval else ()
             context["task"].outlets = tasks.announce_partitions(
                 results, request, keys, assets, context["outlet_events"]

@@ -26,6 +26,10 @@ _FIELDS = (
 """What the fields must be; those with true are no templates: Airflow reads them when it parses the file."""
 
 
+LONGEST_WAIT = timedelta(days=29)
+"""For an approval: the work that is asked about is kept for 30 days (`lake_core.agents.packs`)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LakeConfig:
     """Which lake, which pools, which Spark.
@@ -74,6 +78,12 @@ class LakeConfig:
         if self.submit is not None and (not self.spark or given.is_template(self.spark)):
             raise ValueError(
                 f"LakeConfig: submit needs spark, the id of a connection of type spark (got {self.spark!r})"
+            )
+        is_time = isinstance(self.approval_timeout, timedelta)
+        if not is_time or not timedelta(0) < self.approval_timeout <= LONGEST_WAIT:
+            raise ValueError(
+                f"LakeConfig: approval_timeout must be a timedelta above 0, at most {LONGEST_WAIT.days} days "
+                f"(got {self.approval_timeout!r})"
             )
         asked = dict(self.asked)
         for name, value in self.asked.items():
@@ -135,6 +145,8 @@ def _are_texts(value: Any) -> bool:
 def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
     """What a run asks for: the request of the group, in which parameters of the run that are set take precedence.
 
+    A run cannot turn off a `dry_run` of the group: false is what an untouched trigger form says.
+
     `params` is None if the group does not read those of its DAG, which may be for something else.  Raises
     InvalidInput for a parameter of the group that a template left empty: without it the agent would do more than
     was asked for, or elsewhere.
@@ -146,6 +158,8 @@ def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> d
         else:
             request[name] = given.filled_in(request[name], name, PARAMETERS[name], task="LakeConfig")
     for name, value in (params or {}).items():
+        if name == "dry_run" and request.get(name) is True:
+            continue
         if value is not None and value not in ("", []):
             request[name] = value
         else:

@@ -14,6 +14,8 @@ from typing import Any
 from lake_core.phrases import counted, listed
 
 MAX_TASKS = 64
+LONGEST_TITLE = 250
+"""Characters of a title: Airflow names mapped tasks by them, and its database refuses longer ones."""
 
 Work = Mapping[str, Any]
 """What `find` of an agent hands out: a pool, a title, and values of the agent's own."""
@@ -50,7 +52,6 @@ def pack(all_work: Sequence[Work], *, most: int = MAX_TASKS) -> list[dict[str, A
 
 
 def _title(part: Sequence[Work]) -> str:
-    if len(part) == 1:
-        return str(part[0]["title"])
     pools = list(dict.fromkeys(str(work["pool"]) for work in part))
-    return f"{counted(len(pools), 'pool')}: {listed(pools, 3)}"
+    title = str(part[0]["title"]) if len(part) == 1 else f"{counted(len(pools), 'pool')}: {listed(pools, 3)}"
+    return title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"

@@ -28,13 +28,14 @@ from airflow_lake.groups import tasks
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.reach import open_lake
+from airflow_lake.rendering import KeepsConstants
 
 APPLICATION = str(Path(spark_apps.__path__[0]) / "agent.py")
 OUTCOME = "lake_outcome"
 """The name under which Airflow keeps, with the task, where the job writes what came of it."""
 
 
-class SubmittedRun(Tells, SparkSubmitOperator):
+class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
     """One pack of work, or all packs of an agent that takes them together, as one submitted job.
 
     `work`: a pack, or a list of packs, as `tasks.find` gives them.  `config`: the plain values of the group's.

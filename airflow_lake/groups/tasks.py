@@ -89,8 +89,18 @@ def work_of(packs: Packs, *, opened: Callable[[str], Lake] = open_lake) -> list[
 
 
 def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
-    """What the task `find` put off, by its id; none if it failed."""
-    return list(task.xcom_pull(task_ids=find, key=PUT_OFF) or ())
+    """What the task `find` put off, by its id, in the same mapped group as `task`; none if it failed."""
+    return list(task.xcom_pull(task_ids=find, key=PUT_OFF, map_indexes=task.map_index) or ())
+
+
+def check_wanted(task: Any, find: str) -> None:
+    """Raises AirflowSkipException if the task `find` was skipped: then the DAG wants nothing of the group."""
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    index = task.map_index if task.map_index >= 0 else None
+    states = task.get_task_states(dag_id=task.dag_id, task_ids=[find], run_ids=[task.run_id], map_index=index)
+    if "skipped" in states.get(task.run_id, {}).values():
+        raise AirflowSkipException("the task `find` was skipped, so there is nothing to report")
 
 
 def planned(agent: str, packs: Packs) -> list[Effect]:
@@ -145,8 +155,9 @@ def run(
 
 
 def announce_later(results: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> None:
-    """Hand over, for the task `announce`, what was committed."""
-    context["ti"].xcom_push(UNANNOUNCED, [*filter(_is_committed, results)])
+    """Hand over, for the task `announce`, what was committed: of each result only what its event says."""
+    committed = [{"pool": result["pool"], **event_of(result)} for result in filter(_is_committed, results)]
+    context["ti"].xcom_push(UNANNOUNCED, committed)
 
 
 def results_of(outcome: Outcome, context: Mapping[str, Any]) -> list[dict[str, Any]]:

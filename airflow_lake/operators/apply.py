@@ -24,7 +24,8 @@ class LakeApplyOperator(LakeOperator):
     and changes nothing.  The task fails if pools would be dropped, or agents would remove more than before, unless
     `yes` says that they may.  The three take true and false as texts too, so templates may fill them.
 
-    With `takes_params`, parameters of the run that are set take precedence, as in the groups.
+    With `takes_params`, parameters of the run that are set take precedence, as in the groups.  A run cannot turn
+    off a `dry_run` of the operator: false is what an untouched trigger form says.
 
     Applied again, a file changes nothing: a task may be tried as often as needed.
     """
@@ -53,7 +54,7 @@ class LakeApplyOperator(LakeOperator):
         """Take the parameters of the run too, if it is said so."""
         for name in self.template_fields if self.takes_params else ():
             value = context["params"].get(name)
-            if value is not None and value != "":
+            if value is not None and value != "" and not (name == "dry_run" and self.dry_run is True):
                 setattr(self, name, value)
         return super().execute(context)
 

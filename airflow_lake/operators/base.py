@@ -22,6 +22,7 @@ from airflow_lake.effects import Effect, done
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.reach import lake_name, open_lake, open_spark
+from airflow_lake.rendering import KeepsConstants
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
@@ -37,7 +38,7 @@ FIGURES = ("version", "records", "objects", "size")
 """What results of operators and their effects have in common."""
 
 
-class LakeOperator(Tells, BaseOperator):
+class LakeOperator(KeepsConstants, Tells, BaseOperator):
     """An action on one pool of one lake.  (Airflow's own `pool` of a task is another thing: slots of workers.)
 
     `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then

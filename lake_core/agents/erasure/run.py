@@ -53,13 +53,13 @@ def span_of(pool: Pool, named: NamedRecords) -> KeyRange:
 def erase_pending(
     lake: Lake,
     pool_name: str,
-    ids: Sequence[str] = (),
+    ids: Sequence[str] | None = None,
     *,
     grace: str | None = None,
     keeps_history: bool = False,
     means: Means | None = None,
 ) -> list[ErasureResult]:
-    """Go on with these erasures of a pool, or with all that are pending.
+    """Go on with these erasures of a pool; None: with all that are pending.
 
     One that fails does not hold back the others.  Raises the first failure in the end: NotFound, Conflict, Corrupt,
     OutcomeUnknown, Unavailable; what was done stays, and the next run goes on.
@@ -68,7 +68,7 @@ def erase_pending(
     policy = policy_of(pool.settings, grace=grace)
     results: list[ErasureResult] = []
     failures: list[LakeError] = []
-    for id in ids or [one.id for one in plan(pool).pending]:
+    for id in [one.id for one in plan(pool).pending] if ids is None else ids:
         try:
             before = receipts.read(pool, id)
             receipt = go_on(pool, before, grace=policy.grace, keeps_history=keeps_history, means=means)
@@ -114,9 +114,12 @@ def find(
     open_names, put_off = divided(names, lake, asked, agent="erasure")
     for name, work in look_at_each(open_names, look, named=bool(asked.pools)):
         pool_name, _ = split_pool(name)  # the sub-pools of a pool are worked on with it
-        if work is None:
-            all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=[], **how)
-        elif not work.idle:
+        if work is None and begins:
+            all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=None, **how)
+        elif work is None:  # a person cannot approve what is not known
+            why = "it cannot be read"
+            put_off.append(asked.work(pool_name, f"put off: {why}", put_off=why))
+        elif not work.idle and all_work.get(pool_name, {}).get("erasures", ()) is not None:
             values = _handed(all_work.get(pool_name, {}), work, name, named)
             what = counted(len(values["erasures"]) + len(values["begin"]), "erasure")
             all_work[pool_name] = asked.work(pool_name, what, **values, **how)
@@ -158,11 +161,13 @@ def _handed(
     return {"erasures": list(ids), "begin": begin, "says": says}
 
 
-def begin_handed_out(lake: Lake, work: Mapping[str, Any]) -> list[str]:
-    """The ids of the erasures of a piece of work; those that it names are begun.
+def begin_handed_out(lake: Lake, work: Mapping[str, Any]) -> list[str] | None:
+    """The ids of the erasures of a piece of work, None for all that are pending; those that it names are begun.
 
     A task that is tried again finds the same ones pending.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
+    if work["erasures"] is None:
+        return None
     ids = list(work["erasures"])
     for one in work.get("begin", ()):
         pool = lake.pool(one["pool"])

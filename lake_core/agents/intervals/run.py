@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from lake_core.agents.finding import divided, handed_out, pools_with
+from lake_core.agents.finding import divided, handed_out, looks, pools_with
 from lake_core.agents.intervals.plan import empty_interval, path_of
 from lake_core.agents.intervals.policy import IntervalsPolicy, policy_of
 from lake_core.agents.intervals.report import plan_line
 from lake_core.agents.request import OpenLake, Request
 from lake_core.agents.roster import AGENTS
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.loading.sources import find_files
 from lake_core.phrases import counted
@@ -64,25 +64,37 @@ def find(
         raise InvalidInput(
             "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
         )
+    if begin is not None and asked.files:
+        raise InvalidInput(
+            "a run of an interval loads the files of the interval: leave `files` out, or start a run by hand"
+        )
     if begin is not None and end is not None and begin >= end:
         raise InvalidInput(empty_interval(begin, end))
     open_names, put_off = divided(names, lake, asked, agent="intervals")
     access = address_of(lake.store)
-    all_work = []
-    for name in open_names:
+
+    def look(name: str) -> list[SourceFile]:
         if begin is None:
-            files = find_files(list(asked.files), access=access)
+            return find_files(list(asked.files), access=access)
+        return find_source_files(policy_of(lake.pool(name).settings), begin, access=access)
+
+    all_work = []
+    for name, answer in looks(open_names, look):
+        files = None if isinstance(answer, LakeError) else answer
+        if isinstance(answer, LakeError):
+            if begin is None:  # the run has no other pool
+                raise answer
+            log.error("%s: %s", name, answer)  # its task meets the same error, and holds no other pool back
         else:
-            files = find_source_files(policy_of(lake.pool(name).settings), begin, access=access)
-        log.info("%s", plan_line(name, files, begin=begin, end=end))
+            log.info("%s", plan_line(name, answer, begin=begin, end=end))
         all_work.append(
             asked.work(
                 name,
-                begin.isoformat() if begin else counted(len(files), "file"),
+                begin.isoformat() if begin else counted(len(files or ()), "file"),
                 begin=begin.isoformat() if begin else "",
                 end=end.isoformat() if end else "",
                 token="" if begin else f"interval:{run}:{name}",
-                files=msgspec.to_builtins(files),
+                files=None if files is None else msgspec.to_builtins(files),
             )
         )
     return handed_out(

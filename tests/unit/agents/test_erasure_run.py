@@ -336,3 +336,26 @@ def test_a_plan_names_the_pending_ones_oldest_first_and_whether_the_records_are_
         assert ([one.id for one in work.pending], work.is_new) == (ids, is_new)
     assert plan_erasures(receipts, sub_pool="$nokey").idle
     assert named_records(where=None, key=None, low=None, high=None, pools=()) is None
+
+
+def test_a_pool_that_cannot_be_read_is_put_off_if_a_person_is_asked(lake: Lake) -> None:
+    pool = lake.pool("guests")
+    pool.tag("yearly")
+    erase(pool, where=ANN)
+    pool.delete_tag("yearly")
+    (receipt,) = lake.store.list(f"{pool.config.id}/erasures")
+    lake.store.put(receipt.name, b"garbage")
+    (work,) = find(params(lake), begins=False)
+    assert (work["title"], work["put_off"]) == ("guests: put off: it cannot be read", "it cannot be read")
+    with pytest.raises(Incomplete, match="an erasure is pending"):
+        report([work], [])
+
+
+def test_no_erasure_is_not_all_erasures(lake: Lake) -> None:
+    pool = lake.pool("people")
+    pool.tag("yearly")
+    erase(pool, where=ANN)
+    pool.delete_tag("yearly")
+    assert erase_pending(lake, "people", []) == []
+    assert [one.status for one in read_all(pool)] == [PENDING]
+    assert [one.status for one in erase_pending(lake, "people")] == [DONE]

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from lake_core.agents.intervals.run import find
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, LakeError
 from lake_core.lake import Lake
+from spark_apps.intervals import run
 
 BEGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 END = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
@@ -66,3 +67,25 @@ def test_a_run_by_hand_appends_the_files_that_it_names(
 def test_a_pool_that_is_named_must_have_a_source(params: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"lake set without intervals\.source=PATTERN"):
         find(params | {"pools": ["without"]}, begin=BEGIN, end=END, run="scheduled")
+
+
+def test_a_run_of_an_interval_takes_no_files(params: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="leave `files` out, or start a run by hand"):
+        find(params | {"files": ["/late.ndjson"]}, begin=BEGIN, end=END, run="scheduled")
+
+
+def test_a_pool_whose_files_cannot_be_listed_is_handed_out_and_holds_back_no_other(
+    params: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    lake = Lake.open(params["lake"])
+    lake.create_pool("other", key="t", settings={"intervals.source": "s3a://%Y-%m-%d/no-credentials"})
+    handed = {work["pool"]: work["files"] for work in find(params, begin=BEGIN, end=END, run="scheduled")}
+    assert handed["other"] is None
+    assert len(handed["p"]) == 1
+    (work,) = [w for w in find(params, begin=BEGIN, end=END, run="scheduled") if w["pool"] == "other"]
+    with pytest.raises(LakeError):
+        run(work, open_spark=spark_is_not_opened)
+
+
+def spark_is_not_opened(*_: object, **__: object) -> Any:
+    raise AssertionError("the files cannot be listed")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from airflow_lake.groups.config import LakeConfig, request_of
+from airflow_lake.groups.config import LONGEST_WAIT, LakeConfig, request_of
+from lake_core.agents.packs import KEPT
 from lake_core.errors import InvalidInput
 
 CONF = {"spark.executor.memory": "8g"}
@@ -160,3 +162,19 @@ def test_a_group_does_not_turn_to_the_default_lake_spark_or_pools_if_a_template_
         request_of(config, None)
     left_out = LakeConfig().plain(agent="compact", also=())
     assert request_of(left_out, None)["lake"] == ""
+
+
+def test_a_run_turns_a_dry_run_on_and_never_off() -> None:
+    dry = LakeConfig(dry_run=True).plain(agent="compact", also=())
+    real = LakeConfig().plain(agent="compact", also=())
+    asked = [
+        request_of(config, {"dry_run": said})["dry_run"] for config in (dry, real) for said in (True, False)
+    ]
+    assert asked == [True, True, True, False]
+
+
+@pytest.mark.parametrize("timeout", [timedelta(0), timedelta(days=30), 7, None])
+def test_an_approval_is_waited_for_no_longer_than_its_work_is_kept(timeout: Any) -> None:
+    assert timedelta(seconds=KEPT) > LONGEST_WAIT
+    with pytest.raises(ValueError, match="approval_timeout must be a timedelta above 0, at most 29 days"):
+        LakeConfig(approval=True, approval_timeout=timeout)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_lake.groups.pack import MAX_TASKS, pack, weight_of
+from airflow_lake.groups.pack import LONGEST_TITLE, MAX_TASKS, pack, weight_of
 
 
 def work(number: int, weight: int = 1, *, pool: str = "") -> dict[str, Any]:
@@ -67,3 +67,11 @@ def test_no_work_is_no_pack() -> None:
     assert pack([]) == []
     with pytest.raises(ValueError, match="at least 1"):
         pack([], most=0)
+
+
+def test_a_title_fits_into_the_column_of_airflows_database() -> None:
+    (alone,) = pack([work(0, pool="p" * 255)], most=1)
+    packs = pack([work(number, pool=f"{number}" * 200) for number in range(6)], most=2)
+    for title in (alone["title"], *(part["title"] for part in packs)):
+        assert len(title) == LONGEST_TITLE
+        assert title.endswith("…")

@@ -22,6 +22,7 @@ from lake_core.agents.packs import write_packs
 from lake_core.agents.retention.report import RetentionResult
 from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.lake import Lake
+from spark_apps.session import is_gone
 
 NOTHING = vars(RetentionResult("", "main", None, 0, 0, 0, False, 0, 0, 0, 0, 0))
 
@@ -32,12 +33,14 @@ class Instance:
 
     pushed: dict[str, Any] = field(default_factory=dict)
     task_id: str = "lake_upkeep.retention.report"
+    map_index: int = -1
 
     def xcom_push(self, key: str, value: Any) -> None:
         self.pushed[key] = value
 
-    def xcom_pull(self, *, task_ids: str, key: str) -> Any:
-        return self.pushed.get(key) if task_ids == "lake_upkeep.retention.find" else None
+    def xcom_pull(self, *, task_ids: str, key: str, map_indexes: int) -> Any:
+        is_own = (task_ids, map_indexes) == ("lake_upkeep.retention.find", self.map_index)
+        return self.pushed.get(key) if is_own else None
 
 
 @dataclass
@@ -141,6 +144,15 @@ def test_an_error_of_spark_fails_its_piece_alone_and_is_logged_with_its_tracebac
     assert logged.getMessage() == "b: ZeroDivisionError"
 
 
+def test_after_spark_has_gone_away_no_other_piece_waits_for_it(lake: Lake) -> None:
+    gone = RuntimeError("[INVALID_HANDLE.SESSION_NOT_FOUND] Session not found")
+    assert is_gone(gone)
+    loads, instance = Loads({"a": 4, "b": gone, "c": 7}), Instance()
+    with pytest.raises(RuntimeError, match="SESSION_NOT_FOUND"):
+        run_loads(lake, loads, instance)
+    assert loads.tried == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("errors", "raised"),
     [
@@ -168,7 +180,7 @@ def test_what_a_pack_committed_before_it_failed_is_announced_later(lake: Lake) -
             return [None, [], left] if (task_ids, key) == (["i.run"], tasks.UNANNOUNCED) else []
 
     results = tasks.unannounced(Announcing(), "i.run")
-    assert [(one["pool"], one["version"]) for one in results] == [("a", 4)]
+    assert results == [{"pool": "a", "version": 4, "records": 1}], "only what an event says"
 
 
 def test_each_commit_is_handed_over_before_the_next_piece_which_may_end_the_process(lake: Lake) -> None:

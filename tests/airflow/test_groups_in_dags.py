@@ -1,0 +1,145 @@
+"""Groups and operators in DAGs of users: skipped, mapped, with native objects, with forms; by `dag.test()`.
+
+The DAGs run in an Airflow of their own, in a process of its own, on a temporary database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lake_core.lake import Lake
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow]
+
+DAGS = """
+import json
+from airflow.sdk import DAG, Param, task, task_group
+from airflow_lake.groups import CheckpointGroup, CompactGroup, IngestGroup, LakeConfig
+from airflow_lake.groups.form import OF_APPLY
+from airflow_lake.operators.apply import LakeApplyOperator
+from airflow_lake.operators.delete import LakeDeleteOperator
+
+ARGS = {"retries": 0}
+
+with DAG("skipped", default_args=ARGS) as skipped:
+
+    @task.branch
+    def choose():
+        return "other"
+
+    @task
+    def other():
+        pass
+
+    chosen = choose()
+    chosen >> other()
+    chosen >> CompactGroup(LakeConfig(pools=["texts"]))
+    chosen >> IngestGroup(LakeConfig(pools=["texts"]))
+
+with DAG("mapped", default_args=ARGS) as mapped:
+
+    @task_group
+    def one(pool):
+        CheckpointGroup(LakeConfig(pools=pool))
+
+    one.expand(pool=["texts", "2024"])
+
+with DAG("native", default_args=ARGS, render_template_as_native_obj=True) as native:
+    LakeDeleteOperator(task_id="delete", pool_name="texts", low="1.50", high="{{ 1.6 }}")
+    LakeDeleteOperator.partial(task_id="mapped", low="1.0", high="1.1").expand(pool_name=["2024"])
+    CompactGroup(LakeConfig(pools=["2024"]))
+
+with DAG("form", default_args=ARGS, params=OF_APPLY) as form:
+    LakeApplyOperator(task_id="apply", path="POLICIES", dry_run=True, takes_params=True)
+"""
+
+RUN = """
+import json, sys
+from dags import *
+for dag in (skipped, mapped, native, form):
+    run = dag.test()
+    tasks = {f"{ti.task_id}[{ti.map_index}]": str(ti.state) for ti in run.get_task_instances()}
+    print("RUN " + json.dumps([dag.dag_id, str(run.state), tasks]))
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dags")
+    lake = Lake.create(str(folder / "lake"))
+    for name in ("texts", "2024"):
+        keys = ["1.0", "1.00", "1.5", "1.50", "1.55", "2.0"]
+        lake.create_pool(name, key="k").branch().append(pa.table({"k": keys}))
+    Path(folder, "pools.yaml").write_text("pools:\n  new:\n    key: k\n")
+    Path(folder, "dags.py").write_text(DAGS.replace("POLICIES", str(folder / "pools.yaml")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(place: Path) -> dict[str, tuple[str, dict[str, str]]]:
+    """By DAG: the state of its run, and those of its tasks."""
+    environ = {
+        **os.environ,
+        "AIRFLOW_HOME": str(place / "airflow"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(place),
+        "LAKE": str(place / "lake"),
+    }
+    for words in (["-m", "airflow", "db", "migrate"], ["-c", RUN]):
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=place,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-5000:]
+    lines = [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RUN ")]
+    return {name: (state, tasks) for name, state, tasks in lines}
+
+
+def keys(place: Path, pool: str) -> list[Any]:
+    return Lake.open(str(place / "lake")).pool(pool).at().to_table()["k"].to_pylist()
+
+
+def test_a_group_that_a_branch_skips_is_skipped_with_its_report(
+    runs: dict[str, tuple[str, dict[str, str]]],
+) -> None:
+    state, tasks = runs["skipped"]
+    assert state == "success"
+    states = {name: state for name, state in tasks.items() if name.startswith(("compact", "ingest"))}
+    assert {state for name, state in states.items() if "announce" not in name} == {"skipped"}
+
+
+def test_a_checkpoint_group_in_a_mapped_group_reports_what_its_own_find_put_off(
+    runs: dict[str, tuple[str, dict[str, str]]],
+) -> None:
+    state, tasks = runs["mapped"]
+    assert state == "success"
+    assert [tasks[f"one.checkpoint.report[{index}]"] for index in (0, 1)] == ["success"] * 2
+
+
+def test_a_text_that_is_no_template_stays_a_text_if_the_dag_renders_native_objects(
+    place: Path, runs: dict[str, tuple[str, dict[str, str]]]
+) -> None:
+    state, tasks = runs["native"]
+    assert (state, tasks["compact.report[-1]"]) == ("success", "success")
+    assert keys(place, "texts") == ["1.0", "1.00", "1.5", "2.0"]
+    assert keys(place, "2024") == ["1.5", "1.50", "1.55", "2.0"]
+
+
+def test_a_form_that_nobody_touched_does_not_turn_off_the_dry_run_of_a_dag(
+    place: Path, runs: dict[str, tuple[str, dict[str, str]]]
+) -> None:
+    assert runs["form"][0] == "success"
+    assert [pool.name for pool in Lake.open(str(place / "lake")).pools() if pool.name == "new"] == []
