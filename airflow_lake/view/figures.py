@@ -23,6 +23,7 @@ class PoolFigures(msgspec.Struct, frozen=True):
     """A pool at a version; `beside` are the records of its sub-pools.
 
     `live` are the bytes of the objects of `main`; `held` adds removed objects that are still on the store.
+    `oldest_delete` is the time of the oldest tombstone of a delete; None if there is none.
     """
 
     version: int
@@ -35,6 +36,7 @@ class PoolFigures(msgspec.Struct, frozen=True):
     branches: int
     live: int
     held: int
+    oldest_delete: float | None = None
 
 
 class Recency(msgspec.Struct, frozen=True):
@@ -58,6 +60,7 @@ def figures_of(version: int, state: PoolState, *, max_listed: int = MAX_LISTED) 
     removed = sum(removal.size for _, removal in state.removed.items()) + sum(
         removal.size for vacuum in state.removed.vacuums.values() for removal in vacuum.removals
     )
+    deletes = [t.time for t in state.branches[MAIN].tombstones.values() if not t.replaces]
     return PoolFigures(
         version=version,
         records=totals.records,
@@ -69,6 +72,7 @@ def figures_of(version: int, state: PoolState, *, max_listed: int = MAX_LISTED) 
         branches=len(state.branches),
         live=snapshot.size,
         held=snapshot.size + removed,
+        oldest_delete=min(deletes) / 1e6 if deletes else None,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from airflow_lake.view.figures import PoolFigures, Recency, figures_of, recency
+from airflow_lake.view.lag import lag_of
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
@@ -43,7 +44,10 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class PoolRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pool of the table: figures, or why there are none.  `tail` counts entries since the newest checkpoint."""
+    """A pool of the table: figures, or why there are none.  `tail` counts entries since the newest checkpoint.
+
+    `lag`: by agent, what it has not done (`lag`).
+    """
 
     pool: str
     key: str
@@ -53,6 +57,7 @@ class PoolRow(msgspec.Struct, frozen=True, omit_defaults=True):
     written: float | None = None
     kept: float | None = None
     how: str = ""
+    lag: dict[str, str] = {}
     error: str = ""
 
 
@@ -107,7 +112,13 @@ class Overview:
             config.id,
             row,
             PoolRow(
-                **about, figures=row.figures, tail=tail, written=news.written, kept=news.kept, how=news.how
+                **about,
+                figures=row.figures,
+                tail=tail,
+                written=news.written,
+                kept=news.kept,
+                how=news.how,
+                lag=lag_of(row.figures, pool.settings, tail=tail, now=pool.context.now()),
             ),
         )
 

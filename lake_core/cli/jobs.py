@@ -51,7 +51,7 @@ def _text(name: str, value: int) -> str:
 
 
 def figures_text(figures: Mapping[str, int]) -> str:
-    """What was done, then what it gained: `depth 12 -> 1`; what is 0, or did not change, is left out."""
+    """What was gained, `depth 12 -> 1`, then what was done; what is 0, or did not change, is left out."""
     pairs = {name.removesuffix("_before") for name in figures if name.endswith("_before")}
     ends = {f"{name}_{end}" for name in pairs for end in ("before", "after")}
     done = [f"{name} {_text(name, value)}" for name, value in figures.items() if value and name not in ends]
@@ -60,7 +60,7 @@ def figures_text(figures: Mapping[str, int]) -> str:
         for name in sorted(pairs)
         if (after := figures.get(f"{name}_after")) is not None and after != figures[f"{name}_before"]
     ]
-    return ", ".join([*done, *gained])
+    return ", ".join([*gained, *done])
 
 
 def _row(job: Job) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_bytes_have_a_unit_and_counts_have_none() -> None:
     assert figures_text(figures) == "inputs 1,200, size_in 1.2 MB, freed 999 B"
 
 
-def test_what_a_job_gained_stands_after_what_it_did() -> None:
+def test_what_a_job_gained_stands_before_what_it_did() -> None:
     figures = {
         "depth_before": 12,
         "depth_after": 1,
@@ -82,4 +82,4 @@ def test_what_a_job_gained_stands_after_what_it_did() -> None:
         "size_after": 1_000_000,
     }
     same = {"objects_before": 3, "objects_after": 3}
-    assert figures_text(figures | same) == "jobs 2, depth 12 -> 1, size 2.0 MB -> 1.0 MB"
+    assert figures_text(figures | same) == "depth 12 -> 1, size 2.0 MB -> 1.0 MB, jobs 2"

@@ -6,14 +6,14 @@ const isBytes = (name) => name.split("_").includes("size") || name === "freed";
 const shown = (name, value) => isBytes(name) ? size(value) : count(value);
 const PAIR = /^(.*)_(before|after)$/;
 
-// What was done, then what it gained: "depth 12 → 1"; what is 0, or did not change, is left out.
+// What it gained, "depth 12 → 1", then what was done; what is 0, or did not change, is left out.
 function figuresText(figures) {
   const all = Object.entries(figures);
   const done = all.filter(([name, value]) => value && !PAIR.test(name)).map(([name, value]) => `${name} ${shown(name, value)}`);
   const gained = all.filter(([name, value]) => name.endsWith("_before") && value !== figures[name.replace(PAIR, "$1_after")])
     .map(([name, value]) => [name.replace(PAIR, "$1"), value, figures[name.replace(PAIR, "$1_after")]])
     .map(([name, before, after]) => `${name} ${shown(name, before)} → ${shown(name, after)}`);
-  return [...done, ...gained].join(", ");
+  return [...gained, ...done].join(", ");
 }
 
 const result = (job) => job.error || job.why || figuresText(job.figures);

@@ -15,6 +15,7 @@ const COLUMNS = [
   { label: "Tail", value: (row) => row.tail, text: count, title: "journal entries since the newest checkpoint" },
   { label: "Written", value: (row) => row.written, text: ago, when: true, title: "when records last changed" },
   { label: "Upkeep", value: (row) => row.kept, text: ago, when: true, title: "the last compaction, expiry or vacuum" },
+  { label: "Lag", value: (row) => Object.keys(row.lag ?? {}).join(", ") || undefined, title: "agents that have not done what the pool's settings ask for" },
   { label: "Live", value: figure("live"), text: size, title: "bytes of the objects of main" },
   { label: "Held", value: figure("held"), text: size, title: "with removed objects that are still on the store" },
 ];
@@ -45,6 +46,7 @@ function line(row, now, go) {
     const value = column.value(row);
     let title = column.when ? moment(value) : null;
     if (column.label === "Upkeep" && row.how) title = `${title}: ${row.how}`;
+    if (column.label === "Lag" && row.lag) title = Object.values(row.lag).join("\n");
     return el("td", { class: column.text ? "number" : null, title }, column.text ? column.text(value, now) : value ?? "");
   });
   return el("tr", {}, el("td", {}, open), ...cells);

@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 class RetentionResult(Gain):
     """What the agent did in a pool.
 
-    `expired` references of the branch with so many `records` and bytes (`expired_size`); `hidden`: older records of
-    other objects were deleted.  `orphans` were found; `vacuumed` objects were deleted, which `freed` so many bytes;
-    `spared` stay for a lease.  `purged` entries of the journal.  `version`: the newest that it committed, None
-    if it committed nothing.
+    `expired` references of the branch with so many `records` and bytes (`expired_size`); `deletes`: tombstones that
+    it committed, of older records of other objects.  `orphans` were found; `vacuumed` objects were deleted, which
+    `freed` so many bytes; `spared` stay for a lease.  `purged` entries of the journal.  `version`: the newest that
+    it committed, None if it committed nothing.
     """
 
     pool: str
@@ -32,7 +32,7 @@ class RetentionResult(Gain):
     expired: int
     records: int
     expired_size: int
-    hidden: bool
+    deletes: int
     orphans: int
     vacuumed: int
     freed: int
@@ -89,7 +89,7 @@ def _work_line(done: Mapping[str, Any]) -> str:
         f"expired {_objects(done['expired'])}, {counted(done['records'], 'record')}"
         if done["expired"]
         else "",
-        "deleted old records of other objects" if done["hidden"] else "",
+        "deleted old records of other objects" if done["deletes"] else "",
         f"found {counted(done['orphans'], 'orphan')}" if done["orphans"] else "",
         f"deleted {counted(done['vacuumed'], 'object')}, {human_size(done['freed'])}"
         if done["vacuumed"]
@@ -108,7 +108,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
         "expired",
         "records",
         "expired_size",
-        "hidden",
+        "deletes",
         "orphans",
         "vacuumed",
         "freed",

@@ -32,7 +32,7 @@ DONE: dict[str, Any] = {
     "expired": 2,
     "records": 10,
     "expired_size": 1_000,
-    "hidden": True,
+    "deletes": 1,
     "orphans": 1,
     "vacuumed": 3,
     "freed": 3_000,
