@@ -23,6 +23,7 @@ from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack
 from airflow_lake.groups.question import put_off_by
 from airflow_lake.reach import lake_name, open_lake, open_spark
+from lake_core.agents.roster import AGENTS
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake
@@ -57,6 +58,8 @@ def find(
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
     opened = cache(open_lake)
+    if AGENTS[agent].remembers:  # pools that the group names are named by each run, not by a person
+        also["recurring"] = not (params or {}).get("pools")
     work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=opened, **also)
     put_off = [one for one in work if one.get("put_off")]
     if not request["dry_run"]:

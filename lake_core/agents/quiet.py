@@ -9,8 +9,8 @@ each.  `find` leaves a pool alone if all of this holds:
 - its settings are what they were.
 
 The memory is a hint: one object for each agent and each way to ask.  If it is gone, garbage, or refused by the
-store, or if two runs overwrite each other's, pools are looked at again.  A run that names its pools, and a dry
-run, look at all of them: there a person asks.
+store, or if two runs overwrite each other's, pools are looked at again.  A run in which a person names the pools,
+and a dry run, look at all of them.
 
 The agents that run once a day (retention, erasure) remember nothing: they wait for time, leases and receipts
 (decision 126).  Callers: `find` of the agents compact, checkpoint and tombstones.
@@ -72,15 +72,17 @@ class Quiet:
         self._new: dict[str, Look] = {}
 
     @classmethod
-    def of(cls, lake: Lake, asked: Request, *, agent: str) -> Quiet:
+    def of(cls, lake: Lake, asked: Request, *, agent: str, recurring: bool = False) -> Quiet:
         """What the agent remembers of runs that asked for the same.
 
-        Raises Unavailable or Corrupt if the list of pools cannot be read.
+        `recurring`: no person names the pools; each run of a DAG names them.  Raises Unavailable or Corrupt if the
+        list of pools cannot be read.
         """
         now = lake.context.now()  # before anything is read
-        if asked.pools or asked.dry_run:
+        if (asked.pools and not recurring) or asked.dry_run:
             return cls(lake, (), "", {}, now=now)
-        way = sha256(msgspec.json.encode([asked.branch, asked.strategy])).hexdigest()[:16]
+        how = [asked.branch, asked.strategy, *([sorted(asked.pools)] if asked.pools else [])]
+        way = sha256(msgspec.json.encode(how)).hexdigest()[:16]
         name = naming.quiet(agent, way)
         return cls(lake, lake.pools(), name, _read(lake, name), now=now)
 

@@ -24,6 +24,7 @@ class Agent:
 
     `deletes`: what it takes away does not come back, so a person may be asked before.  `by_pool`: it needs to be
     told no more than a pool.  `together`: it takes all its work at once, as one application of Spark.
+    `remembers`: it leaves pools alone to which nothing was written since it found nothing to do (`quiet`).
     """
 
     name: str
@@ -32,6 +33,7 @@ class Agent:
     deletes: bool = False
     by_pool: bool = True
     together: bool = False
+    remembers: bool = False
 
 
 class Kind(Enum):
@@ -64,9 +66,9 @@ PARAMETERS = {
 _TABLE = (
     Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit")),
     Agent(name="intervals", purpose=Purpose.LOADING, parameters=("branch", "files"), by_pool=False),
-    Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy")),
-    Agent(name="tombstones", purpose=Purpose.UPKEEP),
-    Agent(name="checkpoint", purpose=Purpose.UPKEEP, parameters=("limit",), together=True),
+    Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy"), remembers=True),
+    Agent(name="tombstones", purpose=Purpose.UPKEEP, remembers=True),
+    Agent(name="checkpoint", purpose=Purpose.UPKEEP, parameters=("limit",), together=True, remembers=True),
     Agent(name="retention", purpose=Purpose.UPKEEP, deletes=True),
     Agent(
         name="erasure",

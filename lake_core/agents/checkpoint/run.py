@@ -148,10 +148,13 @@ def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
     return purge(journal_of(lake, pool_name), until=purge_until(lake, pool_name, keep=keep, now=now))
 
 
-def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
     """The agent's first task: journals that want a checkpoint as plain values, all for one task `run`.
 
     `params`: lake, pools (none named: all), limit, dry_run.  A dry run logs them and hands out nothing.
+    `recurring` is as of `Quiet.of`.
     """
     asked = Request.read(params, also=AGENTS["checkpoint"].parameters)
     lake = open_lake(asked.lake)
@@ -159,7 +162,7 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         journal_of(lake, name)  # raises NotFound
     names = list(dict.fromkeys(asked.pools)) or all_journals(lake)
     open_names, put_off = divided(names, lake, asked, agent="checkpoint")
-    quiet = Quiet.of(lake, asked, agent="checkpoint")
+    quiet = Quiet.of(lake, asked, agent="checkpoint", recurring=recurring)
     all_work: list[dict[str, Any]] = []
 
     def look_now(name: str) -> _Looked:

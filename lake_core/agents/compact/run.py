@@ -141,18 +141,20 @@ def compact_pool(
     return run_jobs(target, plan.jobs, rewrite_here(target), progress=progress)
 
 
-def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
     """The agent's first task: pools to compact or to publish as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch, limit, strategy (instead of the pools' own), dry_run.  A dry
-    run logs the plans and hands out nothing.
+    run logs the plans and hands out nothing.  `recurring` is as of `Quiet.of`.
     """
     asked = Request.read(params, also=AGENTS["compact"].parameters)
     if asked.strategy is not None:
         check_name(asked.strategy)
     lake = open_lake(asked.lake)
     names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="compact")
-    quiet = Quiet.of(lake, asked, agent="compact")
+    quiet = Quiet.of(lake, asked, agent="compact", recurring=recurring)
     all_work: list[dict[str, Any]] = []
 
     def look(name: str) -> tuple[PoolConfig, CompactionPlan, str, bool]:

@@ -152,16 +152,18 @@ def _commit(branch: Branch, read_version: int, actions: Sequence[Action], messag
         return None
 
 
-def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch, limit, dry_run.  A dry run logs what is due and hands out
-    nothing.
+    nothing.  `recurring` is as of `Quiet.of`.
     """
     asked = Request.read(params, also=AGENTS["tombstones"].parameters)
     lake = open_lake(asked.lake)
     names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="tombstones")
-    quiet = Quiet.of(lake, asked, agent="tombstones")
+    quiet = Quiet.of(lake, asked, agent="tombstones", recurring=recurring)
     all_work = []
 
     def look(name: str) -> tuple[PoolConfig, ApplyPlan]:

@@ -49,12 +49,13 @@ class Site:
     def append(self, name: str) -> None:
         self.lake.pool(name).branch().append(pa.table({"k": [1, 2]}))
 
-    def find(self, agent: str, **asked: Any) -> list[str]:
+    def find(self, agent: str, *, recurring: bool = False, **asked: Any) -> list[str]:
         """The pools in which a new process of the agent finds work."""
         lake = Lake.open_on(self.store, ids=IdSource(clock=self.clock))
         self.store.requests.clear()
         find = importlib.import_module(f"lake_core.agents.{agent}.run").find
-        return [work["pool"] for work in find({"lake": "x", **asked}, open_lake=lambda name: lake)]
+        how: dict[str, Any] = {"open_lake": lambda name: lake, **({"recurring": True} if recurring else {})}
+        return [work["pool"] for work in find({"lake": "x", **asked}, **how)]
 
     def looked_at(self) -> list[str]:
         """The pools whose folders the last `find` asked for something."""
@@ -108,6 +109,25 @@ def test_a_pool_that_became_quiet_is_left_alone_with_the_others(site: Site) -> N
     assert site.looked_at() == ["b"]
     site.find("tombstones")
     assert site.looked_at() == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_idle_pools_that_a_group_names_cost_no_more(site: Site, agent: str) -> None:
+    site.clock.now += OVER
+    for pools in (["a", "b"], ["b", "a"], ["c"]):
+        site.find(agent, pools=pools, recurring=True)
+    assert site.looked_at() == ["c"], "each group remembers for itself"
+    site.clock.now += 600
+    for pools in (["a", "b"], ["c"]):
+        assert site.find(agent, pools=pools, recurring=True) == []
+        assert site.looked_at() == []
+    site.append("b")
+    site.find(agent, pools=["a", "b"], recurring=True)
+    assert site.looked_at() == ["b"]
+    site.find(agent, pools=["a", "b"])
+    assert site.looked_at() == ["a", "b"], "a person asks"
+    site.find(agent)
+    assert site.looked_at() == site.names
 
 
 @pytest.mark.parametrize("agent", AGENTS)
