@@ -29,6 +29,7 @@ from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.reach import open_lake
 from airflow_lake.rendering import KeepsConstants
+from airflow_lake.tries import tell_of_tries
 
 APPLICATION = str(Path(spark_apps.__path__[0]) / "agent.py")
 OUTCOME = "lake_outcome"
@@ -82,6 +83,7 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
         from spark_apps.agent import OPTIONS
         from spark_apps.packs import Outcome
 
+        tell_of_tries(context.get("ti"))
         lake = open_lake(self.packs[0]["lake"])
         fresh = naming.pack(lake.context.ids.new(), 0)
         kept = context.get("task_state_store")

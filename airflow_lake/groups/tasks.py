@@ -23,6 +23,7 @@ from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack
 from airflow_lake.groups.question import put_off_by
 from airflow_lake.reach import lake_name, open_lake, open_spark
+from airflow_lake.tries import tell_of_tries
 from lake_core.agents.roster import AGENTS
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def run(
     """
     from spark_apps.packs import carry_out
 
+    tell_of_tries(context.get("ti"))
     opened = cache(open_lake)
     context["task"].effects = effects = []
     results: list[Mapping[str, Any]] = []

@@ -23,6 +23,7 @@ from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.rendering import KeepsConstants
+from airflow_lake.tries import tell_of_tries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
@@ -79,6 +80,7 @@ class LakeOperator(KeepsConstants, Tells, BaseOperator):
 
         An operator that does an agent's work is a job of it.
         """
+        tell_of_tries(context.get("ti"))
         self.take()
         if not self.agent:
             return self.act(context)

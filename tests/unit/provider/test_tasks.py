@@ -329,3 +329,16 @@ def test_a_run_on_another_branch_or_lake_than_the_group_names_has_no_event(param
     assert announced(params) == {}
     assert announced({"branch": "main"}, branch="dev") == {}
     assert list(announced(params, **params)) == ["a"]
+
+
+@pytest.mark.parametrize(("number", "lines"), [(1, 0), (2, 1)])
+def test_a_task_that_is_tried_again_says_what_became_of_the_try_before(
+    lake: Lake, caplog: pytest.LogCaptureFixture, number: int, lines: int
+) -> None:
+    instance = Instance()
+    instance.try_number = number  # type: ignore[attr-defined]
+    with caplog.at_level("WARNING", logger="airflow_lake.tries"):
+        run_loads(lake, Loads({"a": 4}), instance)
+    said = [message for message in caplog.messages if "try 1 did not end well" in message]
+    assert len(said) == lines
+    assert all("if that log just ends, its worker was killed" in message for message in said)
