@@ -32,12 +32,14 @@ from lake_core.lake.branch import Branch
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.store import Address, address_of, open_store
+from spark_apps.in_task import InTask
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import parallelism, spread
 
 log = logging.getLogger(__name__)
 
 JOBS_AT_ONCE = 4
+"""Jobs whose units a session of Spark is given at a time; in the task itself it is one (`InTask`)."""
 
 
 def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[CompactionResult]:
@@ -51,7 +53,7 @@ def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[C
         jobs,
         on_spark,
         parallelism=parallelism(spark),
-        at_once=JOBS_AT_ONCE,
+        at_once=1 if isinstance(spark, InTask) else JOBS_AT_ONCE,
         progress=lambda job, result: log.info("%s", job_line(job, result)),
     )
 

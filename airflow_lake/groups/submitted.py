@@ -94,12 +94,14 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
             *(word for pack in self.packs for word in ("--pack", pack["pack"])),
             *("--metadata", json.dumps(default_metadata())),
         ]
-        os.environ[OPTIONS] = json.dumps(dict(address_of(lake.store).options))  # this process runs one task
-        super().execute(context)
+        os.environ[OPTIONS] = json.dumps(dict(address_of(lake.store).options))
+        try:
+            super().execute(context)
+        finally:  # `dag.test()` runs other tasks in this process, and these may be credentials
+            os.environ.pop(OPTIONS, None)
         (values,) = read_packs(lake, [self.outcome])
         if kept is not None:
-            for key in (self.external_id_key, self._K8S_DRIVER_STATUS_KEY, OUTCOME):
-                kept.delete(key)
+            kept.clear()  # the job of this try, what Airflow keeps of its end, and its outcome
         outcome, all_work = Outcome.of(values), tasks.work_of(self.packs)
         self.effects = [
             effect
