@@ -109,7 +109,7 @@ def identity(uri: str, pool: str = "", *, branch: str = MAIN) -> tuple[str, str]
         path = f"{path}/{pool}" + ("" if branch in ("", MAIN) else f"@{branch}")
     if parts.scheme in ("", "file"):
         return "file", path
-    return f"{parts.scheme}://{parts.netloc}", path.lstrip("/")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", path.lstrip("/")  # no user, no password
 
 
 def files_named(uris: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -33,6 +33,7 @@ themselves ask that.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -40,10 +41,25 @@ MAX_SHOWN, SHOWN_HEAD, SHOWN_TAIL = 4_000, 3_000, 900
 """Characters of a message that are shown: all, or those of its beginning, and of its end with the advice."""
 
 
+_USER = re.compile(r"(?<=://)[^/\s'\"?#]*@")
+"""What stands before the host in a URI; a password may hold a further @."""
+_SECRET = re.compile(
+    r"([?&;][\w.-]*(?:token|signature|sig|secret|password|passwd|credential|key)[\w.-]*=)[^&\s'\"]+",
+    re.IGNORECASE,
+)
+"""A parameter in a URI whose name says that its value is a secret."""
+
+
+def without_secrets(text: str) -> str:
+    """The text without the users and passwords of URIs in it, and without the values of their secret parameters."""
+    return _SECRET.sub(r"\1***", _USER.sub("***@", text)) if "://" in text or "=" in text else text
+
+
 class LakeError(Exception):
     """Any error that the lake raises on purpose.
 
     A message that repeats a value of any size, such as what a template of Airflow rendered, is shown shortened.
+    What may be a secret in it is not shown: clients of stores repeat URIs with passwords and tokens.
     """
 
     exit_status = 1
@@ -51,7 +67,7 @@ class LakeError(Exception):
     """Whether the same call may succeed later, though the caller mends nothing."""
 
     def __str__(self) -> str:
-        text = super().__str__()
+        text = without_secrets(super().__str__())
         if len(text) <= MAX_SHOWN:
             return text
         left_out = len(text) - SHOWN_HEAD - SHOWN_TAIL

@@ -210,7 +210,10 @@ class Services:
         chosen = {name: dict(started.ports) for name, started in up.items()}
         for name in missing:
             chosen[name] = self._choose_ports(
-                name, shown, taken=[p for s in chosen.values() for p in s.values()]
+                name,
+                shown,
+                # under "spark" Airflow keeps the port of the other service, not one of its own
+                taken=[p for s in chosen.values() for what, p in s.items() if what != "spark"],
             )
         if airflow_service.NAME in up and spark_service.NAME in missing:
             told = up[airflow_service.NAME].ports.get("spark")

@@ -12,6 +12,7 @@ in the middle, within about a minute.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -88,6 +89,7 @@ def spark_session(
             master, setting = os.environ.get(MASTER, "local[2,4]"), MASTER
         check_master(master, setting=setting)
         builder = builder.master(master).config("spark.ui.enabled", "false")
+        check_java()
         if master.startswith("local"):
             builder = builder.config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
@@ -98,6 +100,18 @@ def spark_session(
         yield session
     finally:
         session.stop()
+
+
+def check_java() -> None:
+    """Raises InvalidInput if there is no Java: Spark's own error does not say so, and would be tried again."""
+    home = os.environ.get("JAVA_HOME")
+    if not (os.access(os.path.join(home, "bin", "java"), os.X_OK) if home else shutil.which("java")):
+        where = f"JAVA_HOME={home} has no bin/java" if home else "neither JAVA_HOME nor PATH leads to one"
+        raise InvalidInput(
+            f"no Java on this machine: {where}. Install Java 17 or newer (Debian: apt install "
+            "openjdk-17-jre-headless), or name a Spark Connect server; in Airflow, field in_task_mib of the lake's "
+            "connection does small work without Java"
+        )
 
 
 def _set(session: Any, conf: Mapping[str, str], *, where: str) -> None:

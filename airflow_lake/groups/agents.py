@@ -41,16 +41,17 @@ class IntervalsGroup(EmittingGroup):
         @lake_task
         def find(config: dict[str, Any], params: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
             begin, end = interval_of(dag_run) or (None, None)
+            task = get_current_context()["ti"]
             if pools and begin is not None and end is not None:
                 partition_keys(begin, end)  # too many are refused before anything is replaced
             return tasks.find(
                 agent,
                 config,
                 params if takes_params else None,
-                task=get_current_context()["ti"],
+                task=task,
                 begin=begin,
                 end=end,
-                run=dag_run.run_id,
+                run=f"{task.dag_id}:{dag_run.run_id}:{task.task_id}",
             )
 
         return find

@@ -66,6 +66,7 @@ _PARAMETERS = {
         None,
         type=["null", "integer"],
         minimum=1,
+        maximum=1_000_000,  # Airflow hands no task an integer that is too large for its database
         title="Limit",
         description=("Work on at most so many batches of files, or pools; the rest waits for the next run"),
     ),
@@ -92,7 +93,10 @@ _PARAMETERS = {
         description="Only for manual runs: files to append, one a line",
     ),
     "where": _text("Where", "Erase records that fulfil this condition, in the pools that are named"),
-    "key": _text("Key", "Erase records of this key: a JSON value or list, or plain text"),
+    "key": _text(
+        "Key",
+        "Erase records of this key: the value as text; a JSON list of values if the key has several fields",
+    ),
     "from": _text("From key", "Erase records from this key on (inclusive)"),
     "to": _text("To key", "Erase records up to this key (exclusive)"),
     "grace": _text(

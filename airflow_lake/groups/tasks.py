@@ -98,13 +98,21 @@ def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
 
 
 def check_wanted(task: Any, find: str) -> None:
-    """Raises AirflowSkipException if the task `find` was skipped: then the DAG wants nothing of the group."""
+    """Raises AirflowSkipException if the task `find` was skipped: then the DAG wants nothing of the group.
+
+    Raises Incomplete if it never ran, since a task before it failed.
+    """
     from airflow.sdk.exceptions import AirflowSkipException
+
+    from lake_core.errors import Incomplete
 
     index = task.map_index if task.map_index >= 0 else None
     states = task.get_task_states(dag_id=task.dag_id, task_ids=[find], run_ids=[task.run_id], map_index=index)
-    if "skipped" in states.get(task.run_id, {}).values():
+    state = states.get(task.run_id, {}).values()
+    if "skipped" in state:
         raise AirflowSkipException("the task `find` was skipped, so there is nothing to report")
+    if "upstream_failed" in state:
+        raise Incomplete("nothing was done, because a task before this group failed")
 
 
 def planned(agent: str, packs: Packs) -> list[Effect]:
@@ -139,6 +147,8 @@ def run(
 
     tell_of_tries(context.get("ti"))
     opened = cache(open_lake)
+    if to_announce:
+        announce_later((), context)  # what an earlier try committed
     context["task"].effects = effects = []
     results: list[Mapping[str, Any]] = []
 
@@ -160,8 +170,18 @@ def run(
 
 
 def announce_later(results: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> None:
-    """Hand over, for the task `announce`, what was committed: of each result only what its event says."""
-    committed = [{"pool": result["pool"], **event_of(result)} for result in filter(_is_committed, results)]
+    """Hand over, for the task `announce`, what was committed: of each result only what its event says.
+
+    Airflow forgets XComs before a retry.  An interval that an earlier try replaced is then found as it should be,
+    so nothing is committed; its event would be lost.  So what is handed over is kept for later tries too.
+    """
+    kept = context.get("task_state_store")
+    by_pool = {one["pool"]: one for one in (kept.get(UNANNOUNCED) or () if kept is not None else ())}
+    before = len(by_pool)
+    by_pool |= {one["pool"]: {"pool": one["pool"], **event_of(one)} for one in filter(_is_committed, results)}
+    committed = list(by_pool.values())
+    if kept is not None and (results or before):
+        kept.set(UNANNOUNCED, committed)
     context["ti"].xcom_push(UNANNOUNCED, committed)
 
 

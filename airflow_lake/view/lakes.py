@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from airflow_lake.reach import lake_name, open_lake
 from airflow_lake.view.layout import Layouts
 from airflow_lake.view.overview import Overview
-from lake_core.errors import NotFound
+from lake_core.errors import LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.phrases import did_you_mean
 
@@ -37,6 +37,8 @@ class ShownLake:
     layouts: Layouts = field(default_factory=Layouts)
     lake: Lake | None = None
     opened: float = 0.0
+    failure: LakeError | None = None
+    failed: float = 0.0
     opening: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -59,7 +61,16 @@ class Lakes:
         shown = self._shown.get(name)
         if shown is None:
             raise NotFound(f"lake {name!r} is not shown here; {did_you_mean(name, self.names)}")
+        asked = self._clock()
         with shown.opening:
+            if (
+                shown.failure is not None and asked < shown.failed
+            ):  # it waited for this; it would as long again
+                raise shown.failure
             if shown.lake is None or self._clock() - shown.opened >= REOPEN_SECONDS:
-                shown.lake, shown.opened = self._opener(name), self._clock()
+                try:
+                    shown.lake, shown.opened, shown.failure = self._opener(name), self._clock(), None
+                except LakeError as error:
+                    shown.failure, shown.failed = error, self._clock()
+                    raise
             return shown.lake, shown

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
 
 from lake_core.errors import Unavailable
@@ -23,16 +23,25 @@ MAX_PENDING = 32
 """Requests that read or wait; the next one is refused."""
 
 
-class Work:
-    """The threads for one lake."""
+MAX_SECONDS = 30.0
+"""For an answer: then the page is told that the lake does not answer."""
 
-    def __init__(self, *, threads: int = THREADS, max_pending: int = MAX_PENDING) -> None:
-        self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="lake-view")
-        self._max_pending, self._pending = max_pending, 0
+
+class Work:
+    """The threads for one lake.
+
+    They are daemons: a store that hangs must not keep Airflow's server from ending.
+    """
+
+    def __init__(
+        self, *, threads: int = THREADS, max_pending: int = MAX_PENDING, max_seconds: float = MAX_SECONDS
+    ) -> None:
+        self._slots = threading.Semaphore(threads)
+        self._max_pending, self._pending, self._max_seconds = max_pending, 0, max_seconds
         self._changing = threading.Lock()
 
     async def run(self, call: Callable[[], T]) -> T:
-        """The answer of the call.  Raises what it raises, and Unavailable if too many are pending."""
+        """The answer of the call.  Raises what it raises; Unavailable if too many are pending, or it takes long."""
         with self._changing:
             if self._pending >= self._max_pending:
                 raise Unavailable(
@@ -40,9 +49,25 @@ class Work:
                     "in a minute"
                 )
             self._pending += 1
-        future = self._threads.submit(call)
+        future: Future[T] = Future()
         future.add_done_callback(self._ended)  # a page that has gone away does not end the reading
-        return await asyncio.wrap_future(future)
+        threading.Thread(target=self._do, args=(future, call), name="lake-view", daemon=True).start()
+        try:
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), self._max_seconds)
+        except TimeoutError as error:
+            future.cancel()  # one that has not begun yet
+            raise Unavailable(
+                f"the lake did not answer within {self._max_seconds:g} s; load the page again in a minute"
+            ) from error
+
+    def _do(self, future: Future[T], call: Callable[[], T]) -> None:
+        with self._slots:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
 
     def _ended(self, _: object) -> None:
         with self._changing:

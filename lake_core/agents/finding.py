@@ -12,6 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from lake_core.agents.put_off import why_put_off
@@ -116,16 +117,17 @@ def handed_out(
     nothing: str,
     not_done: str,
     limit: int | None = None,
+    now: float = 0.0,
 ) -> list[dict[str, Any]]:
     """What was found and what is put off; nothing in a dry run.
 
-    At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  Logs what is put off, that
-    it is a dry run, or that there is `nothing`.
+    At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  `now`, in seconds, decides
+    whose turn it is then.  Logs what is put off, that it is a dry run, or that there is `nothing`.
     """
     most = MAX_WORK if limit is None else limit
     if len(all_work) > most:
         put_off = [_left(len(all_work) - most, most), *put_off]
-        all_work = within(all_work, most)
+        all_work = within(all_work, most, now=now)
     for work in put_off:
         log.info("%s", work["title"])
     if not all_work:
@@ -136,17 +138,22 @@ def handed_out(
     return [*all_work, *put_off]
 
 
-def within(all_work: Sequence[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+def within(all_work: Sequence[dict[str, Any]], limit: int, *, now: float) -> list[dict[str, Any]]:
     """At most `limit` pieces, in their order: the first of each pool, then the second of each, and so on.
 
-    So a pool with many pieces holds back no other one.
+    So a pool with many pieces holds back no other one.  The pool that comes first is another one from run to run,
+    chosen by a digest of the time; otherwise the first pools by name, if they have work each time, would always
+    hold back the others.
     """
+    pools = list(dict.fromkeys(work["pool"] for work in all_work))
+    first = int.from_bytes(sha256(f"{now}".encode()).digest()[:8]) % max(1, len(pools))
+    rank = {pool: (index - first) % len(pools) for index, pool in enumerate(pools)}
     before: Counter[str] = Counter()
-    turns: list[tuple[int, int]] = []
+    turns: list[tuple[int, int, int]] = []
     for index, work in enumerate(all_work):
-        turns.append((before[work["pool"]], index))
+        turns.append((before[work["pool"]], rank[work["pool"]], index))
         before[work["pool"]] += 1
-    return [all_work[index] for index in sorted(index for _, index in sorted(turns)[:limit])]
+    return [all_work[index] for index in sorted(index for _, _, index in sorted(turns)[:limit])]
 
 
 def _left(count: int, limit: int) -> dict[str, Any]:

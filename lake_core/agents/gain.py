@@ -36,14 +36,14 @@ def standing_of(references: Iterable[Reference]) -> Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """The figures of a result that say how the pool stood before and after the work."""
+    """The figures of a result that say how the pool stood before and after the work; None if it did not look."""
 
-    depth_before: int = 0
-    depth_after: int = 0
-    objects_before: int = 0
-    objects_after: int = 0
-    size_before: int = 0
-    size_after: int = 0
+    depth_before: int | None = None
+    depth_after: int | None = None
+    objects_before: int | None = None
+    objects_after: int | None = None
+    size_before: int | None = None
+    size_after: int | None = None
 
 
 def gain(before: Standing, after: Standing) -> Gain:

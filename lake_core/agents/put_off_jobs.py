@@ -81,7 +81,7 @@ def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> 
     if not news:
         return
     write_jobs(lake, [_job(lake, one, agent=agent) for one in news])
-    kept = {key: value for key, value in recorded.items() if key in named or key.partition("@")[0] in ids}
+    kept = {key: value for key, value in recorded.items() if key in named or _pool_of(key) in {"", *ids}}
     kept |= {_key(one): Said(one["put_off"], now) for one in news}
     lake.store.put(name, msgspec.json.encode(kept))
 
@@ -95,6 +95,11 @@ def _job(lake: Lake, one: Mapping[str, Any], *, agent: str) -> Job:
 def _key(one: Mapping[str, Any]) -> str:
     """What is remembered of: a pool, a branch of it, or "@main" for what the limit left."""
     return f"{one['pool']}@{one.get('branch') or MAIN}"
+
+
+def _pool_of(key: str) -> str:
+    """The pool in whose journal it is; "" for what the limit left."""
+    return naming.split_pool(key.partition("@")[0])[0] if not key.startswith("@") else ""
 
 
 def _was_looked_at(one: Mapping[str, Any]) -> bool:

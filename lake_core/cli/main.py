@@ -479,7 +479,11 @@ def build_parser() -> Parser:
         "remove records from the bytes of every object, on all branches, and write a receipt",
     )
     sub.add_argument("pool", metavar="POOL", help="a pool, or a sub-pool: POOL.$rejected")
-    sub.add_argument("--key", metavar="K", help="records of this key: a JSON value or list, or plain text")
+    sub.add_argument(
+        "--key",
+        metavar="K",
+        help="records of this key: the value as text; a JSON list of values if the key has several fields",
+    )
     _add_range(sub)
     _add_where(sub)
     sub.add_argument("--resume", metavar="ID", help="go on with this erasure")
@@ -617,7 +621,7 @@ def _add_range(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_",
         metavar="K",
-        help="begin of the range (inclusive): a JSON value or list, or plain text",
+        help="begin of the range (inclusive): the value as text, or a JSON list of values",
     )
     parser.add_argument("--to", metavar="K", help="end of the range (exclusive)")
 

@@ -14,6 +14,7 @@ import hashlib
 import logging
 import os
 import random
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -43,7 +44,10 @@ _LONG_WAIT_SECONDS = 1.0
 
 def open_lock(address: str, *, patience: float = LOCK_SECONDS) -> Lock:
     """The lock at an address; sends no request.  Raises InvalidInput."""
-    parsed = urlparse(address)
+    try:
+        parsed = urlparse(address)
+    except ValueError as error:  # its text may hold the password
+        raise InvalidInput("lock: not an address; escape signs such as [ in its password (%5B)") from error
     if parsed.scheme == "file" and not parsed.netloc and parsed.path.strip("/"):
         return FileLock(unquote(parsed.path), patience=patience)
     if parsed.scheme in ("postgresql", "postgres"):
@@ -208,6 +212,11 @@ class PostgresLock:
     def _unavailable(self, error: Exception) -> Unavailable:
         host = urlparse(self._address).hostname or "localhost"
         reason = " ".join(str(error).split()) or type(error).__name__
+        user = self._address.partition("://")[2].rpartition("@")[0]
+        for part in filter(
+            None, re.split("[:@]", user.partition(":")[2])
+        ):  # libpq repeats parts of a wrong address
+            reason = reason.replace(part, "***")
         if getattr(error, "sqlstate", None) == "55P03":
             reason = f"held by another writer for {self._patience:.0f} s"
         return Unavailable(f"lock on PostgreSQL at {host}: {reason}")

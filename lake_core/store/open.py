@@ -65,7 +65,13 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
         return memory.named(uri)
     if scheme not in _SCHEMES:
         raise InvalidInput(f"lake {uri!r}: unknown scheme {scheme!r}; use a path, s3://, gs:// or memory://")
-    if not _BUCKET.fullmatch(bucket := rest[2:].partition("/")[0]):
+    _, at, bucket = rest[2:].partition("/")[0].rpartition("@")
+    if at:
+        raise InvalidInput(
+            f"lake {uri!r}: a user and a password do not belong into it; give them as credentials, and write "
+            f"{scheme}://BUCKET/PREFIX"
+        )
+    if not _BUCKET.fullmatch(bucket):
         raise InvalidInput(
             f"lake {uri!r}: {bucket!r} is not the name of a bucket; write {scheme}://BUCKET/PREFIX"
         )

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 DAGS = """
 import json
 from airflow.sdk import DAG, Param, task, task_group
-from airflow_lake.groups import CheckpointGroup, CompactGroup, IngestGroup, LakeConfig
+from airflow_lake.groups import CheckpointGroup, CompactGroup, IngestGroup, IntervalsGroup, LakeConfig
 from airflow_lake.groups.form import OF_APPLY
 from airflow_lake.operators.apply import LakeApplyOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
@@ -44,6 +44,21 @@ with DAG("skipped", default_args=ARGS) as skipped:
     chosen >> CompactGroup(LakeConfig(pools=["texts"]))
     chosen >> IngestGroup(LakeConfig(pools=["texts"]))
 
+with DAG("failed", default_args=ARGS) as failed:
+
+    @task
+    def breaks():
+        raise ValueError("of the user")
+
+    breaks() >> CompactGroup(LakeConfig(pools=["texts"]))
+
+with DAG("appended", default_args=ARGS) as appended:
+    one, two = (
+        IntervalsGroup(LakeConfig(pools=["appended"], asked={"files": [f"FOLDER/{name}.ndjson"]}), group_id=name)
+        for name in ("one", "two")
+    )
+    one >> two
+
 with DAG("mapped", default_args=ARGS) as mapped:
 
     @task_group
@@ -64,7 +79,7 @@ with DAG("form", default_args=ARGS, params=OF_APPLY) as form:
 RUN = """
 import json, sys
 from dags import *
-for dag in (skipped, mapped, native, form):
+for dag in (skipped, failed, appended, mapped, native, form):
     run = dag.test()
     tasks = {f"{ti.task_id}[{ti.map_index}]": str(ti.state) for ti in run.get_task_instances()}
     print("RUN " + json.dumps([dag.dag_id, str(run.state), tasks]))
@@ -78,8 +93,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("texts", "2024"):
         keys = ["1.0", "1.00", "1.5", "1.50", "1.55", "2.0"]
         lake.create_pool(name, key="k").branch().append(pa.table({"k": keys}))
+    source = {"intervals.source": f"{folder}/%Y-%m-%d"}
+    lake.create_pool("appended", key="k", settings=source)
+    for number, name in enumerate(("one", "two")):
+        Path(folder, f"{name}.ndjson").write_text(f'{{"k": {number}}}\n')
     Path(folder, "pools.yaml").write_text("pools:\n  new:\n    key: k\n")
-    Path(folder, "dags.py").write_text(DAGS.replace("POLICIES", str(folder / "pools.yaml")))
+    Path(folder, "dags.py").write_text(
+        DAGS.replace("POLICIES", str(folder / "pools.yaml")).replace("FOLDER", str(folder))
+    )
     return folder
 
 
@@ -91,8 +112,11 @@ def runs(place: Path) -> dict[str, tuple[str, dict[str, str]]]:
         "AIRFLOW_HOME": str(place / "airflow"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__DAGS_FOLDER": str(place),
-        "LAKE": str(place / "lake"),
+        "AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(
+            {"conn_type": "lake", "host": str(place / "lake"), "extra": {"in_task_mib": 64}}
+        ),
     }
+    environ.pop("LAKE", None)
     for words in (["-m", "airflow", "db", "migrate"], ["-c", RUN]):
         done = subprocess.run(
             [sys.executable, *words],
@@ -104,8 +128,15 @@ def runs(place: Path) -> dict[str, tuple[str, dict[str, str]]]:
             check=False,
         )
         assert done.returncode == 0, done.stderr[-5000:]
+    Path(place, "said").write_text(done.stdout + done.stderr)
     lines = [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RUN ")]
     return {name: (state, tasks) for name, state, tasks in lines}
+
+
+@pytest.fixture
+def said(place: Path, runs: object) -> str:
+    """What Airflow and its tasks printed."""
+    return Path(place, "said").read_text()
 
 
 def keys(place: Path, pool: str) -> list[Any]:
@@ -119,6 +150,25 @@ def test_a_group_that_a_branch_skips_is_skipped_with_its_report(
     assert state == "success"
     states = {name: state for name, state in tasks.items() if name.startswith(("compact", "ingest"))}
     assert {state for name, state in states.items() if "announce" not in name} == {"skipped"}
+
+
+def test_a_group_after_a_task_that_failed_says_so(
+    runs: dict[str, tuple[str, dict[str, str]]], said: str
+) -> None:
+    state, tasks = runs["failed"]
+    assert (state, tasks["compact.find[-1]"], tasks["compact.report[-1]"]) == (
+        "failed",
+        "upstream_failed",
+        "failed",
+    )
+    assert "nothing was done, because a task before this group failed" in said
+
+
+def test_two_groups_of_a_run_each_append_their_own_files(
+    place: Path, runs: dict[str, tuple[str, dict[str, str]]]
+) -> None:
+    assert runs["appended"][0] == "success"
+    assert keys(place, "appended") == [0, 1]
 
 
 def test_a_checkpoint_group_in_a_mapped_group_reports_what_its_own_find_put_off(

@@ -32,6 +32,14 @@ EXTRAS = {
     "spark": {"pyspark", "pandas"},
     "iceberg": {"pyiceberg"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
+    "airflow-spark": {
+        "apache-airflow",
+        "apache-airflow-providers-standard",
+        "apache-airflow-providers-apache-spark",
+        "pyspark",
+        "pyspark-client",
+        "pandas",
+    },
 }
 LOAD = """
 import json, sys

@@ -184,4 +184,5 @@ def find(
         nothing=f"no checkpoint is due in {counted(len(open_names), 'journal')}",
         not_done="nothing is written",
         limit=asked.limit,
+        now=lake.context.now(),
     )

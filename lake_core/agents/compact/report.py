@@ -46,7 +46,7 @@ def start_line(pool_name: str, jobs: Sequence[CompactionJob], *, lost: int) -> s
 def job_line(job: CompactionJob, result: CompactionResult) -> str:
     """What became of a job."""
     if result.version is None:
-        return f"  dropped: another compaction was faster ({job.why})"
+        return f"  dropped: an input changed ({job.why})"
     return (
         f"  version {result.version:,}: merged {counted(result.inputs, 'object')} "
         f"({human_size(result.size_in)}) into {counted(result.objects, 'object')} "
@@ -80,7 +80,7 @@ def pool_line(done: Mapping[str, Any]) -> str:
 
 
 def _work_line(done: Mapping[str, Any]) -> str:
-    dropped = f" ({done['dropped']:,} dropped: another compaction was faster)" if done["dropped"] else ""
+    dropped = f" ({done['dropped']:,} dropped: an input changed)" if done["dropped"] else ""
     return (
         f"{counted(done['jobs'], 'job')}{dropped} merged {counted(done['inputs'], 'object')} "
         f"({human_size(done['size_in'])}) into {counted(done['objects'], 'object')} "
@@ -92,7 +92,9 @@ def lag_lines(all_work: Found, results: Sequence[Mapping[str, Any]]) -> Iterator
     """The pools in which more objects overlap after the run than the policy allows, a line each."""
     allowed = {work["pool"]: work["allowed"] for work in all_work if "allowed" in work}
     for result in results:
-        most = allowed.get(result["pool"])
+        most = (
+            None if result["dropped"] else allowed.get(result["pool"])
+        )  # it lost to another job, not to loads
         if most is not None and result["depth_after"] > most:
             yield (
                 f"{result['pool']}: the agent lags: {overlap(result['depth_after'])}, the policy allows {most:,}; "

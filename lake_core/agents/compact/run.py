@@ -189,4 +189,5 @@ def find(
         nothing="nothing to compact",
         not_done="nothing is rewritten",
         limit=asked.limit,
+        now=lake.context.now(),
     )

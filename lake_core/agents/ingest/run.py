@@ -61,4 +61,5 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         nothing="no batch is due",
         not_done="nothing is ingested",
         limit=asked.limit,
+        now=lake.context.now(),
     )

@@ -55,7 +55,7 @@ def find(
     """The agent's first task: pools and their files as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch, files (to be appended if there is no interval), dry_run.  `run`
-    names the run: what it appends, it appends once.
+    names the run and the task in it, among all DAGs: what it appends, it appends once.
     """
     asked = Request.read(params, also=AGENTS["intervals"].parameters)
     lake = open_lake(asked.lake)

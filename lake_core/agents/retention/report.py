@@ -89,7 +89,7 @@ def _work_line(done: Mapping[str, Any]) -> str:
         f"expired {_objects(done['expired'])}, {counted(done['records'], 'record')}"
         if done["expired"]
         else "",
-        "deleted old records of other objects" if done["deletes"] else "",
+        "hid old records beside newer ones" if done["deletes"] else "",
         f"found {counted(done['orphans'], 'orphan')}" if done["orphans"] else "",
         f"deleted {counted(done['vacuumed'], 'object')}, {human_size(done['freed'])}"
         if done["vacuumed"]

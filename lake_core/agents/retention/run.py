@@ -182,4 +182,5 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         nothing="nothing expires, nothing to delete",
         not_done="nothing is changed",
         limit=asked.limit,
+        now=lake.context.now(),
     )

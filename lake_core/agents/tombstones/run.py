@@ -190,4 +190,5 @@ def find(
         nothing="no deletes to apply",
         not_done="nothing is rewritten",
         limit=asked.limit,
+        now=lake.context.now(),
     )

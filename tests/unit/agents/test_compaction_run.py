@@ -26,7 +26,7 @@ def test_a_job_is_told_by_its_transaction_or_as_dropped() -> None:
         job_line(JOB, COMMITTED)
         == "  version 1,200: merged 10 objects (11.6 kB) into 1 object (4.0 kB): too deep"
     )
-    assert job_line(JOB, DROPPED) == "  dropped: another compaction was faster (too deep)"
+    assert job_line(JOB, DROPPED) == "  dropped: an input changed (too deep)"
 
 
 def test_a_task_says_which_jobs_are_left_to_do() -> None:
@@ -66,10 +66,9 @@ def test_a_report_tells_each_pool_and_the_sum(caplog: pytest.LogCaptureFixture) 
     }  # fmt: skip
     assert caplog.messages == [
         "p: 1 job merged 10 objects (11.6 kB) into 1 object (4.0 kB); overlap 10 -> 1",
-        "q: 1 job (1 dropped: another compaction was faster) merged 10 objects (11.6 kB) into 1 object (4.0 kB); "
+        "q: 1 job (1 dropped: an input changed) merged 10 objects (11.6 kB) into 1 object (4.0 kB); "
         "overlap 3 -> 2",
-        "2 pools: 2 jobs (1 dropped: another compaction was faster) merged 20 objects (23.2 kB) into 2 objects "
-        "(8.0 kB)",
+        "2 pools: 2 jobs (1 dropped: an input changed) merged 20 objects (23.2 kB) into 2 objects (8.0 kB)",
     ]
 
 

@@ -145,3 +145,12 @@ def test_a_memory_that_is_garbage_writes_the_record_once_more(world: World) -> N
     world.put_off("a")
     world.store.put(naming.quiet("compact", put_off_jobs.WAY), b"[1]")
     assert [world.put_off("a"), world.put_off("a")] == [1, 0]
+
+
+def test_what_the_limit_left_is_remembered_beside_other_news(world: World) -> None:
+    assert world.put_off("", why="the limit of a run is 1", left=3) == 1
+    assert world.put_off("a") == 1
+    assert world.put_off("", why="the limit of a run is 1", left=3) == 0
+    assert world.put_off("b.$rejected") == 1
+    assert world.put_off("a", why="upkeep.window=22:00-06:00") == 1
+    assert world.put_off("b.$rejected") == 0

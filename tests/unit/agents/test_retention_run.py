@@ -251,10 +251,10 @@ def test_a_report_says_what_was_done_also_if_a_pool_failed(caplog: pytest.LogCap
     idle = dict.fromkeys(DONE, 0) | {"pool": "q", "branch": "main"}
     assert report(found, [DONE, idle])["freed"] == 3_000
     assert caplog.messages == [
-        "p: expired 2 whole objects, 10 records; deleted old records of other objects; found 1 orphan; "
+        "p: expired 2 whole objects, 10 records; hid old records beside newer ones; found 1 orphan; "
         "deleted 3 objects, 3.0 kB; purged 4 entries",
         "q: nothing to do",
-        "2 pools: expired 2 whole objects, 10 records; deleted old records of other objects; found 1 orphan; "
+        "2 pools: expired 2 whole objects, 10 records; hid old records beside newer ones; found 1 orphan; "
         "deleted 3 objects, 3.0 kB; purged 4 entries",
     ]
     with pytest.raises(Incomplete, match=r"^1 failure: q: run\[1\] failed; its log says why"):

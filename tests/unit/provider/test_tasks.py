@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import defaultdict
@@ -342,3 +343,30 @@ def test_a_task_that_is_tried_again_says_what_became_of_the_try_before(
     said = [message for message in caplog.messages if "try 1 did not end well" in message]
     assert len(said) == lines
     assert all("if that log just ends, its worker was killed" in message for message in said)
+
+
+class StateStore(dict[str, Any]):
+    """What Airflow keeps of a task from try to try."""
+
+    def set(self, key: str, value: Any) -> None:
+        self[key] = value
+
+
+def test_what_a_try_committed_is_announced_though_the_next_one_finds_nothing_to_commit(lake: Lake) -> None:
+    store = StateStore()
+    pieces = [{"lake": lake.store.uri, "pool": pool} for pool in ("a", "b")]
+    (name,) = write_packs(lake, [pieces])
+    pack = {"title": "p", "lake": lake.store.uri, "pack": name}
+
+    def tried(loads: Loads) -> list[dict[str, Any]]:
+        instance = Instance()  # Airflow forgets XComs before a retry
+        context = {"ti": instance, "task": Task(), "task_state_store": store}
+        how = {"to_announce": True, "application": loads.run}
+        with contextlib.suppress(Unavailable):
+            tasks.run("intervals", [pack], config(lake), context, **how)
+        return instance.pushed[tasks.UNANNOUNCED]
+
+    first = tried(Loads({"a": 4, "b": Unavailable("away")}))
+    assert [one["pool"] for one in first] == ["a"]
+    second = tried(Loads({"a": None, "b": 7}))
+    assert [(one["pool"], one["version"]) for one in second] == [("a", 4), ("b", 7)]

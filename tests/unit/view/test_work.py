@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
@@ -59,3 +60,24 @@ def test_a_page_that_goes_away_is_counted_until_its_reading_has_ended() -> None:
         raise AssertionError("still counted")
 
     assert asyncio.run(ask()) == "again"
+
+
+def test_a_lake_that_hangs_is_said_to_hang_and_what_waits_behind_it_is_not_begun() -> None:
+    answered = threading.Event()
+    begun: list[int] = []
+
+    def hang(number: int) -> None:
+        begun.append(number)
+        answered.wait(60)
+
+    async def ask() -> list[str]:
+        work = Work(threads=1, max_pending=3, max_seconds=0.2)
+        waiting = [asyncio.create_task(work.run(partial(hang, number))) for number in range(3)]
+        said = [str(error) for error in await asyncio.gather(*waiting, return_exceptions=True)]
+        answered.set()
+        await work.run(lambda: None)  # there is room again
+        return said
+
+    said = asyncio.run(ask())
+    assert said == ["the lake did not answer within 0.2 s; load the page again in a minute"] * 3
+    assert len(begun) == 1

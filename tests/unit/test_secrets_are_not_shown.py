@@ -1,0 +1,67 @@
+"""Errors repeat URIs, addresses of locks and texts of clients; what may be a secret in them is not shown."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from airflow_lake.lineage import identity
+from lake_core.errors import InvalidInput, LakeError, Unavailable, from_wire, to_wire, without_secrets
+from lake_core.store import open_store
+from lake_core.store.locks import open_lock
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://AK:hush@bucket/lake: no such lake",
+        'Could not connect to the endpoint URL: "http://u:hush@127.0.0.1:9/bucket"',
+        "postgresql://u:p@hush@127.0.0.1/db: refused",
+        "url: /tokeninfo?access_token=hush (Caused by ...)",
+        "file 'https://h/a.csv?X-Amz-Signature=hush&x=1': reading failed",
+        "file 'https://h/a.csv?sv=1&sig=hush': reading failed",
+    ],
+)
+def test_an_error_shows_no_secret(text: str) -> None:
+    error = Unavailable(text)
+    for shown in (error, pickle.loads(pickle.dumps(error)), from_wire(to_wire(error))):
+        assert "hush" not in str(shown)
+        assert "***" in str(shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://bucket/lake: there is no lake; make one with: lake init",
+        "pool 'flights@dev': no such branch; use lake://lake_default/flights?branch=dev",
+        "setting compact.depth=0: use a whole number of at least 1",
+        "see s3://bucket/a and mail me@example.org",
+    ],
+)
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert without_secrets(text) == str(LakeError(text)) == text
+
+
+def test_an_address_of_a_lock_that_cannot_be_read_is_not_repeated() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        open_lock("postgresql://u:hu[sh@127.0.0.1/db")
+    assert "hu" not in str(caught.value)
+
+
+def test_a_lock_that_does_not_answer_shows_no_part_of_its_password() -> None:
+    lock = open_lock("postgresql://u:first@hush@127.0.0.1:9/db", patience=0.1)
+    with pytest.raises(Unavailable) as caught, lock.hold("x"):
+        pass
+    assert "hush" not in str(caught.value)
+    assert "first" not in str(caught.value)
+
+
+def test_lineage_names_no_user_of_a_store() -> None:
+    assert identity("s3://AK:hush@bucket/in/a.csv") == ("s3://bucket", "in/a.csv")
+
+
+def test_a_lake_uri_with_a_password_is_refused_without_it() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        open_store("s3://AK:hush@bucket/lake")
+    assert "hush" not in str(caught.value)
