@@ -63,9 +63,8 @@ class Lakes:
             raise NotFound(f"lake {name!r} is not shown here; {did_you_mean(name, self.names)}")
         asked = self._clock()
         with shown.opening:
-            if (
-                shown.failure is not None and asked < shown.failed
-            ):  # it waited for this; it would as long again
+            # who waited while it failed would wait as long again
+            if shown.failure is not None and asked < shown.failed:
                 raise shown.failure
             if shown.lake is None or self._clock() - shown.opened >= REOPEN_SECONDS:
                 try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 import pytest
 
@@ -263,3 +266,31 @@ def test_a_lake_that_did_not_open_is_tried_again(lake: Lake) -> None:
     with pytest.raises(Unavailable):
         lakes.shown("lake_a")
     assert lakes.shown("lake_a")[0] is lake
+
+
+def test_who_waits_for_a_lake_that_does_not_open_is_told_as_well() -> None:
+    opened: list[str] = []
+    now, asked = [0.0], threading.Event()
+
+    def clock() -> float:
+        asked.set()
+        return now[0]
+
+    def open_it(name: str) -> Lake:
+        opened.append(name)
+        raise Unavailable("the store does not answer")
+
+    lakes = Lakes(["lake_a"], opener=open_it, clock=clock)
+    shown = lakes._shown["lake_a"]
+    with ThreadPoolExecutor(1) as threads:
+        with shown.opening:  # as one that opens the lake, which takes 400 s and fails
+            waits = threads.submit(lakes.shown, "lake_a")
+            asked.wait()
+            now[0] += 400
+            shown.failure, shown.failed = Unavailable("away"), now[0]
+        with pytest.raises(Unavailable, match="away"):
+            waits.result()
+    assert opened == []
+    with pytest.raises(Unavailable, match="does not answer"):
+        lakes.shown("lake_a")
+    assert opened == ["lake_a"], "who asks later has it opened"
