@@ -99,10 +99,14 @@ def lake_address(connection: Connection) -> LakeAddress:
     )
 
 
+MOST_DIGITS = 12
+"""Of a size in MiB: more than any store holds."""
+
+
 def _mebibytes(value: Any, what: str) -> int:
     """A whole number, 0 if nothing is said.  Raises InvalidInput."""
     text = "" if value is None else str(value).strip()
-    if not (text or "0").isdecimal():
+    if not (text or "0").isdecimal() or len(text) > MOST_DIGITS:
         raise InvalidInput(f"{what}: must be a whole number of MiB, 0 for none (got {value!r})")
     return int(text or 0)
 
@@ -233,7 +237,7 @@ def spark_address(connection: Connection) -> SparkAddress:
             ("user_id", connection.login),
             ("token", connection.password),
             ("session_id", extra.get("session_id")),
-            ("use_ssl", "true" if extra.get("use_ssl") in (True, "true", "True") else ""),
+            ("use_ssl", "true" if str(extra.get("use_ssl")).lower() == "true" else ""),
         )
         if value
     ]
@@ -260,7 +264,7 @@ def _json(text: str, what: str) -> dict[str, Any]:
     """A JSON object.  Its text is not repeated in the error: it may hold a secret."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise InvalidInput(f"{what}: must be a JSON object; correct the connection")

@@ -20,6 +20,9 @@ from typing import Any
 
 from lake_core.agents.roster import Kind
 
+MOST_DIGITS = 18
+"""Of a count: more than anything has."""
+
 MAIN = "main"
 """The branch of a task that names none."""
 
@@ -98,7 +101,8 @@ def count(value: Any, name: str, *, task: str) -> int:
     """A whole number of at least 1, also as a text.  Raises InvalidInput."""
     from lake_core.errors import InvalidInput
 
-    read = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    is_number = isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) <= MOST_DIGITS
+    read = int(value) if is_number else value
     if not isinstance(read, int) or isinstance(read, bool) or read < 1:
         raise InvalidInput(f"{task}: {name} must be {Kind.COUNT.value} (got {value!r})")
     return read

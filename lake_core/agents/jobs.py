@@ -41,8 +41,8 @@ from lake_core.phrases import listed
 log = logging.getLogger(__name__)
 
 KEY, KIND = "began:desc,id", "upsert"
-SETTINGS = {"expire.age": "90d", "expire.by": "began"}
-"""Of a pool `$jobs` that is made anew; a user may change them."""
+SETTINGS = {"expire.age": "90d", "expire.by": "began", "lease.ttl": "2m"}
+"""Of a pool `$jobs` that is made anew; a user may change them.  A job is seen as died after `lease.ttl`."""
 
 RUNNING, DONE, FAILED, DIED, PUT_OFF = "running", "done", "failed", "died", "put off"
 STATES = (RUNNING, DONE, FAILED, DIED, PUT_OFF)

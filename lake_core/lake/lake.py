@@ -161,7 +161,7 @@ class Lake:
             loaded = json.loads(data)
             magic, version, lake_id = loaded["magic"], int(loaded["version"]), str(loaded["id"])
             lock = str(loaded.get("lock", ""))
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise Corrupt(
                 f"{store.uri}/{naming.LAKE_FILE}: not the file of a lake: it begins with {data[:60]!r}"
             ) from error

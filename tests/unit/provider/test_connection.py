@@ -257,3 +257,15 @@ def test_what_the_form_of_a_spark_connection_says_goes_to_spark() -> None:
 def test_a_connection_that_names_no_spark_is_refused(row: Row, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         spark_address(row)
+
+
+def test_a_size_that_no_store_holds_and_an_extra_nested_too_deep_are_refused_in_one_line() -> None:
+    with pytest.raises(InvalidInput, match="field 'in_task_mib': must be a whole number of MiB"):
+        lake_address(with_extra(LAKE, in_task_mib="9" * 5_000))
+    with pytest.raises(InvalidInput, match="must be a JSON object"):
+        lake_address(replace(LAKE, extra='{"a":' * 100_000))
+
+
+@pytest.mark.parametrize(("said", "is_on"), [("TRUE", True), ("true", True), ("false", False), ("", False)])
+def test_tls_is_on_however_true_is_written(said: str, is_on: bool) -> None:
+    assert ("use_ssl=true" in spark_address(with_extra(CONNECT, use_ssl=said)).remote) is is_on

@@ -72,3 +72,8 @@ def test_a_parameter_with_a_default_has_it_only_if_the_dag_leaves_it_empty(value
         given.text_or_empty(value, "lake", task="t", asked="{{ params.lake }}")
     assert given.text_or_empty("", "lake", task="t", asked="") == ""
     assert given.text_or_empty("my_lake", "lake", task="t", asked="{{ params.lake }}") == "my_lake"
+
+
+def test_a_count_of_thousands_of_digits_is_no_count() -> None:
+    with pytest.raises(InvalidInput, match="must be a whole number"):
+        given.count("9" * 5_000, "limit", task="t")
