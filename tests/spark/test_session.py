@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from spark_apps.session import (
     MASTER,
     REMOTE,
     _why_gone,
+    check_java,
     one_session,
     session_when_needed,
     spark_session,
@@ -130,3 +132,17 @@ def test_a_server_that_was_started_again_and_forgot_the_session_is_said_to_have_
     raised = PySparkRuntimeError(errorClass="RESPONSE_ALREADY_RECEIVED", messageParameters=forgot)
     assert "started again" in (_why_gone(raised) or "")
     assert _why_gone(PySparkRuntimeError("something else")) is None
+
+
+def test_without_java_a_task_is_told_so_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(InvalidInput, match=r"no Java on this machine: JAVA_HOME=.* has no bin/java"):
+        check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InvalidInput, match="neither JAVA_HOME nor PATH leads to one"):
+        check_java()
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    check_java()
