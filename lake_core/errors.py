@@ -41,8 +41,8 @@ MAX_SHOWN, SHOWN_HEAD, SHOWN_TAIL = 4_000, 3_000, 900
 """Characters of a message that are shown: all, or those of its beginning, and of its end with the advice."""
 
 
-_USER = re.compile(r"(?<=://)[^/\s'\"?#]*@")
-"""What stands before the host in a URI; a password may hold a further @."""
+_USER = re.compile(r"(?<=://)[^/\s'\"?#@:]*:[^/\s'\"?#]*@")
+"""A user with a password, before the host in a URI; a password may hold a further @."""
 _SECRET = re.compile(
     r"([?&;][\w.-]*(?:token|signature|sig|secret|password|passwd|credential|key)[\w.-]*=)[^&\s'\"]+",
     re.IGNORECASE,
