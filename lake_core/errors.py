@@ -41,8 +41,9 @@ MAX_SHOWN, SHOWN_HEAD, SHOWN_TAIL = 4_000, 3_000, 900
 """Characters of a message that are shown: all, or those of its beginning, and of its end with the advice."""
 
 
-_USER = re.compile(r"(?<=://)[^/\s'\"?#@:]*:[^/\s'\"?#]*@")
-"""A user with a password, before the host in a URI; a password may hold a further @."""
+_USER = re.compile(r"(?<!github)(://)[^/\s'\"?#@:]*:[^/\s'\"?#]*@")
+"""A user with a password, before the host in a URI; a password may hold a further @.  In `github://ORG:REPO@REF` of
+fsspec there is none."""
 _SECRET = re.compile(
     r"([?&;][\w.-]*(?:token|signature|sig|secret|password|passwd|credential|key)[\w.-]*=)[^&\s'\"]+",
     re.IGNORECASE,
@@ -52,7 +53,7 @@ _SECRET = re.compile(
 
 def without_secrets(text: str) -> str:
     """The text without the users and passwords of URIs in it, and without the values of their secret parameters."""
-    return _SECRET.sub(r"\1***", _USER.sub("***@", text)) if "://" in text or "=" in text else text
+    return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text)) if "://" in text or "=" in text else text
 
 
 class LakeError(Exception):

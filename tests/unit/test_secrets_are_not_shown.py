@@ -35,6 +35,7 @@ def test_an_error_shows_no_secret(text: str) -> None:
     [
         "s3://bucket/lake: there is no lake; make one with: lake init",
         "pool 'flights@dev': no such branch; use lake://lake_default/flights?branch=dev",
+        "file 'github://org:repo@main/a.csv': does not exist",
         "use file:///FOLDER or postgresql://USER@HOST:5432/DATABASE",
         "setting compact.depth=0: use a whole number of at least 1",
         "see s3://bucket/a and mail me@example.org",
