@@ -101,7 +101,10 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
             os.environ.pop(OPTIONS, None)
         (values,) = read_packs(lake, [self.outcome])
         if kept is not None:
+            handed_over = kept.get(tasks.UNANNOUNCED)
             kept.clear()  # the job of this try, what Airflow keeps of its end, and its outcome
+            if handed_over:  # by an earlier try
+                kept.set(tasks.UNANNOUNCED, handed_over)
         outcome, all_work = Outcome.of(values), tasks.work_of(self.packs)
         self.effects = [
             effect

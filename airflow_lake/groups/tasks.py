@@ -177,10 +177,9 @@ def announce_later(results: Sequence[Mapping[str, Any]], context: Mapping[str, A
     """
     kept = context.get("task_state_store")
     by_pool = {one["pool"]: one for one in (kept.get(UNANNOUNCED) or () if kept is not None else ())}
-    before = len(by_pool)
     by_pool |= {one["pool"]: {"pool": one["pool"], **event_of(one)} for one in filter(_is_committed, results)}
     committed = list(by_pool.values())
-    if kept is not None and (results or before):
+    if kept is not None and committed:
         kept.set(UNANNOUNCED, committed)
     context["ti"].xcom_push(UNANNOUNCED, committed)
 

@@ -213,9 +213,8 @@ class PostgresLock:
         host = urlparse(self._address).hostname or "localhost"
         reason = " ".join(str(error).split()) or type(error).__name__
         user = self._address.partition("://")[2].rpartition("@")[0]
-        for part in filter(
-            None, re.split("[:@]", user.partition(":")[2])
-        ):  # libpq repeats parts of a wrong address
+        # libpq repeats parts of a wrong address
+        for part in filter(None, re.split("[:@]", user.partition(":")[2])):
             reason = reason.replace(part, "***")
         if getattr(error, "sqlstate", None) == "55P03":
             reason = f"held by another writer for {self._patience:.0f} s"
