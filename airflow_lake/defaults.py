@@ -83,5 +83,8 @@ WORK: dict[str, Any] = {"execution_timeout": WORKING}
 """For tasks that work on Spark."""
 ASKED: dict[str, Any] = {"trigger_rule": "all_success"}
 """For the tasks that ask a person and that do what was approved: no other rule of a DAG lets them run without."""
+NEXT: dict[str, Any] = {"trigger_rule": "all_done"}
+"""For the tasks `run` of an agent that works after another.  They are mapped: Airflow skips them with their `find`,
+or fails them with it, whatever this rule says."""
 REPORT: dict[str, Any] = {"trigger_rule": "all_done"}
 """For the last task: it runs whatever became of the others, and reports what was done and what was not."""

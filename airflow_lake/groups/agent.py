@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from airflow.sdk import TaskGroup, get_current_context
 
 from airflow_lake.assets import lake_alias
-from airflow_lake.defaults import ASKED, DEFAULT_ARGS, REPORT, WORK, priority_args, unless_given
+from airflow_lake.defaults import ASKED, DEFAULT_ARGS, NEXT, REPORT, WORK, priority_args, unless_given
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
@@ -28,7 +28,10 @@ from lake_core.agents.roster import AGENTS
 
 
 class AgentGroup(TaskGroup):
-    """The tasks find, run and report of one agent."""
+    """The tasks find, run and report of one agent.
+
+    `after`: the group of another agent, whose tasks `run` end first, whatever becomes of them.
+    """
 
     agent: ClassVar[str]
     default_args: dict[str, Any]
@@ -43,6 +46,7 @@ class AgentGroup(TaskGroup):
         *,
         group_id: str = "",
         takes_params: bool = False,
+        after: AgentGroup | None = None,
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -60,13 +64,16 @@ class AgentGroup(TaskGroup):
         self.default_args = unless_given(self.users_args, DEFAULT_ARGS, priority_args(self.agent))
         self.config = config
         self.takes_params = takes_params
+        self.after = after
         with self:
             self.add_tasks(self.config.plain(agent=self.agent, also=AGENTS[self.agent].parameters))
 
     def add_tasks(self, config: dict[str, Any]) -> None:
         """Put the tasks into the group."""
         packs = self.find_task()(config)
-        results = self.run_results(packs, config)
+        self.results = results = self.run_results(packs, config)
+        if self.after is not None:
+            self.after.results >> results
         approve = ""
         if self.config.approval:
             from airflow_lake.groups.approval import LakeApproval
@@ -88,9 +95,10 @@ class AgentGroup(TaskGroup):
 
     @property
     def work_args(self) -> dict[str, Any]:
-        """What the tasks `run` are given: their time limit, their slots; after an approval, when they may run."""
+        """What the tasks `run` are given: their time limit, their slots, and when they may run."""
         limit = {name: value for name, value in WORK.items() if name not in self.users_args}
-        return {**limit, **self.config.slot_args, **(ASKED if self.config.approval else {})}
+        rule = ASKED if self.config.approval else NEXT if self.after is not None else {}
+        return {**limit, **self.config.slot_args, **rule}
 
     def find_task(self) -> Any:
         """The task that finds the work."""

@@ -4,7 +4,8 @@
         LakeUpkeep(LakeConfig(lake="lake_default"))
 
 The agents run side by side: none conflicts with another, nor with a load.  Each looks at a pool before it
-starts Spark.
+starts Spark.  One pair takes turns: the tombstones agent rewrites after the compact agent, which removes deleted
+records as it merges.  Side by side both would rewrite the same objects, and one would do so in vain.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from airflow.sdk import TaskGroup
 
+from airflow_lake.groups.agent import AgentGroup
 from airflow_lake.groups.agents import GROUPS
 from airflow_lake.groups.config import LakeConfig
 from lake_core.agents.roster import AGENTS, Purpose, names_of
@@ -34,10 +36,13 @@ class LakeUpkeep(TaskGroup):
     ) -> None:
         names = names_of(Purpose.UPKEEP)
         unknown = sorted(set(agents or ()) - set(names))
+        if agents is not None and not agents:
+            raise ValueError(f"LakeUpkeep: agents is empty; the agents are {', '.join(names)}")
         if unknown:
             raise ValueError(f"LakeUpkeep: no agent {unknown[0]!r}; the agents are {', '.join(names)}")
         super().__init__(group_id=group_id, default_args=dict(default_args or {}), **kwargs)
         self.config = config or LakeConfig()
+        groups: dict[str, AgentGroup] = {}
         with self:
             for name in names:
                 if agents is None or name in agents:
@@ -46,4 +51,5 @@ class LakeUpkeep(TaskGroup):
                         self.config if "branch" in facts.parameters else replace(self.config, branch="main")
                     )
                     fits = fits if facts.deletes else replace(fits, approval=False)
-                    GROUPS[name](fits)  # Airflow hands this group's default_args on
+                    # Airflow hands this group's default_args on
+                    groups[name] = GROUPS[name](fits, after=groups.get(facts.after))

@@ -25,6 +25,7 @@ class Agent:
     `deletes`: what it takes away does not come back, so a person may be asked before.  `by_pool`: it needs to be
     told no more than a pool.  `together`: it takes all its work at once, as one application of Spark.
     `remembers`: it leaves pools alone to which nothing was written since it found nothing to do (`quiet`).
+    `after`: the agent that goes first when both work in one run, since it does a part of this one's work.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Agent:
     by_pool: bool = True
     together: bool = False
     remembers: bool = False
+    after: str = ""
 
 
 class Kind(Enum):
@@ -67,7 +69,7 @@ _TABLE = (
     Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit")),
     Agent(name="intervals", purpose=Purpose.LOADING, parameters=("branch", "files"), by_pool=False),
     Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy"), remembers=True),
-    Agent(name="tombstones", purpose=Purpose.UPKEEP, remembers=True),
+    Agent(name="tombstones", purpose=Purpose.UPKEEP, remembers=True, after="compact"),
     Agent(name="checkpoint", purpose=Purpose.UPKEEP, parameters=("limit",), together=True, remembers=True),
     Agent(name="retention", purpose=Purpose.UPKEEP, deletes=True),
     Agent(

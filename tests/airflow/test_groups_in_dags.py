@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 DAGS = """
 import json
 from airflow.sdk import DAG, Param, task, task_group
-from airflow_lake.groups import CheckpointGroup, CompactGroup, IngestGroup, IntervalsGroup, LakeConfig
+from airflow_lake.groups import (
+    CheckpointGroup, CompactGroup, IngestGroup, IntervalsGroup, LakeConfig, LakeUpkeep
+)
 from airflow_lake.groups.form import OF_APPLY
 from airflow_lake.operators.apply import LakeApplyOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
@@ -43,6 +45,7 @@ with DAG("skipped", default_args=ARGS) as skipped:
     chosen >> other()
     chosen >> CompactGroup(LakeConfig(pools=["texts"]))
     chosen >> IngestGroup(LakeConfig(pools=["texts"]))
+    chosen >> LakeUpkeep(LakeConfig(pools=["texts"]))
 
 with DAG("failed", default_args=ARGS) as failed:
 
@@ -50,7 +53,9 @@ with DAG("failed", default_args=ARGS) as failed:
     def breaks():
         raise ValueError("of the user")
 
-    breaks() >> CompactGroup(LakeConfig(pools=["texts"]))
+    broken = breaks()
+    broken >> CompactGroup(LakeConfig(pools=["texts"]))
+    broken >> LakeUpkeep(LakeConfig(pools=["texts"]))
 
 with DAG("appended", default_args=ARGS) as appended:
     one, two = (
@@ -72,6 +77,9 @@ with DAG("native", default_args=ARGS, render_template_as_native_obj=True) as nat
     LakeDeleteOperator.partial(task_id="mapped", low="1.0", high="1.1").expand(pool_name=["2024"])
     CompactGroup(LakeConfig(pools=["2024"]))
 
+with DAG("turns", default_args=ARGS) as turns:
+    LakeUpkeep(LakeConfig(pools=["turns", "damaged"]), agents=["compact", "tombstones"])
+
 with DAG("form", default_args=ARGS, params=OF_APPLY) as form:
     LakeApplyOperator(task_id="apply", path="POLICIES", dry_run=True, takes_params=True)
 """
@@ -79,7 +87,7 @@ with DAG("form", default_args=ARGS, params=OF_APPLY) as form:
 RUN = """
 import json, sys
 from dags import *
-for dag in (skipped, failed, appended, mapped, native, form):
+for dag in (skipped, failed, appended, mapped, native, turns, form):
     run = dag.test()
     tasks = {f"{ti.task_id}[{ti.map_index}]": str(ti.state) for ti in run.get_task_instances()}
     print("RUN " + json.dumps([dag.dag_id, str(run.state), tasks]))
@@ -93,6 +101,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("texts", "2024"):
         keys = ["1.0", "1.00", "1.5", "1.50", "1.55", "2.0"]
         lake.create_pool(name, key="k").branch().append(pa.table({"k": keys}))
+    for name in ("turns", "damaged"):
+        branch = lake.create_pool(name, key="k", settings={"tombstones.apply": "0s"}).branch()
+        for _ in range(9):
+            branch.append(pa.table({"k": range(10)}))
+        branch.delete(where="k = 3")
+    next(Path(folder, "lake").rglob(f"{lake.pool(name).at().references[0].object}*")).unlink()
     source = {"intervals.source": f"{folder}/%Y-%m-%d"}
     lake.create_pool("appended", key="k", settings=source)
     for number, name in enumerate(("one", "two")):
@@ -148,7 +162,7 @@ def test_a_group_that_a_branch_skips_is_skipped_with_its_report(
 ) -> None:
     state, tasks = runs["skipped"]
     assert state == "success"
-    states = {name: state for name, state in tasks.items() if name.startswith(("compact", "ingest"))}
+    states = {name: state for name, state in tasks.items() if name.startswith(("compact", "ingest", "lake_"))}
     assert {state for name, state in states.items() if "announce" not in name} == {"skipped"}
 
 
@@ -162,6 +176,19 @@ def test_a_group_after_a_task_that_failed_says_so(
         "failed",
     )
     assert "nothing was done, because a task before this group failed" in said
+    assert tasks["lake_upkeep.tombstones.run[-1]"] == "upstream_failed"
+
+
+def test_upkeep_applies_deletes_after_it_compacted_whatever_became_of_that(
+    place: Path, runs: dict[str, tuple[str, dict[str, str]]], said: str
+) -> None:
+    state, tasks = runs["turns"]
+    assert state == "failed", "the damaged pool"
+    compacted = [tasks[f"lake_upkeep.compact.run[{index}]"] for index in (0, 1)]
+    applied = [tasks[f"lake_upkeep.tombstones.run[{index}]"] for index in (0, 1)]
+    assert (sorted(compacted), sorted(applied)) == (["failed", "success"],) * 2
+    assert keys(place, "turns") == [key for key in range(10) if key != 3 for _ in range(9)]
+    assert "turns: searched 0 objects, rewrote 0; 1 delete finished; none left" in said
 
 
 def test_two_groups_of_a_run_each_append_their_own_files(

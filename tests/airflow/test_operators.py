@@ -47,6 +47,7 @@ with DAG("d"):
         lambda: TransactionTrigger(pools=["p"], pause=0),
         lambda: LakeUpkeep(agents=["ingest"]),
         lambda: CheckpointGroup(LakeConfig(branch="dev")),
+        lambda: LakeUpkeep(agents=[]),
     ):
         try:
             make()
@@ -171,6 +172,7 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
         "LakeUpkeep: no agent 'ingest'; the agents are compact, tombstones, checkpoint, retention"
     )
     assert said[8].startswith("the agent checkpoint has no parameter 'branch'")
+    assert said[9] == "LakeUpkeep: agents is empty; the agents are compact, tombstones, checkpoint, retention"
 
 
 def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> None:
