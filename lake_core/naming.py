@@ -361,6 +361,11 @@ def split_pool(name: str) -> tuple[str, str]:
     return name, ""
 
 
+def is_own(name: str) -> bool:
+    """Whether it is the name of a pool that the lake makes itself, or of a sub-pool of one."""
+    return split_pool(name)[0] in OWN_POOLS
+
+
 def check_pool_name(name: str) -> str:
     """The name if a pool may carry it.
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from lake_core import naming
 from lake_core.agents.jobs import recorded, recorded_each
 from lake_core.agents.request import OpenLake
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import LakeError, from_wire, to_wire
+from spark_apps.in_task import in_task
 from spark_apps.session import OpenSpark, is_gone, one_session
 
 log = logging.getLogger(__name__)
@@ -88,7 +90,8 @@ def carry_out(
     process.
     """
     if AGENTS[agent].together:
-        return _together(agent, all_work, open_lake=open_lake, open_spark=open_spark, done=done)
+        opener = _opener(all_work, open_spark)
+        return _together(agent, all_work, open_lake=open_lake, open_spark=opener, done=done)
     do = application or import_module(f"spark_apps.{agent}").run
     pieces: list[tuple[int, Result]] = []
     failures: list[Exception] = []
@@ -98,7 +101,7 @@ def carry_out(
                 try:
                     pool = {"pool_name": work["pool"], "branch": work.get("branch", "main")}
                     with recorded(open_lake(work["lake"]), agent=agent, **pool) as job:
-                        result = dict(do(work, open_lake=open_lake, open_spark=spark))
+                        result = dict(do(work, open_lake=open_lake, open_spark=_opener([work], spark)))
                         job.update(result)
                     pieces.append((piece, result))
                     done(work, result)
@@ -114,6 +117,15 @@ def carry_out(
     except Exception as error:
         failures = [error, *(one for one in failures if one not in (error, error.__cause__))]
     return Outcome(tuple(pieces), tuple(failures))
+
+
+def _opener(all_work: Sequence[Work], open_spark: OpenSpark) -> OpenSpark:
+    """What opens the Spark for this work.
+
+    The lake's own pools need none: they hold what agents wrote of their runs.  Each run adds to them, so each run
+    of upkeep would start a JVM for a few kilobytes.
+    """
+    return in_task if all(naming.is_own(work["pool"]) for work in all_work) else open_spark
 
 
 def _together(

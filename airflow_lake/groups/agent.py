@@ -24,7 +24,7 @@ from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
-from lake_core.agents.roster import AGENTS
+from lake_core.agents.roster import AGENTS, Purpose
 
 
 class AgentGroup(TaskGroup):
@@ -103,11 +103,13 @@ class AgentGroup(TaskGroup):
     def find_task(self) -> Any:
         """The task that finds the work."""
         agent, takes_params, find_args = self.agent, self.takes_params, self.find_args
+        # a person who is asked about a few pools is not asked about the lake's own
+        own_pools = AGENTS[agent].purpose is Purpose.UPKEEP and not self.config.approval
 
         @lake_task
         def find(config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
-            asked = params if takes_params else None
-            return tasks.find(agent, config, asked, task=get_current_context()["ti"], **find_args)
+            asked, ti = params if takes_params else None, get_current_context()["ti"]
+            return tasks.find(agent, config, asked, task=ti, own_pools=own_pools, **find_args)
 
         return find
 

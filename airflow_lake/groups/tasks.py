@@ -47,20 +47,28 @@ def find(
     params: Mapping[str, Any] | None,
     *,
     task: Any = None,
+    own_pools: bool = False,
     **also: Any,
 ) -> list[dict[str, Any]]:
     """The packs of work that the agent finds; `also` are arguments of its own `find`.
+
+    `own_pools`: if the group names pools, the agent looks at the lake's own ones too.
 
     What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.  It
     is a job that was put off, too.
     """
     from lake_core.agents.put_off_jobs import record_put_off
+    from lake_core.agents.request import with_own_pools
 
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
     opened = cache(open_lake)
-    if AGENTS[agent].remembers:  # pools that the group names are named by each run, not by a person
-        also["recurring"] = not (params or {}).get("pools")
+    # pools that the group names are named by each run, not by a person
+    recurring = not (params or {}).get("pools")
+    if AGENTS[agent].remembers:
+        also["recurring"] = recurring
+    if own_pools and recurring and request.get("branch", "main") == "main":
+        request["pools"] = with_own_pools(opened(request["lake"]), request["pools"])
     work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=opened, **also)
     put_off = [one for one in work if one.get("put_off")]
     if not request["dry_run"]:

@@ -115,7 +115,7 @@ def recorded_each(
     have failed.
     """
     results: dict[str, Mapping[str, Any]] = {}
-    names = [name for name in pool_names if naming.split_pool(name)[0] not in naming.OWN_POOLS]
+    names = [name for name in pool_names if not naming.is_own(name)]
     if not names:
         yield results
         return

@@ -76,7 +76,7 @@ def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> 
             return pool_id is None or _was_looked_at(one) or not is_quiet(notes(), pool_id, since=before.at)
         return False
 
-    named = {_key(one): one for one in put_off if naming.split_pool(one["pool"])[0] not in naming.OWN_POOLS}
+    named = {_key(one): one for one in put_off if not naming.is_own(one["pool"])}
     news = [one for one in named.values() if is_news(one)][:MAX_RECORDED]
     if not news:
         return

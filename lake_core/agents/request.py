@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lake_core import naming
 from lake_core.agents.roster import PARAMETERS, Kind
 from lake_core.errors import InvalidInput
 from lake_core.history.state import MAIN
@@ -113,3 +114,13 @@ def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
     for name in pools:
         lake.pool(name)
     return list(dict.fromkeys(pools)) or [pool.name for pool in lake.pools()]
+
+
+def with_own_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
+    """Named pools, and the lake's own pools, if it has any; none if none is named, which means all.
+
+    For runs of a DAG: who has a few pools kept in order does not think of `$jobs`, to which each such run adds.
+    """
+    names = lake.catalog.load().state.names
+    own = [name for name in naming.OWN_POOLS if name in names]
+    return [*pools, *own] if pools else []

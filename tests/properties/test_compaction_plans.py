@@ -163,6 +163,24 @@ def test_a_pool_at_rest_is_not_deeper_than_the_policy(
     assert deepest(settled(references, policy, kind)) <= policy.depth
 
 
+@given(pools(), ROOMY, KINDS)
+def test_joining_neighbours_makes_no_pool_deeper(
+    references: list[Reference], policy: CompactionPolicy, kind: str
+) -> None:
+    found = plan(references, replace(policy, strategy="size_ratio", depth=100, target_size=1000), kind)
+    joined = tuple(job for job in found.jobs if job.why == "small neighbours")
+    assert deepest(done(references, joined, count=1000)) <= found.depth
+
+
+@given(pools(), ROOMY)
+def test_neighbours_are_joined_into_something_larger_by_the_ratio(
+    references: list[Reference], policy: CompactionPolicy
+) -> None:
+    for job in plan(references, replace(policy, strategy="size_ratio", target_size=1000)).jobs:
+        if job.why == "small neighbours":
+            assert job.size >= policy.ratio * max(r.size for r in job.inputs)
+
+
 @given(pools(), TIGHT)
 def test_bounds_of_jobs_do_not_keep_a_pool_deep(
     references: list[Reference], policy: CompactionPolicy

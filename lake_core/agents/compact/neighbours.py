@@ -1,8 +1,13 @@
 """Joining small objects side by side: each object costs requests, and work in every plan.
 
-The planner joins islands (`layout.islands`); most islands are one object.  An island below a quarter of the
-target size is small.  A stretch of them is worth joining if it holds `least` islands; it ends when it makes a
-whole object. A large island is never rewritten for a small one beside it, and nothing is joined across it.
+What is joined are stretches of small islands (`settle`) or of small references (`join`), in the order of their low
+bounds.  Small is what holds less than a quarter of the target size.  A stretch is worth joining if it holds `least`
+of them; it ends when it makes a whole object.  What is large is never rewritten for something small beside it, and
+nothing is joined across it.
+
+References of a stretch may overlap: loads whose keys follow time do, a little, and are never deep.  Joining makes
+no key deeper than the deepest key was.  A reference that lies over a gap in the stretch, and is no part of it,
+begins before the stretch.  So it lies over the first reference of the stretch too, where the depth was the same.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from collections.abc import Callable, Sequence
 from lake_core.history import Reference
 
 SMALL = 4
-"""An island is small if it holds less than one in SMALL parts of the target size."""
+"""Something is small if it holds less than one in SMALL parts of the target size."""
 
 
 def joinable(
@@ -47,3 +52,23 @@ def joinable(
             end()
     end()
     return stretches
+
+
+def growing(stretch: Sequence[Reference], *, least: int, ratio: float) -> list[Sequence[Reference]]:
+    """The parts of a stretch whose bytes come to be in something at least `ratio` times as large.
+
+    A reference that holds too much of its stretch parts it.  Otherwise the object at the end of a pool, to which
+    each hour adds a little, would be rewritten each hour.  Each part has at least `least` references.
+    """
+    parts: list[Sequence[Reference]] = []
+    waiting = [stretch]
+    while waiting:  # bounded: what is parted gets shorter
+        part = waiting.pop()
+        if len(part) < least:
+            continue
+        largest = max(range(len(part)), key=lambda i: part[i].size)
+        if sum(r.size for r in part) >= ratio * part[largest].size:
+            parts.append(part)
+        else:
+            waiting += [part[largest + 1 :], part[:largest]]
+    return parts

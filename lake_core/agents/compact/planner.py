@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
 from lake_core.agents.compact.layout import Run, depth_of, islands, regions, runs
-from lake_core.agents.compact.neighbours import joinable
+from lake_core.agents.compact.neighbours import growing, joinable
 from lake_core.agents.compact.policy import CompactionPolicy
 from lake_core.agents.gain import standing_of
 from lake_core.history import Reference
@@ -68,17 +68,15 @@ class Planner:
         for island in groups:
             self._merge(self._free(island), why)
 
-    def join(self) -> None:
-        """Join small objects side by side that nothing overlaps."""
-        target = self.policy.target_size
-        stretch: list[Sequence[Reference]] = []
-        for island in [*islands(self.references), self.references]:
-            if len(island) == 1:
-                stretch.append(island)
-                continue
-            for joined in joinable(stretch, target=target, least=WIDTH, fits=self.policy.fits):
-                self._add(joined, "small neighbours")
-            stretch = []
+    def join(self, references: Sequence[Reference]) -> None:
+        """Join small ones of the references side by side that no job takes."""
+        policy = self.policy
+        for stretch in self._free_stretches(references):
+            each = [[reference] for reference in stretch]
+            for part in joinable(each, target=policy.target_size, least=WIDTH, fits=policy.fits):
+                for joined in growing(part, least=WIDTH, ratio=policy.ratio):
+                    if self.ages is None or len(self._with_between(joined, self.ages)) == len(joined):
+                        self._add(joined, "small neighbours")
 
     def plan(self) -> CompactionPlan:
         """The plan of all that was claimed."""
@@ -95,6 +93,17 @@ class Planner:
 
     def _free(self, references: Sequence[Reference]) -> list[Reference]:
         return [r for r in references if _name(r) not in self.claimed]
+
+    def _free_stretches(self, references: Sequence[Reference]) -> list[list[Reference]]:
+        """The free ones of the references, by key, cut where something else begins."""
+        free = {_name(r) for r in self._free(references)}
+        stretches: list[list[Reference]] = [[]]
+        for reference in self.references:
+            if _name(reference) in free:
+                stretches[-1].append(reference)
+            else:
+                stretches.append([])
+        return stretches
 
     def _fits(self, inputs: Sequence[Reference]) -> bool:
         return self.policy.fits(len(inputs), sum(r.size for r in inputs))

@@ -1,7 +1,8 @@
 """Months of loads, as a seed makes them: when each lands, how large it is, and where its keys lie.
 
 A load is a sample of its keys, each standing for the same number of bytes, so that what is cut out of a merge
-later holds the right share of them.  Keys are numbers; those of `late` are times, in seconds since 1970.
+later holds the right share of them.  Keys are numbers; those of `late` and `edges` are times, in seconds since
+1970.
 """
 
 from __future__ import annotations
@@ -57,6 +58,12 @@ def late(random: np.random.Generator, days: int) -> Iterator[Load]:
         yield Load(at, SIZE, np.sort(at - delay))
 
 
+def edges(random: np.random.Generator, days: int) -> Iterator[Load]:
+    """Small loads whose key is the time: 1 MiB each quarter of an hour, which overlaps the load before a little."""
+    for at in _ticks(days):
+        yield Load(at, MB, np.sort(at - random.random(_SAMPLES) * 1.2 * EVERY))
+
+
 def skewed(random: np.random.Generator, days: int) -> Iterator[Load]:
     """Half of the loads are anywhere but crowd at low keys, half are of one narrow range, mostly a low one."""
     for at in _ticks(days):
@@ -71,6 +78,7 @@ LOADS: dict[str, Callable[[np.random.Generator, int], Iterator[Load]]] = {
     "steady": steady,
     "bursty": bursty,
     "late": late,
+    "edges": edges,
     "skewed": skewed,
 }
 

@@ -63,7 +63,7 @@ def simulate(load: str, strategy: str, *, days: int, seed: int) -> Outcome:
 
 def fitting(load: str) -> Sequence[str]:
     """The strategies that mean something for the load's key: windows of time only where it is a time."""
-    return [s for s in STRATEGIES if s != "time_window" or load == "late"]
+    return [s for s in STRATEGIES if s != "time_window" or load in ("late", "edges")]
 
 
 def lines(outcomes: Sequence[Outcome], *, days: int, seed: int) -> Iterator[str]:

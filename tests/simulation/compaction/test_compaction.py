@@ -17,7 +17,13 @@ from tests.simulation.compaction.report import DEFAULTS, Outcome, fitting, lines
 from tests.simulation.compaction.world import KEY, World
 
 DAYS, SEED = 14, 7
-BOUNDED = [(load, strategy) for load in LOADS for strategy in fitting(load) if strategy != "full"]
+NEVER_DEEP = ("edges", "depth")
+BOUNDED = [
+    (load, strategy)
+    for load in LOADS
+    for strategy in fitting(load)
+    if strategy != "full" and (load, strategy) != NEVER_DEEP
+]
 ROOMY = replace(DEFAULTS, max_inputs=1_000_000, max_bytes=1 << 60)
 """The depth is promised where no job is too large; what is cut overlaps at the cuts."""
 
@@ -51,6 +57,13 @@ def test_the_strategy_full_leaves_one_run_beside_the_loads_since(load: str) -> N
 def test_size_ratio_writes_no_more_than_a_logarithm(load: str) -> None:
     made = world(load, "size_ratio")
     assert 1.5 < written(made) <= theory.size_ratio_most(made.sizes, ratio=ROOMY.ratio)
+
+
+@pytest.mark.parametrize("strategy", ["size_ratio", "time_window"])
+def test_small_loads_that_are_never_deep_become_few_objects(strategy: str) -> None:
+    made = world("edges", strategy)
+    whole = sum(made.sizes) / ROOMY.target_size
+    assert len(made.held) < 4 * whole + 100 < len(made.sizes) / 8
 
 
 def test_depth_writes_at_least_what_every_such_strategy_must_and_at_most_twice_that() -> None:

@@ -181,6 +181,43 @@ def test_nothing_is_joined_across_what_overlaps() -> None:
     assert inputs(plan([*references, ref(20, 35, 50, seq=9), ref(25, 39, 50, seq=10)])) == []
 
 
+def test_small_loads_that_overlap_a_little_are_joined() -> None:
+    chain = [ref(10 * n, 10 * n + 12, 10, seq=n + 1) for n in range(8)]
+    found = plan(chain)
+    assert (inputs(found), found.depth_after) == ([list(range(1, 9))], 1)
+
+
+def test_small_loads_are_joined_above_a_large_object() -> None:
+    assert inputs(plan([ref(0, 99, 500, seq=1), *(ref(r, r + 5, 1, seq=9 + r) for r in range(1, 9))])) == [
+        list(range(10, 18))
+    ]
+
+
+def test_an_object_that_holds_most_of_its_stretch_is_not_rewritten_for_what_follows() -> None:
+    def sizes(*each: int) -> list[list[int]]:
+        return inputs(plan([ref(10 * n, 10 * n + 9, size, seq=n + 1) for n, size in enumerate(each)]))
+
+    assert sizes(20, 1, 1, 1) == []
+    assert sizes(20, 1, 1, 1, 1) == [[2, 3, 4, 5]]
+    assert sizes(1, 1, 1, 1, 20, 2, 2, 2, 2) == [[1, 2, 3, 4], [6, 7, 8, 9]]
+    assert sizes(20, 8, 8, 8) == [[1, 2, 3, 4]]
+
+
+def test_nothing_is_joined_across_what_another_job_takes() -> None:
+    deep = [ref(50, 60, 10, seq=20 + n) for n in range(4)]
+    left, right = small(3), [ref(70 + 10 * n, 79 + 10 * n, 10, seq=10 + n) for n in range(3)]
+    assert inputs(plan([*left, *deep, *right])) == [[20, 21, 22, 23]]
+
+
+def test_records_of_an_aggregate_pool_are_not_rewritten_for_small_neighbours_above_them() -> None:
+    def of(kind: str) -> list[list[int]]:
+        above = [ref(10 * n, 10 * n + 12, 10, seq=seq) for n, seq in enumerate((2, 3, 4, 9))]
+        return inputs(plan([*above, ref(31, 32, 90, seq=5)], kind=kind))
+
+    assert of("append") == [[2, 3, 4, 9]]
+    assert of("aggregate") == []
+
+
 # ---------------------------------------------------------------- depth
 
 
@@ -296,6 +333,17 @@ def test_a_window_is_closed_when_another_has_passed() -> None:
     loads = [at(3.0, seq=1), at(3.2, seq=2)]
     assert windowed(loads, now=BEGIN + 5 * HOUR - 1) == []
     assert windowed(loads, now=BEGIN + 5 * HOUR) != []
+
+
+def test_small_neighbours_are_joined_within_a_window_open_or_closed() -> None:
+    merged = at(3.0, seq=2, oldest=1, hours=0.5, size=90, made=BEGIN + 6 * HOUR)
+    late = [at(3.5 + n / 10, seq=10 + n, hours=0.11, size=2) for n in range(4)]
+    recent = [at(99.0 + n / 4, seq=20 + n, hours=0.2, size=2) for n in range(8)]
+    assert windowed([merged, *late, *recent]) == [
+        ([10, 11, 12, 13], "small neighbours"),
+        ([20, 21, 22, 23], "small neighbours"),
+        ([24, 25, 26, 27], "small neighbours"),
+    ]
 
 
 def test_small_objects_of_a_closed_window_are_joined() -> None:

@@ -54,6 +54,11 @@ def work_of(agent: str, lake: Lake, **also: Any) -> list[dict[str, Any]]:
     return list(import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=Lake.open))
 
 
+def work_on(name: str, lake: Lake) -> list[dict[str, Any]]:
+    """A compaction of the pool that has nothing to do."""
+    return [{"lake": lake.store.uri, "pool": name, "branch": "main", "title": name, "jobs": []}]
+
+
 def done(agent: str, lake: Lake, **also: Any) -> tuple[Outcome, list[int | None]]:
     """The outcome of all that the agent finds, and the sizes of it."""
     opener = Opener()
@@ -81,6 +86,22 @@ def test_the_agents_do_without_spark_what_they_do_on_it(lake: Lake, tmp_path: Pa
     assert [(one["pool"], one["written"]) for one in outcome.results] == [("p", True)]
     assert sizes == [JOURNAL]
     assert outcome.failures == ()
+
+
+def test_the_pool_of_jobs_is_kept_without_spark(lake: Lake) -> None:
+    lake.pool("p").branch().append(pa.table({"k": [1]}))
+    for _ in range(4):
+        carry_out("compact", work_on("p", lake), open_lake=Lake.open, open_spark=Opener())
+    lake.configure_pool("$jobs", {"checkpoint.entries": "1"})
+    before = lake.pool("$jobs").at()
+    for agent in ("compact", "checkpoint"):
+        opener = Opener()
+        all_work = work_of(agent, lake, pools=["$jobs"])
+        outcome = carry_out(agent, all_work, open_lake=Lake.open, open_spark=opener)
+        assert (len(outcome.done), outcome.failures, opener.sizes) == (1, (), []), agent
+    after = lake.pool("$jobs").at()
+    assert (len(before.references), len(after.references)) == (8, 1)
+    assert after.to_table().equals(before.to_table())
 
 
 def test_the_first_error_of_a_unit_is_raised_as_it_is() -> None:

@@ -18,7 +18,7 @@ from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core import naming
-from lake_core.agents.jobs import list_jobs
+from lake_core.agents.jobs import list_jobs, recorded
 from lake_core.agents.packs import write_packs
 from lake_core.agents.retention.report import RetentionResult
 from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
@@ -205,6 +205,25 @@ def test_a_run_takes_its_parameters_only_if_the_group_says_so(lake: Lake) -> Non
     assert [part["title"] for part in tasks.find("retention", config(lake), params)] == ["b: retention"]
     with pytest.raises(InvalidInput, match=r"unknown parameter 'pols': did you mean 'pools'\?"):
         tasks.find("retention", config(lake), {"pols": ["b"]})
+
+
+def test_upkeep_of_named_pools_keeps_the_pool_of_jobs_in_order_too(lake: Lake) -> None:
+    def found(pools: list[str], params: dict[str, Any] | None = None, **also: Any) -> list[str]:
+        named = LakeConfig(lake=lake.store.uri, pools=pools).plain(agent="compact", also=("branch",))
+        if "branch" in also:
+            named["request"]["branch"] = also.pop("branch")
+        return [part["title"].partition(":")[0] for part in tasks.find("compact", named, params, **also)]
+
+    assert found(["a"], own_pools=True) == [], "there is no pool of jobs yet"
+    for _ in range(4):
+        with recorded(lake, agent="ingest", pool_name="b"):
+            pass
+    assert found(["a"], own_pools=True) == ["$jobs"]
+    assert found(["a"]) == []
+    assert found([], own_pools=True) == ["$jobs"]
+    assert found(["a"], {"pools": ["b"]}, own_pools=True) == [], "a person names what the run looks at"
+    lake.pool("a").create_branch("dev")
+    assert found(["a"], own_pools=True, branch="dev") == []
 
 
 def test_what_is_put_off_goes_to_the_report_beside_the_packs(

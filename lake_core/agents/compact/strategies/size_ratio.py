@@ -24,7 +24,7 @@ def size_ratio(planner: Planner) -> None:
     """Merge runs of like sizes, then what is still too deep, then small neighbours."""
     merge_alike(planner, planner.references)
     depth(planner)
-    planner.join()
+    planner.join(planner.references)
 
 
 def merge_alike(planner: Planner, references: Sequence[Reference]) -> None:

@@ -3,7 +3,8 @@
 For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window is closed one
 window length after it ends.  Then its references become one run, once; stragglers gather until they are deeper
 than the policy bears.  A window counts as compacted once it holds an object that a compaction wrote after the
-close; ids hold the time.  References that span several windows belong to the open ones.
+close; ids hold the time.  References that span several windows belong to the open ones;
+so in these, small neighbours are joined only within a window.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def time_window(planner: Planner) -> None:
             planner.settle(window.references, "its window has ended")
     merge_alike(planner, windowed.open)
     depth(planner)
+    for references in (*(window.references for window in windowed.closed), *windowed.within):
+        planner.join(references)
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,17 @@ class Closed:
 
 @dataclass(frozen=True)
 class Windowed:
-    """The closed windows, and the references of all others."""
+    """The closed windows, and the references of all others; `within`: those that lie in one open window, by it."""
 
     closed: tuple[Closed, ...]
     open: tuple[Reference, ...]
+    within: tuple[tuple[Reference, ...], ...]
 
 
 def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, now: float) -> Windowed:
     """The references by window.  Raises InvalidInput if the leading key field is no time."""
     closed: dict[float, list[Reference]] = {}
+    within: dict[float, list[Reference]] = {}
     rest: list[Reference] = []
     leading = PoolKey(key.fields[:1])
     for reference in references:
@@ -74,10 +79,12 @@ def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, 
             closed.setdefault(last, []).append(reference)
         else:
             rest.append(reference)
+            if first == last:
+                within.setdefault(last, []).append(reference)
     windows = [
         Closed((window + 2) * seconds, tuple(of_window)) for window, of_window in sorted(closed.items())
     ]
-    return Windowed(tuple(windows), tuple(rest))
+    return Windowed(tuple(windows), tuple(rest), tuple(tuple(within[window]) for window in sorted(within)))
 
 
 def _seconds(values: tuple[Value, ...], leading: PoolKey) -> float:
