@@ -16,6 +16,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 
 from airflow_lake.groups.question import ANSWER, REJECT, question
 from airflow_lake.groups.tasks import work_of
+from lake_core.errors import without_secrets
 
 
 class LakeApproval(ApprovalOperator):
@@ -40,7 +41,7 @@ class LakeApproval(ApprovalOperator):
         if not self.packs:
             self.log.info("there is nothing to ask: no work was found")
             return None
-        self.body = question(work_of(self.packs))
+        self.body = question(work_of(self.packs), lake=without_secrets(str(self.packs[0]["lake"])))
         return super().execute(context)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:

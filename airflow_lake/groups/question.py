@@ -21,13 +21,17 @@ REJECT = "Reject"
 """What Airflow's ApprovalOperator calls a refusal."""
 
 
-def question(all_work: Sequence[Mapping[str, Any]]) -> str:
-    """What a person is asked, in Markdown: the lines of the work as a list; the page joins other lines."""
+def question(all_work: Sequence[Mapping[str, Any]], *, lake: str) -> str:
+    """What a person is asked, in Markdown: the lines of the work as a list; the page joins other lines.
+
+    `lake` is its name.
+    """
     lines = [line for work in all_work for line in work.get("says") or [work["title"]]]
     shown = "\n".join("- `" + line.replace("`", "'") + "`" for line in lines[:MAX_LINES])
     more = len(lines) - MAX_LINES
     rest = f"\n\nand {counted(more, 'more line')}, in the log of the task `find`." if more > 0 else ""
-    return f"What a vacuum or an erasure deletes does not come back.\n\n{shown}{rest}"
+    where = f"In the lake `{lake}`.  What a vacuum or an erasure deletes does not come back."
+    return f"{where}\n\n{shown}{rest}"
 
 
 def put_off_by(

@@ -31,6 +31,28 @@ class Sighting:
     held: tuple[Held, ...] = ()
 
 
+@dataclass(frozen=True)
+class Bound:
+    """What may hold such records, by its statistics: objects of branches, their records and their bytes."""
+
+    objects: int
+    records: int
+    size: int
+
+
+def bound(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Bound:
+    """What an erasure would search in the branches; reads no object.
+
+    Raises InvalidInput, NotFound, Corrupt, Unavailable.
+    """
+    target = check(pool, key_range=key_range, where=where)
+    state = pool.history.load_open().state
+    objects = {r.object: r for name in state.branches for r in target.references(state, name)}
+    return Bound(
+        len(objects), sum(r.records for r in objects.values()), sum(r.size for r in objects.values())
+    )
+
+
 def look(
     pool: Pool,
     *,

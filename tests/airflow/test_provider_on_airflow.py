@@ -365,9 +365,10 @@ def test_nothing_is_deleted_before_a_person_has_approved(agent: Agent, own: Lake
     run = api.trigger("own_approval")
     questions = answer(agent, run, "Reject")
     assert questions["retention.approve"]["subject"] == "May the retention agent delete this?"
+    assert "In the lake `lake_own`." in questions["retention.approve"]["body"]
     assert "asked_old: remove 1 whole object (1 by expire.records)" in questions["retention.approve"]["body"]
     assert (
-        "asked_who: begin an erasure of the records that this run names"
+        "asked_who: begin an erasure of the records that this run names: up to 1 object of 1 record, "
         in questions["erasure.approve"]["body"]
     )
     assert "ann" not in str(questions), "Airflow keeps a question"

@@ -13,7 +13,7 @@ from typing import Any
 from lake_core.agents.reporting import Found, check_found, conclude, missing, newest_version, put_off, sums
 from lake_core.erasure.holders import release
 from lake_core.erasure.receipt import DONE, PENDING, Receipt
-from lake_core.erasure.sighting import Sighting
+from lake_core.erasure.sighting import Bound, Sighting
 from lake_core.phrases import counted, human_size, listed
 
 log = logging.getLogger(__name__)
@@ -83,6 +83,12 @@ def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -
         return line
     what = f"{counted(len(objects), 'object')} would stay" if objects else "it would wait"
     return f"{line}; {what}, because of {listed(by)}"
+
+
+def bound_text(bound: Bound) -> str:
+    """How much may hold the records of an erasure, in words."""
+    objects = counted(bound.objects, "object")
+    return f"up to {objects} of {counted(bound.records, 'record')}, {human_size(bound.size)}"
 
 
 def erasure_line(result: Mapping[str, Any]) -> str:

@@ -10,13 +10,13 @@ application.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lake_core.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures
 from lake_core.agents.erasure.policy import policy_of
-from lake_core.agents.erasure.report import ErasureResult, erasure_line, result_of, sighting_line
+from lake_core.agents.erasure.report import ErasureResult, bound_text, erasure_line, result_of, sighting_line
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.roster import AGENTS
@@ -25,6 +25,7 @@ from lake_core.erasure import receipt as receipts
 from lake_core.erasure.begin import begin, check
 from lake_core.erasure.means import Means
 from lake_core.erasure.run import go_on
+from lake_core.erasure.sighting import bound
 from lake_core.erasure.sighting import look as look_for
 from lake_core.errors import LakeError
 from lake_core.keys import KeyRange
@@ -120,7 +121,13 @@ def find(
             why = "it cannot be read"
             put_off.append(asked.work(pool_name, f"put off: {why}", put_off=why))
         elif not work.idle and all_work.get(pool_name, {}).get("erasures", ()) is not None:
-            values = _handed(all_work.get(pool_name, {}), work, name, named)
+            before = all_work.get(pool_name, {})
+            values = _handed(before, work, name, named)
+            if not begins:
+                new = [one for one in work.pending if one.id not in before.get("erasures", ())]
+                for line in _questions(lake.pool(name), replace(work, pending=tuple(new)), named):
+                    log.info("%s", line)
+                    values["says"].append(line)
             what = counted(len(values["erasures"]) + len(values["begin"]), "erasure")
             all_work[pool_name] = asked.work(pool_name, what, **values, **how)
     return handed_out(
@@ -144,21 +151,27 @@ def _has_work(lake: Lake, name: str, named: NamedRecords | None) -> bool:
 def _handed(
     before: Mapping[str, Any], work: ErasurePlan, name: str, named: NamedRecords | None
 ) -> dict[str, Any]:
-    """What is handed out for a pool: which erasures to go on with, which to begin, and what a person is told.
+    """What is handed out for a pool: which erasures to go on with, and which to begin.
 
     `before` is what another of its sub-pools has; `name` is that of the pool or the sub-pool.
     """
     begin = list(before.get("begin", ()))
-    says = list(before.get("says", ()))
-    for one in work.pending:
-        if one.id not in before.get("erasures", ()):
-            begun = human_time(one.begun / 1_000_000)
-            says.append(f"{name}: go on with erasure {one.id}, which {one.author} began at {begun}")
     if work.is_new and named is not None:
         begin.append({"pool": name, "span": vars(named.span), "where": named.where})
-        says.append(f"{name}: begin an erasure of the records that this run names")
     ids = dict.fromkeys([*before.get("erasures", ()), *(one.id for one in work.pending)])
-    return {"erasures": list(ids), "begin": begin, "says": says}
+    return {"erasures": list(ids), "begin": begin, "says": list(before.get("says", ()))}
+
+
+def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Iterator[str]:
+    """What a person is asked about, a line an erasure; `pool` may be a sub-pool."""
+    for one in work.pending:
+        searched = bound(replace(pool, sub_pool=one.sub_pool), key_range=one.key_range, where=one.where)
+        begun = human_time(one.begun / 1_000_000)
+        what = f"go on with erasure {one.id}, which {one.author} began at {begun}"
+        yield f"{pool.name}: {what}: {bound_text(searched)}"
+    if work.is_new and named is not None:
+        searched = bound(pool, key_range=span_of(pool, named), where=named.where)
+        yield f"{pool.name}: begin an erasure of the records that this run names: {bound_text(searched)}"
 
 
 def begin_handed_out(lake: Lake, work: Mapping[str, Any]) -> list[str] | None:

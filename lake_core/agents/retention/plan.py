@@ -49,9 +49,10 @@ class Expired:
 class ExpirePlan:
     """What goes from a branch at a version.
 
-    `removed` are in the order of their age.  `tombstone` hides the old records of other references; None if it is
-    not needed.  `older_than` is the moment, in seconds since 1970, before which the time in the field `by` must
-    lie.  `stays` counts references that are old enough and stay, by the reason.
+    `removed` are in the order of their age.  `tombstone` hides the old records of other references, among
+    `hidden`, which may hold some; None if it is not needed.  `older_than` is the moment, in seconds since 1970,
+    before which the time in the field `by` must lie.  `stays` counts references that are old enough and stay, by
+    the reason.
     """
 
     read_version: int
@@ -59,6 +60,7 @@ class ExpirePlan:
     tombstone: Tombstone | None = None
     by: str = ""
     older_than: float = 0.0
+    hidden: tuple[Reference, ...] = ()
     stays: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -127,12 +129,14 @@ def plan_expiry(revision: Revision, policy: RetentionPolicy, *, loaded_before: i
         OLDER_BELOW if revision.rule.kind == "upsert" else PART_OF_KEYS: len(blocked - hidden.keys()),
         **_without_time(revision, policy),
     }
+    left = tuple(reference for name, reference in hidden.items() if name not in gone)
     return ExpirePlan(
         revision.version,
         tuple(sorted(removed, key=lambda e: (e.reference.seq, e.reference.ordinal, e.reference.order))),
-        tombstone if hidden.keys() - gone.keys() else None,
+        tombstone if left else None,
         policy.by if policy.age is not None else "",
         revision.now - (policy.age or 0.0),
+        left,
         {reason: count for reason, count in stays.items() if count},
     )
 

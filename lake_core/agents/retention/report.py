@@ -51,7 +51,9 @@ def plan_line(pool_name: str, work: ExpirePlan) -> str:
         records = counted(work.records, "record")
         steps.append(f"remove {_objects(len(work.removed))} ({why}): {records}, {human_size(work.size)}")
     if work.tombstone is not None:
-        steps.append(f"delete records with {work.by} before {human_time(work.older_than)}")
+        older = f"delete records with {work.by} before {human_time(work.older_than)}"
+        records = counted(sum(r.records for r in work.hidden), "record")
+        steps.append(f"{older} in up to {counted(len(work.hidden), 'object')} of {records}")
     return f"{pool_name}: {'; '.join(steps)}{stays}"
 
 

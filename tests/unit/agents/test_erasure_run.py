@@ -17,6 +17,7 @@ from lake_core.erasure.run import erase
 from lake_core.errors import Corrupt, Incomplete, InvalidInput, NotFound
 from lake_core.keys import KeyRange
 from lake_core.lake import Lake
+from lake_core.phrases import counted, human_size
 from tests.unit.erasure.conftest import World
 
 ANN = "who = 'ann'"
@@ -151,13 +152,18 @@ def test_the_history_is_kept_by_later_runs_too(lake: Lake) -> None:
     assert sum(1 for _ in Lake.open(lake.store.uri).pool("people").log()) > 5
 
 
+def bound(lake: Lake, name: str, records: int) -> str:
+    (size,) = {r.size for r in lake.pool(name).at().references if r.records == records}
+    return f"up to 1 object of {counted(records, 'record')}, {human_size(size)}"
+
+
 def test_what_a_person_must_approve_is_begun_by_the_task_that_does_it(lake: Lake) -> None:
     before = stored(lake)
     all_work = find(params(lake, "people", "guests", where=ANN), begins=False)
     assert stored(lake) == before, "what is refused must not be pending"
     assert [work["says"] for work in all_work] == [
-        ["people: begin an erasure of the records that this run names"],
-        ["guests: begin an erasure of the records that this run names"],
+        [f"{name}: begin an erasure of the records that this run names: {bound(lake, name, count)}"]
+        for name, count in (("people", 2), ("guests", 2))
     ]
     refused = [{**work, "put_off": "ann refused"} for work in all_work]
     assert report(refused, [])["erasures"] == 0
@@ -172,7 +178,7 @@ def test_a_pending_erasure_that_a_person_refuses_stays_pending_and_the_report_fa
     (work,) = find(params(lake, "people", key="3"), begins=False)
     pending, new = work["says"]
     assert pending.startswith(f"people: go on with erasure {work['erasures'][0]}, which ")
-    assert new == "people: begin an erasure of the records that this run names"
+    assert new == f"people: begin an erasure of the records that this run names: {bound(lake, 'people', 1)}"
     refused = {**work, "title": "people: put off: ann refused", "put_off": "ann refused"}
     with pytest.raises(Incomplete, match="people: put off: ann refused: an erasure is pending"):
         report([refused], [])

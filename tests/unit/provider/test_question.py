@@ -16,7 +16,9 @@ WORK: list[dict[str, Any]] = [
 
 
 def test_a_question_says_each_step_in_each_pool() -> None:
-    assert question(WORK).splitlines()[2:] == [
+    assert question(WORK, lake="main").splitlines() == [
+        "In the lake `main`.  What a vacuum or an erasure deletes does not come back.",
+        "",
         "- `a: remove 1 object`",
         "- `a: purge 3 entries`",
         "- `b: cannot be read`",
@@ -24,7 +26,7 @@ def test_a_question_says_each_step_in_each_pool() -> None:
 
 
 def test_a_long_question_is_cut_and_says_so() -> None:
-    lines = question([WORK[1]] * (MAX_LINES + 2)).splitlines()
+    lines = question([WORK[1]] * (MAX_LINES + 2), lake="main").splitlines()
     assert sum(line == "- `b: cannot be read`" for line in lines) == MAX_LINES
     assert lines[-1] == "and 2 more lines, in the log of the task `find`."
 
