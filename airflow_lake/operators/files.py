@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
 from airflow_lake.operators.base import LakeOperator
+from lake_core.phrases import choices
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -14,10 +15,17 @@ if TYPE_CHECKING:
     from lake_core.lake import Lake
     from lake_core.records.source_files import SourceFile
 
+FAIL, SKIP, EMPTY = "fail", "skip", "empty"
+
 
 class LakeFilesOperator(LakeOperator):
-    """An action that reads `files` (paths, globs, folders); `format` and `options` as of `lake load`."""
+    """An action that reads `files` (paths, globs, folders); `format` and `options` as of `lake load`.
 
+    `missing`: what becomes of the task if none of the names has a file: `fail`, or `skip`.  If it may be skipped, a
+    name without a file is passed over when others have some.
+    """
+
+    ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP)
     template_fields: Sequence[str] = (*LakeOperator.template_fields, "files", "token", "message", "options")
 
     def __init__(
@@ -28,9 +36,15 @@ class LakeFilesOperator(LakeOperator):
         options: Mapping[str, str] | None = None,
         token: str | None = None,
         message: str = "",
+        missing: str = FAIL,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if missing not in self.ways_of_missing:
+            raise ValueError(
+                f"{self.task_id}: missing must be {choices(self.ways_of_missing)} (got {missing!r})"
+            )
+        self.missing = missing
         self.files = files
         self.format = format
         self.options = options
@@ -47,14 +61,33 @@ class LakeFilesOperator(LakeOperator):
         self.message = given.text_or_empty(self.message, "message", task=task)
 
     def source_files(self, lake: Lake) -> list[SourceFile]:
-        """The files, each of them there; empty if none were named.  Raises NotFound, InvalidInput, Unavailable."""
+        """The files, each of them there; empty if none were named, or none needs to be there.
+
+        Raises NotFound, InvalidInput, Unavailable; AirflowSkipException if none is there and the task says so.
+        """
+        from airflow.sdk.exceptions import AirflowSkipException
+
         from lake_core.cli.reading import files_to_read
+        from lake_core.errors import NotFound
         from lake_core.store import address_of
 
         if not self.files:
             return []
-        settings = lake.pool(self.pool_name).config.settings
-        return files_to_read(list(self.files), settings, self.options or {}, access=address_of(lake.store))
+        how = (lake.pool(self.pool_name).config.settings, self.options or {})
+        access = address_of(lake.store)
+        if self.missing == FAIL:
+            return files_to_read(list(self.files), *how, access=access)
+        by_uri: dict[str, SourceFile] = {}
+        for name in self.files:
+            try:
+                by_uri |= {file.uri: file for file in files_to_read([name], *how, access=access)}
+            except NotFound as error:
+                self.log.info("%s", error)
+        if not by_uri and self.missing == SKIP:
+            raise AirflowSkipException(
+                f"{self.pool_name}: there are no files, and the task says missing={SKIP!r}"
+            )
+        return [by_uri[uri] for uri in sorted(by_uri)]
 
     def manner(self, context: Context) -> dict[str, Any]:
         """How the files are read and committed, as arguments of `load` and `replace`."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
 from airflow_lake.assets import check_partitions, event_of, lake_asset, partition_keys, withhold
 from airflow_lake.effects import OVERWRITE
 from airflow_lake.operators.base import plain
-from airflow_lake.operators.files import LakeFilesOperator
+from airflow_lake.operators.files import EMPTY, FAIL, SKIP, LakeFilesOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 class LakeReplaceOperator(LakeFilesOperator):
     """Replace what a pool holds of an interval or a range; no `files`: remove it.
+
+    With `missing="empty"` it is removed too if `files` names some and none is there, as the intervals agent does.
 
     Either `begin` and `end` (ISO 8601 with a zone), for a key that begins with a time: then Spark reads the
     files.  Or `low` (inclusive), `high` (exclusive) and `where`, as of `lake replace`: then the task itself
@@ -35,6 +37,7 @@ class LakeReplaceOperator(LakeFilesOperator):
     templates then, because Airflow must know the asset when it parses the file.
     """
 
+    ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP, EMPTY)
     template_fields: Sequence[str] = (
         *LakeFilesOperator.template_fields,
         "begin",

@@ -33,6 +33,7 @@ REFUSED = """
 from airflow.sdk import DAG
 from airflow_lake.groups import CheckpointGroup, CompactGroup, LakeConfig, LakeUpkeep
 from airflow_lake.operators.delete import LakeDeleteOperator
+from airflow_lake.operators.load import LakeLoadOperator
 from airflow_lake.operators.replace import LakeReplaceOperator
 from airflow_lake.triggers.transactions import TransactionTrigger
 answer = []
@@ -48,6 +49,7 @@ with DAG("d"):
         lambda: LakeUpkeep(agents=["ingest"]),
         lambda: CheckpointGroup(LakeConfig(branch="dev")),
         lambda: LakeUpkeep(agents=[]),
+        lambda: LakeLoadOperator(task_id="g", pool_name="p", files="x", missing="empty"),
     ):
         try:
             make()
@@ -172,6 +174,7 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
         "LakeUpkeep: no agent 'ingest'; the agents are compact, tombstones, checkpoint, retention"
     )
     assert said[8].startswith("the agent checkpoint has no parameter 'branch'")
+    assert said[10] == "g: missing must be fail or skip (got 'empty')"
     assert said[9] == "LakeUpkeep: agents is empty; the agents are compact, tombstones, checkpoint, retention"
 
 
@@ -283,6 +286,39 @@ def test_a_template_that_gives_nothing_deletes_replaces_and_loads_nothing(tmp_pa
         )
         assert [text for text in said if " is empty after its template was filled in" not in str(text)] == []
     assert lake.pool("p").at().to_table()["k"].to_pylist() == ["Apple", "pear", "zebra"]
+
+
+def test_a_task_without_files_fails_is_skipped_or_empties_its_range_as_it_says(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    pool = lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": ["a", "b", "c"]}))
+    (tmp_path / "one.ndjson").write_text('{"k": "b"}\n')
+    one, none, gone = (str(tmp_path / name) for name in ("one.*", "none.*", "gone/none.csv"))
+    said = ask(
+        tmp_path,
+        FILLED,
+        lake.store.uri,
+        json.dumps(
+            [
+                ("replace", False, "", {"files": none, "low": "b"}),
+                ("replace", False, "", {"files": [none, gone], "low": "b", "missing": "skip"}),
+                ("load", False, "", {"files": gone, "on_spark": False, "missing": "skip"}),
+                (
+                    "replace",
+                    False,
+                    "",
+                    {"files": [none, one, gone], "low": "b", "high": "c", "missing": "empty"},
+                ),
+                ("replace", False, "", {"files": [none, gone], "low": "c", "missing": "empty", "token": ""}),
+                ("replace", False, "", {"files": none, "low": "b", "missing": "empty", "pool_name": "q"}),
+            ]
+        ),
+    )
+    assert said[0].startswith(f"NotFound: no file matches {none!r}")
+    assert said[1:3] == ["AirflowSkipException: p: there are no files, and the task says missing='skip'"] * 2
+    assert said[3:5] == [2, 3]
+    assert said[5].startswith("NotFound: pool 'q' does not exist")
+    assert Lake.open(lake.store.uri).pool("p").at().to_table()["k"].to_pylist() == ["a", "b"]
 
 
 def test_numbers_of_native_templates_are_taken_as_texts(tmp_path: Path) -> None:
