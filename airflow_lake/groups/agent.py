@@ -24,13 +24,14 @@ from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
-from lake_core.agents.roster import AGENTS, Purpose
+from lake_core.agents.roster import AGENTS
 
 
 class AgentGroup(TaskGroup):
     """The tasks find, run and report of one agent.
 
-    `after`: the group of another agent, whose tasks `run` end first, whatever becomes of them.
+    `after`: the group of another agent, whose tasks `run` end first, whatever becomes of them.  `own_pools`: if the
+    config names pools, the agent looks at the lake's own ones too.
     """
 
     agent: ClassVar[str]
@@ -47,6 +48,7 @@ class AgentGroup(TaskGroup):
         group_id: str = "",
         takes_params: bool = False,
         after: AgentGroup | None = None,
+        own_pools: bool = False,
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -65,6 +67,7 @@ class AgentGroup(TaskGroup):
         self.config = config
         self.takes_params = takes_params
         self.after = after
+        self.own_pools = own_pools
         with self:
             self.add_tasks(self.config.plain(agent=self.agent, also=AGENTS[self.agent].parameters))
 
@@ -103,8 +106,7 @@ class AgentGroup(TaskGroup):
     def find_task(self) -> Any:
         """The task that finds the work."""
         agent, takes_params, find_args = self.agent, self.takes_params, self.find_args
-        # a person who is asked about a few pools is not asked about the lake's own
-        own_pools = AGENTS[agent].purpose is Purpose.UPKEEP and not self.config.approval
+        own_pools = self.own_pools
 
         @lake_task
         def find(config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@
 The agents run side by side: none conflicts with another, nor with a load.  Each looks at a pool before it
 starts Spark.  One pair takes turns: the tombstones agent rewrites after the compact agent, which removes deleted
 records as it merges.  Side by side both would rewrite the same objects, and one would do so in vain.
+
+If the config names pools, the group keeps the lake's own pools in order too: each of its runs adds to `$jobs`.
 """
 
 from __future__ import annotations
@@ -51,5 +53,7 @@ class LakeUpkeep(TaskGroup):
                         self.config if "branch" in facts.parameters else replace(self.config, branch="main")
                     )
                     fits = fits if facts.deletes else replace(fits, approval=False)
+                    # a person who is asked about a few pools is not asked about the lake's own
+                    own_pools = not fits.approval
                     # Airflow hands this group's default_args on
-                    groups[name] = GROUPS[name](fits, after=groups.get(facts.after))
+                    groups[name] = GROUPS[name](fits, after=groups.get(facts.after), own_pools=own_pools)

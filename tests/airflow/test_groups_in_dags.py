@@ -189,6 +189,9 @@ def test_upkeep_applies_deletes_after_it_compacted_whatever_became_of_that(
     assert (sorted(compacted), sorted(applied)) == (["failed", "success"],) * 2
     assert keys(place, "turns") == [key for key in range(10) if key != 3 for _ in range(9)]
     assert "turns: searched 0 objects, rewrote 0; 1 delete finished; none left" in said
+    assert tasks["lake_upkeep.compact.run[2]"] == "success", (
+        "the pool of jobs, which the config does not name"
+    )
 
 
 def test_two_groups_of_a_run_each_append_their_own_files(
