@@ -16,13 +16,17 @@ from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
 
+BEGUN = "lake_begun"
+"""The name under which Airflow keeps, with the task, where its first try began: what is committed between two tries
+is new too."""
+
 
 class LakeTransactionSensor(BaseSensorOperator):
     """Wait for a transaction on the branch of one of the pools, later than version `after` of each.
 
-    Without `after`: later than what is there when the task starts.  The result is the event: pool, version, ...
-    The task is deferred, so it needs Airflow's triggerer, and no worker while it waits.  It waits at least for ten
-    seconds (`triggers.transactions.REST`).
+    Without `after`: later than what is there when its first try starts.  The result is the event: pool, version and
+    others.  The task is deferred, so it needs Airflow's triggerer, and no worker while it waits.  It waits at least
+    for ten seconds (`triggers.transactions.REST`).
     """
 
     template_fields: Sequence[str] = ("lake", "pools", "branch", "after")
@@ -52,7 +56,7 @@ class LakeTransactionSensor(BaseSensorOperator):
     def execute(self, context: Context) -> None:
         """Look where the pools are, and wait in the triggerer."""
         from lake_core.errors import InvalidInput
-        from lake_core.lake.watch import begin
+        from lake_core.lake.watch import Position, begin
 
         task = self.task_id
         pools = given.texts(self.pools, "pools", task=task)
@@ -68,6 +72,11 @@ class LakeTransactionSensor(BaseSensorOperator):
         if after is not None:
             seen = _version(after)
             positions = {pool: at._replace(version=seen) for pool, at in positions.items()}
+        elif (kept := context.get("task_state_store")) is not None:
+            positions |= {
+                pool: Position(*at) for pool, at in (kept.get(BEGUN) or {}).items() if pool in positions
+            }
+            kept.set(BEGUN, {pool: list(at) for pool, at in positions.items()})
         self.defer(
             trigger=TransactionTrigger(
                 pools=pools,
@@ -83,7 +92,9 @@ class LakeTransactionSensor(BaseSensorOperator):
         )
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event of the trigger."""
+        """The event of the trigger.  If the task is cleared, it begins anew."""
+        if (kept := context.get("task_state_store")) is not None:
+            kept.delete(BEGUN)
         self.log.info("%s: version %s", event["pool"], event["version"])
         return dict(event)
 

@@ -97,6 +97,26 @@ for kind, native, value, how, *index in json.loads(sys.argv[2]):
     except Exception as error:
         answer.append(f"{type(error).__name__}: {error}")
 """
+WAITED = """
+from airflow.sdk.exceptions import TaskDeferred
+from airflow_lake.sensors.transactions import LakeTransactionSensor
+from lake_core.lake import Lake
+import pyarrow as pa
+class Store(dict):
+    set, delete = dict.__setitem__, dict.pop
+def tried(**how):
+    try:
+        LakeTransactionSensor(task_id="a", lake=sys.argv[1], pools=["p"], **how).execute(context)
+    except TaskDeferred as deferred:
+        return deferred.trigger.after["p"][1]
+context, lake = {"task_state_store": Store()}, Lake.open(sys.argv[1])
+answer = [tried()]
+lake.pool("p").branch().append(pa.table({"k": [2]}))
+answer += [tried(), tried(after=0)]
+sensor = LakeTransactionSensor(task_id="a", lake=sys.argv[1], pools=["p"])
+sensor.execute_complete(context, {"pool": "p", "version": 2})
+answer += [tried()]
+"""
 UPKEPT = """
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
 from airflow_lake.operators.compact import LakeCompactOperator
@@ -319,6 +339,12 @@ def test_a_task_without_files_fails_is_skipped_or_empties_its_range_as_it_says(t
     assert said[3:5] == [2, 3]
     assert said[5].startswith("NotFound: pool 'q' does not exist")
     assert Lake.open(lake.store.uri).pool("p").at().to_table()["k"].to_pylist() == ["a", "b"]
+
+
+def test_a_sensor_that_is_tried_again_waits_from_where_its_first_try_began(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
+    assert ask(tmp_path, WAITED, lake.store.uri) == [1, 1, 0, 2]
 
 
 def test_numbers_of_native_templates_are_taken_as_texts(tmp_path: Path) -> None:
