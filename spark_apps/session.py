@@ -71,15 +71,17 @@ def spark_session(
         remote, setting = os.environ.get(REMOTE, ""), REMOTE
     if remote:
         check_server(remote, setting=setting)
-        with _connected(remote, setting, retries) as session:
-            _set(session, conf or {}, where=f"Spark at {address(remote)}")
+        with (
+            _connected(remote, setting, retries) as session,
+            _set(session, conf or {}, where=f"Spark at {address(remote)}"),
+        ):
             yield session
         return
     from pyspark.sql import SparkSession
 
     if (running := SparkSession.getActiveSession()) is not None:
-        _set(running, conf or {}, where="the Spark session that runs already")
-        yield running
+        with _set(running, conf or {}, where="the Spark session that runs already"):
+            yield running
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
@@ -114,15 +116,36 @@ def check_java() -> None:
         )
 
 
-def _set(session: Any, conf: Mapping[str, str], *, where: str) -> None:
-    """Set what a session may change.  Raises InvalidInput for the others."""
+@contextmanager
+def _set(session: Any, conf: Mapping[str, str], *, where: str) -> Iterator[None]:
+    """Set, within the block, what a session may change.  Raises InvalidInput for the others.
+
+    Another task may share the session, so it has its own settings again at the end, unless its Spark has gone away.
+    """
     for key, value in conf.items():
         if not session.conf.isModifiable(key):
             raise InvalidInput(
                 f"{key}={value!r}: {where} cannot change it; set it where that Spark is started, or name a "
                 "connection of type spark, which starts one"
             )
+    before = {key: session.conf.get(key, None) for key in conf}
+    for key, value in conf.items():
         session.conf.set(key, value)
+    try:
+        yield
+    except Exception as error:
+        if not is_gone(error):
+            _set_back(session, before)
+        raise
+    _set_back(session, before)
+
+
+def _set_back(session: Any, before: Mapping[str, str | None]) -> None:
+    for key, value in before.items():
+        if value is None:
+            session.conf.unset(key)
+        else:
+            session.conf.set(key, value)
 
 
 @contextmanager

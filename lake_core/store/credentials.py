@@ -75,7 +75,13 @@ def _s3(uri: str, given: Mapping[str, Any]) -> Any:
 
 def _gcs(uri: str, given: Mapping[str, Any]) -> Any:
     options = apply_config(fsspec.get_filesystem_class("gcs"), dict(given))
-    if options.get("token") is not None:
+    token = options.get("token")
+    if isinstance(token, str) and _is_path(token) and not os.path.isfile(token):
+        raise InvalidInput(
+            f"{uri}: the key file {token!r} does not exist on this machine; put the key of a service account "
+            "there, or name another file"
+        )
+    if token is not None:
         return fsspec.filesystem("gcs", **options)
     if os.environ.get("STORAGE_EMULATOR_HOST"):
         return fsspec.filesystem("gcs", **{**options, "token": "anon"})
@@ -95,6 +101,11 @@ def _gcs(uri: str, given: Mapping[str, Any]) -> Any:
         "nor a metadata server of Google. Set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or "
         "run gcloud auth application-default login; for a public bucket set FSSPEC_GCS_TOKEN=anon"
     ) from reason
+
+
+def _is_path(token: str) -> bool:
+    """Whether a token is the path of a key file; gcsfs sends a path without a file as a token."""
+    return os.path.isabs(token) or token.endswith(".json")
 
 
 def _has_metadata_server() -> bool:

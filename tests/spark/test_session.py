@@ -124,6 +124,32 @@ def test_one_session_serves_many_calls_and_ends_with_the_block() -> None:
     assert events[4:] == ["open c", "close"]
 
 
+def test_a_session_that_runs_already_has_its_own_settings_again_after_the_block(spark: Any) -> None:
+    shuffled, zone = "spark.sql.shuffle.partitions", "spark.sql.session.timeZone"
+    unset = "spark.sql.autoBroadcastJoinThreshold"
+    zone_before, unset_before = spark.conf.get(zone), spark.conf.get(unset, None)
+    spark.conf.set(shuffled, "3")
+    try:
+        for error in (None, ValueError("of the work")):
+            try:
+                with spark_session("mine", conf={shuffled: "5", zone: "UTC", unset: "7"}) as session:
+                    assert [session.conf.get(key) for key in (shuffled, zone, unset)] == ["5", "UTC", "7"]
+                    if error:
+                        raise error
+            except ValueError:
+                pass
+            assert (spark.conf.get(shuffled), spark.conf.get(zone)) == ("3", zone_before)
+            assert spark.conf.get(unset, None) == unset_before
+        with (
+            pytest.raises(InvalidInput, match=r"spark\.executor\.memory='8g': the Spark session that runs"),
+            spark_session("mine", conf={shuffled: "5", "spark.executor.memory": "8g"}),
+        ):
+            pass
+        assert spark.conf.get(shuffled) == "3", "nothing is set if one cannot be"
+    finally:
+        spark.conf.unset(shuffled)
+
+
 def test_a_server_that_was_started_again_and_forgot_the_session_is_said_to_have_gone() -> None:
     """Spark's client raises this if the server is back before the client gives up."""
     from pyspark.errors import PySparkRuntimeError

@@ -130,6 +130,12 @@ def test_credentials_that_are_wrong_are_named(
     assert "; correct " in one_line(refused.value)
 
 
+@pytest.mark.parametrize("path", ["/no/such/file", "missing.json"])
+def test_a_key_file_that_is_not_there_is_not_sent_as_a_token(nobody: pytest.MonkeyPatch, path: str) -> None:
+    with pytest.raises(InvalidInput, match=f"the key file '{path}' does not exist on this machine"):
+        open_store("gs://bucket/x", {"token": path})
+
+
 def test_who_asks_without_a_name_is_let_through(nobody: pytest.MonkeyPatch) -> None:
     open_store("s3://bucket/x", {"anon": True})
     open_store("gs://bucket/x", {"token": "anon"})
