@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from airflow_lake.reach import DEFAULT, is_uri
+from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 SCHEME = "lake"
-MAIN = "main"
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
 MAX_PARTITIONS = 1_000
 """Partitions that one replace may write: Airflow keeps an event and starts a run for each."""

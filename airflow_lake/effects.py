@@ -12,7 +12,7 @@ from typing import Any
 
 from lake_core.agents.roster import Purpose, names_of
 from lake_core.errors import InvalidInput
-from lake_core.naming import check_pool_name
+from lake_core.naming import MAIN, check_pool_name
 
 LOADING = names_of(Purpose.LOADING)
 """Agents whose results count the records that they brought."""
@@ -34,7 +34,7 @@ class Effect:
 
     lake: str
     pool: str
-    branch: str = "main"
+    branch: str = MAIN
     reads: bool = False
     writes: bool = True
     is_done: bool = False
@@ -65,7 +65,7 @@ def _planned(work: Mapping[str, Any], *, agent: str) -> Effect:
     return Effect(
         lake=work["lake"],
         pool=work["pool"],
-        branch=work.get("branch") or "main",
+        branch=work.get("branch") or MAIN,
         reads=not loads,  # all others rewrite, save, or let go, what is there
         writes=agent != SAVING,
         change=OVERWRITE if work.get("begin") else "",

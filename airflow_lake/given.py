@@ -19,12 +19,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from lake_core.agents.roster import Kind
+from lake_core.naming import MAIN
 
 MOST_DIGITS = 18
 """Of a count: more than anything has."""
-
-MAIN = "main"
-"""The branch of a task that names none."""
 
 
 def is_template(value: Any) -> bool:

@@ -24,10 +24,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from airflow_lake.assets import MAIN, SCHEME, asset_uri
+from airflow_lake.assets import SCHEME, asset_uri
 from airflow_lake.effects import Effect
 from airflow_lake.reach import is_uri, open_lake
 from lake_core.errors import LakeError
+from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake

@@ -55,48 +55,28 @@ def open_lake(name: str) -> Lake:
     return LakeHook(name).get_lake()
 
 
-def spark_name(name: str, spark: str = "") -> str:
-    """The id of the connection of Spark: `spark`, or what the connection of the lake says; may be empty."""
-    if spark or is_uri(name):
-        return spark
-    from airflow_lake.hooks.lake import LakeHook
-
-    return LakeHook(name).address.spark
-
-
-def in_task(name: str) -> int:
-    """The bytes of work up to which the connection of the lake wants no Spark; 0 for a lake named by its URI."""
-    if is_uri(name):
-        return 0
-    from airflow_lake.hooks.lake import LakeHook
-
-    return LakeHook(name).address.in_task
-
-
 def open_spark(name: str, spark: str = "", *, conf: Mapping[str, str] | None = None) -> OpenSpark:
     """What opens the Spark for a lake: by a connection, otherwise by the variables LAKE_SPARK_...
 
-    Work that is small enough for the connection of the lake gets an `InTask`.  `conf` are settings of Spark.
-    Nothing is opened, and no connection is read, before it is called.
+    The connection is `spark`, or the one that the connection of the lake names.  Work that is small enough for the
+    connection of the lake gets an `InTask`.  `conf` are settings of Spark.  Nothing is opened, and no connection
+    is read, before it is called.
     """
 
     @contextmanager
     def opened(title: str, /, *, size: int | None = None) -> Iterator[Any]:
-        if size is not None and size <= in_task(name):
-            from spark_apps.in_task import InTask
-
-            yield InTask()
-            return
-        conn_id = spark_name(name, spark)
-        if conn_id:
-            from airflow_lake.hooks.lake import spark_of
-
-            with spark_of(conn_id, title, conf=conf or {}) as session:
-                yield session
-            return
+        from airflow_lake.hooks.lake import LakeHook, spark_of
+        from spark_apps.in_task import InTask
         from spark_apps.session import spark_session
 
-        with spark_session(title, conf=conf) as session:
-            yield session
+        address = None if is_uri(name) else LakeHook(name).address
+        in_task, named = (address.in_task, address.spark) if address is not None else (0, "")
+        if size is not None and size <= in_task:
+            yield InTask()
+            return
+        conn_id = spark or named
+        session = spark_of(conn_id, title, conf=conf or {}) if conn_id else spark_session(title, conf=conf)
+        with session as running:
+            yield running
 
     return opened

@@ -346,6 +346,9 @@ def parked(pool_id: str, digest: str) -> str:
     return f"{pool_id}/parked/{digest}.json"
 
 
+MAIN = "main"
+"""The branch that a pool begins with, and that is meant if no branch is named."""
+
 JOBS = "$jobs"
 """The pool of the jobs of agents."""
 

@@ -99,7 +99,7 @@ def carry_out(
         with one_session(open_spark) as spark:
             for piece, work in enumerate(all_work):
                 try:
-                    pool = {"pool_name": work["pool"], "branch": work.get("branch", "main")}
+                    pool = {"pool_name": work["pool"], "branch": work.get("branch", naming.MAIN)}
                     with recorded(open_lake(work["lake"]), agent=agent, **pool) as job:
                         result = dict(do(work, open_lake=open_lake, open_spark=_opener([work], spark)))
                         job.update(result)

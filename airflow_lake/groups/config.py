@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow_lake import given
 from lake_core.agents.roster import PARAMETERS, Kind
+from lake_core.naming import MAIN
 
 _FIELDS = (
     ("lake", Kind.TEXT, False),
@@ -53,7 +54,7 @@ class LakeConfig:
 
     lake: str = ""
     pools: Sequence[str] | str = ()
-    branch: str = "main"
+    branch: str = MAIN
     spark: str = ""
     spark_conf: Mapping[str, str] = field(default_factory=dict)
     submit: Mapping[str, Any] | None = None
@@ -119,7 +120,7 @@ class LakeConfig:
         Raises ValueError for a parameter that the agent does not know.
         """
         asked = dict(self.asked)
-        if self.branch != "main":
+        if self.branch != MAIN:
             asked["branch"] = self.branch
         unknown = sorted(set(asked) - set(also))
         if unknown:

@@ -25,6 +25,7 @@ from airflow_lake.groups.question import put_off_by
 from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.tries import tell_of_tries
 from lake_core.agents.roster import AGENTS
+from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from lake_core.lake import Lake
@@ -67,7 +68,7 @@ def find(
     recurring = not (params or {}).get("pools")
     if AGENTS[agent].remembers:
         also["recurring"] = recurring
-    if own_pools and recurring and request.get("branch", "main") == "main":
+    if own_pools and recurring and request.get("branch", MAIN) == MAIN:
         request["pools"] = with_own_pools(opened(request["lake"]), request["pools"])
     work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=opened, **also)
     put_off = [one for one in work if one.get("put_off")]
@@ -273,7 +274,7 @@ def announce_partitions(
 
 
 def _asset_of(pool: str, request: Mapping[str, Any]) -> Any:
-    return lake_asset(pool, lake=request["lake"] or "", branch=request.get("branch") or "main")
+    return lake_asset(pool, lake=request["lake"] or "", branch=request.get("branch") or MAIN)
 
 
 def unannounced(task: Any, run: str) -> list[Any]:

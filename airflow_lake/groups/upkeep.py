@@ -22,6 +22,7 @@ from airflow_lake.groups.agent import AgentGroup
 from airflow_lake.groups.agents import GROUPS
 from airflow_lake.groups.config import LakeConfig
 from lake_core.agents.roster import AGENTS, Purpose, names_of
+from lake_core.naming import MAIN
 
 
 class LakeUpkeep(TaskGroup):
@@ -49,9 +50,7 @@ class LakeUpkeep(TaskGroup):
             for name in names:
                 if agents is None or name in agents:
                     facts = AGENTS[name]
-                    fits = (
-                        self.config if "branch" in facts.parameters else replace(self.config, branch="main")
-                    )
+                    fits = self.config if "branch" in facts.parameters else replace(self.config, branch=MAIN)
                     fits = fits if facts.deletes else replace(fits, approval=False)
                     # a person who is asked about a few pools is not asked about the lake's own
                     own_pools = not fits.approval

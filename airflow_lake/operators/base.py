@@ -24,6 +24,7 @@ from airflow_lake.links import LINKS
 from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.rendering import KeepsConstants
 from airflow_lake.tries import tell_of_tries
+from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
@@ -59,7 +60,7 @@ class LakeOperator(KeepsConstants, Tells, BaseOperator):
         *,
         pool_name: str,
         lake: str = "",
-        branch: str = "main",
+        branch: str = MAIN,
         spark: str = "",
         spark_conf: Mapping[str, str] | None = None,
         retry_policy: RetryPolicy | None = NO_RETRY,  # as a default, so that a DAG's own comes before it

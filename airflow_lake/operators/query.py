@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_lake import given
 from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator
+from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -55,7 +56,7 @@ class LakeQueryOperator(LakeOperator):
         from lake_core.system_tables.sql import pools_read
 
         return [
-            Effect(lake=self.lake_name, pool=pool, branch=revision or "main", reads=True, writes=False)
+            Effect(lake=self.lake_name, pool=pool, branch=revision or MAIN, reads=True, writes=False)
             for pool, revision in pools_read(self.sql)
         ]
 

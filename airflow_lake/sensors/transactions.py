@@ -12,6 +12,7 @@ from airflow_lake import given
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.reach import lake_name, open_lake
 from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger
+from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
@@ -37,7 +38,7 @@ class LakeTransactionSensor(BaseSensorOperator):
         *,
         pools: Sequence[str],
         lake: str = "",
-        branch: str = "main",
+        branch: str = MAIN,
         after: int | str | None = None,
         maintenance: bool = False,
         pause: float = PAUSE,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from airflow_lake.view.geometry import depth_of
 from lake_core.history import PoolState, Snapshot
 from lake_core.history.change import changes_records, is_maintenance
-from lake_core.history.state import MAIN
+from lake_core.naming import MAIN
 from lake_core.reading.plan import overlap_depth
 from lake_core.records import DeleteTag, Entry, SetTag, Transaction
 

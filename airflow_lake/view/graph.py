@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from lake_core.history import PoolState
-from lake_core.history.state import MAIN
+from lake_core.naming import MAIN
 from lake_core.records import CreateBranch, Entry, Merge, Transaction
 
 MAX_TEXT = 500

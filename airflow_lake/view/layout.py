@@ -12,9 +12,9 @@ from collections import OrderedDict
 import msgspec
 
 from airflow_lake.view.geometry import COLUMNS, MAX_BARS, Bars, Bins, bars, bins
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.reading.revision import Revision
 
 MAX_CACHED = 32

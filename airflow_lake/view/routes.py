@@ -23,9 +23,9 @@ from airflow_lake.view.work import Work
 from lake_core.agents.jobs import list_jobs
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import Corrupt, InvalidInput, LakeError, NotFound
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 
 FILES = {
     "view.css": "text/css",

@@ -31,11 +31,11 @@ from lake_core import naming
 from lake_core.agents.reporting import figures_of
 from lake_core.conditions.literals import quoted
 from lake_core.errors import LakeError, NotFound
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.leases.holding import HeldLease
 from lake_core.leases.lease import WRITE, LeaseNote
+from lake_core.naming import MAIN
 from lake_core.phrases import listed
 
 log = logging.getLogger(__name__)

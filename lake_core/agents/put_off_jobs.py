@@ -26,8 +26,8 @@ from lake_core import naming
 from lake_core.agents.jobs import PUT_OFF, Job, new_jobs, write_jobs
 from lake_core.errors import LakeError, Unavailable
 from lake_core.history.activity import is_quiet, read_notes
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
+from lake_core.naming import MAIN
 
 log = logging.getLogger(__name__)
 

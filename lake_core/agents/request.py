@@ -13,8 +13,8 @@ from typing import Any
 from lake_core import naming
 from lake_core.agents.roster import PARAMETERS, Kind
 from lake_core.errors import InvalidInput
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
+from lake_core.naming import MAIN
 from lake_core.phrases import nearest
 
 COMMON = ("lake", "pools", "dry_run")

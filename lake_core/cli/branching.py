@@ -12,9 +12,9 @@ from lake_core.cli.output import print_json, print_rows, say
 from lake_core.errors import InvalidInput
 from lake_core.history.create import branch_of
 from lake_core.history.history import microseconds
-from lake_core.history.state import MAIN
 from lake_core.lake.pool import Pool
 from lake_core.lake.reverts import RevertResult
+from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.system_tables.tables import branches_table, tags_table
 

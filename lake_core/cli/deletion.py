@@ -9,7 +9,7 @@ from lake_core.cli.options import open_lake, read_options
 from lake_core.cli.output import print_json, say
 from lake_core.cli.reading import files_to_read, shown_progress
 from lake_core.errors import InvalidInput
-from lake_core.history.state import MAIN
+from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.store import address_of
 

@@ -10,7 +10,7 @@ from typing import Any
 from lake_core.agents.jobs import Job, list_jobs
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table
-from lake_core.history.state import MAIN
+from lake_core.naming import MAIN
 from lake_core.phrases import human_duration, human_size, human_time
 
 

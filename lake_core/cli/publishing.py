@@ -7,8 +7,8 @@ from argparse import Namespace
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.history.state import MAIN
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.publish.lag import publication
 from lake_core.publish.place import place_of
 from lake_core.publish.report import lag_line, lag_values, result_line

@@ -37,7 +37,6 @@ from lake_core.erasure.target import Target
 from lake_core.errors import Conflict, NotFound
 from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.roots import tagged_objects
-from lake_core.history.state import MAIN
 from lake_core.history.tombstone import Tombstone
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.purge import purge, write_newest
@@ -45,6 +44,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, AddTombstone, Discard, RemoveTombstone
 from lake_core.vacuum.execute import vacuum

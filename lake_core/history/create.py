@@ -16,8 +16,9 @@ from lake_core.history.branch_state import BranchState, Fork, children
 from lake_core.history.draft import Draft
 from lake_core.history.lift import pack
 from lake_core.history.snapshot.reference import Reference
-from lake_core.history.state import MAIN, PoolState
+from lake_core.history.state import PoolState
 from lake_core.history.tombstone import Tombstone
+from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean, listed
 from lake_core.records import (
     Action,

@@ -26,9 +26,10 @@ from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import State
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
-from lake_core.history.state import MAIN, PoolState, fold_entry
+from lake_core.history.state import PoolState, fold_entry
 from lake_core.journal import Journal, LoadedState, Retry
 from lake_core.keys import PoolKey
+from lake_core.naming import MAIN
 from lake_core.records import Entry, Transaction
 from lake_core.records.codec import Codec
 from lake_core.records.metadata import check_text

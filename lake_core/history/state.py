@@ -44,7 +44,7 @@ from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuu
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import MIN_CHANGES, Snapshot
 from lake_core.history.tombstone import NEVER, Tombstone
-from lake_core.naming import NOKEY, REJECTED
+from lake_core.naming import MAIN, NOKEY, REJECTED
 from lake_core.objects.schema import stored_schema
 from lake_core.records import (
     AddObject,
@@ -70,8 +70,6 @@ from lake_core.records import (
     Transaction,
 )
 from lake_core.records.transactions import sequence
-
-MAIN = "main"
 
 
 class Remembered(msgspec.Struct, frozen=True, array_like=True):

@@ -15,9 +15,9 @@ from lake_core.errors import CheckpointGone, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Committed, Draft, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of, difference, putting_tombstone, restored
-from lake_core.history.state import MAIN
 from lake_core.journal import LoadedState, write_state
 from lake_core.journal.purge import keep_version, passed
+from lake_core.naming import MAIN
 from lake_core.records import Action, CreateBranch, DeleteBranch
 
 if TYPE_CHECKING:

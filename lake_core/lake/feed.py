@@ -28,9 +28,9 @@ from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import History
 from lake_core.history.create import branch_of
 from lake_core.history.lift import Lift
-from lake_core.history.state import MAIN
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import MAIN
 from lake_core.objects.read import DataObject
 from lake_core.records import (
     AddObject,

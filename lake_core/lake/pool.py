@@ -14,7 +14,7 @@ from lake_core.catalog import Settings
 from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.history import Committed, Draft, History, PoolState
-from lake_core.history.state import MAIN, Closing, Tag
+from lake_core.history.state import Closing, Tag
 from lake_core.journal import LoadedState
 from lake_core.lake import branches, tags
 from lake_core.lake.branch import Branch
@@ -24,6 +24,7 @@ from lake_core.lake.tags import TagResult
 from lake_core.lake.view import FAIL, WARN, View
 from lake_core.leases import HeldLease, LeaseNote, Leases, list_leases
 from lake_core.leases.lease import MAX_TTL, READ
+from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean, human_duration
 from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Action, Close, Reopen, Transaction

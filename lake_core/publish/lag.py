@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from lake_core.history.state import MAIN
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.publish.place import BESIDE, place_of
 from lake_core.publish.published import Published, published_at
 

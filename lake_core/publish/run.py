@@ -28,9 +28,9 @@ import pyarrow as pa
 from lake_core.combine.hidden import ORDER
 from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.extras import need
-from lake_core.history.state import MAIN
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
+from lake_core.naming import MAIN
 from lake_core.publish.commit import check_free, commit_metadata, create_file, delete_leftovers, point_hint
 from lake_core.publish.place import BESIDE, Place, place_of
 from lake_core.publish.published import (

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lake_core.history.state import MAIN
+from lake_core.naming import MAIN
 
 DAMAGE, LEFTOVER = "damage", "leftover"
 

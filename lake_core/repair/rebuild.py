@@ -29,11 +29,11 @@ from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from lake_core.history import History, PoolState, Reference, Snapshot
 from lake_core.history.activity import ActivityNote
 from lake_core.history.branch_state import BranchState
-from lake_core.history.state import MAIN
 from lake_core.journal import LoadedState, put_fence, write_state
 from lake_core.journal.recent import Recent
 from lake_core.keys import PoolKey
 from lake_core.lake import Lake
+from lake_core.naming import MAIN
 from lake_core.objects.schema import stored_schema
 from lake_core.phrases import counted, listed
 from lake_core.records.pools import PoolConfig

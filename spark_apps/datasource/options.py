@@ -32,11 +32,11 @@ import pyarrow as pa
 
 from lake_core.catalog.setting_types import duration
 from lake_core.errors import InvalidInput
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import FAIL, WARN, View
+from lake_core.naming import MAIN
 from lake_core.system_tables.names import is_system_table, pool_and_shape
 from lake_core.values.nametext import names_of
 

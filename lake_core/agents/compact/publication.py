@@ -10,8 +10,8 @@ import logging
 from typing import Any
 
 from lake_core.errors import InvalidInput
-from lake_core.history.state import MAIN
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.publish.lag import publication
 from lake_core.publish.report import result_line
 from lake_core.publish.run import publish_iceberg

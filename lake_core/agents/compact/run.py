@@ -34,10 +34,10 @@ from lake_core.agents.quiet import FORGET, Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import Conflict, LakeError
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.view import View
+from lake_core.naming import MAIN
 from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lake_core import naming
-from lake_core.history.state import MAIN
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.records.source_files import SourceFile
 from lake_core.store import Store
 

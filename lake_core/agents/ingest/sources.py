@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from lake_core.agents.finding import pools_with
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.parking import Parked
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.loading.sources import find_files
+from lake_core.naming import MAIN
 from lake_core.records.source_files import SourceFile
 from lake_core.store import address_of
 

@@ -14,10 +14,10 @@ from lake_core.agents.retention.plan import AGE, ExpirePlan, plan_expiry
 from lake_core.agents.retention.policy import policy_of
 from lake_core.errors import Conflict
 from lake_core.history import Draft
-from lake_core.history.state import MAIN
 from lake_core.lake.branch import Branch
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
 from lake_core.reading.revision import Revision
 from lake_core.records import Action, RemoveReference

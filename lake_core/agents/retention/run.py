@@ -30,9 +30,9 @@ from lake_core.agents.retention.plan import RetentionPlan
 from lake_core.agents.retention.report import RetentionResult, pool_line, retention_lines
 from lake_core.agents.roster import AGENTS
 from lake_core.history import PoolState
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
+from lake_core.naming import MAIN
 from lake_core.phrases import listed
 from lake_core.reading.revision import Revision
 from lake_core.vacuum.dropped import delete_dropped, plan_dropped

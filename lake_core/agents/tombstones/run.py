@@ -28,9 +28,9 @@ from lake_core.agents.tombstones.policy import policy_of
 from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from lake_core.errors import Conflict
 from lake_core.history import Draft
-from lake_core.history.state import MAIN
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
+from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.reading.deleted import apply_tombstones, needs_sequences
 from lake_core.reading.merge.streams import Reading, read_reference
