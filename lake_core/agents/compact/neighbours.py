@@ -1,13 +1,14 @@
 """Joining small objects side by side: each object costs requests, and work in every plan.
 
-What is joined are stretches of small islands (`settle`) or of small references (`join`), in the order of their low
-bounds.  Small is what holds less than a quarter of the target size.  A stretch is worth joining if it holds `least`
-of them; it ends when it makes a whole object.  What is large is never rewritten for something small beside it, and
-nothing is joined across it.
+What is joined are stretches of small islands (`joinable`) or of small references (`doubling`), in the order of
+their low bounds.  Small is what holds less than a quarter of the target size.  A stretch is worth joining if it
+holds `least` of them; it ends when it makes a whole object.  What is large is never rewritten for something small
+beside it, and nothing is joined across it.
 
 References of a stretch may overlap: loads whose keys follow time do, a little, and are never deep.  Joining makes
-no key deeper than the deepest key was.  A reference that lies over a gap in the stretch, and is no part of it,
-begins before the stretch.  So it lies over the first reference of the stretch too, where the depth was the same.
+no key deeper than the deepest key was, among the references of the plan.  A reference that lies over a gap in the
+stretch, and is no part of it, begins before the stretch.  So it lies over the first reference of the stretch too,
+where the depth was the same.
 """
 
 from __future__ import annotations
@@ -54,21 +55,51 @@ def joinable(
     return stretches
 
 
-def growing(stretch: Sequence[Reference], *, least: int, ratio: float) -> list[Sequence[Reference]]:
-    """The parts of a stretch whose bytes come to be in something at least `ratio` times as large.
+def doubling(
+    stretch: Sequence[Reference],
+    *,
+    target: int,
+    least: int,
+    fits: Callable[[int, int], bool],
+) -> list[list[Reference]]:
+    """Parts of a stretch of small references, by key, that are worth a job: a part `fits` one (inputs, bytes).
 
-    A reference that holds too much of its stretch parts it.  Otherwise the object at the end of a pool, to which
-    each hour adds a little, would be rewritten each hour.  Each part has at least `least` references.
+    A part holds at least twice what its largest reference holds.  Otherwise the object at the end of a pool, to
+    which each hour adds a little, would be rewritten each hour.  A reference that holds too much for what lies
+    around it begins the next part, or stays.  A part has at least `least` references; if the next one does not fit
+    into the job, two are enough, for there may never be more in one.
     """
-    parts: list[Sequence[Reference]] = []
-    waiting = [stretch]
-    while waiting:  # bounded: what is parted gets shorter
-        part = waiting.pop()
-        if len(part) < least:
-            continue
-        largest = max(range(len(part)), key=lambda i: part[i].size)
-        if sum(r.size for r in part) >= ratio * part[largest].size:
-            parts.append(part)
+    parts: list[list[Reference]] = []
+    group: list[Reference] = []
+
+    def close(enough: int) -> None:
+        """Take the group as a part, if it has `enough` references, or shorten it from the left."""
+        nonlocal group
+        largest = max(range(len(group)), key=lambda i: group[i].size)
+        if len(group) >= enough and size_of(group) >= 2 * group[largest].size:
+            parts.append(group)
+            group = []
+        elif largest:
+            parts.extend(doubling(group[:largest], target=target, least=least, fits=fits))
+            group = group[largest:]
         else:
-            waiting += [part[largest + 1 :], part[:largest]]
+            group = group[1:]
+
+    size = 0
+    for reference in stretch:
+        while group and not fits(len(group) + 1, size + reference.size):
+            close(2)
+            size = size_of(group)
+        group.append(reference)
+        size += reference.size
+        if size >= target:
+            close(least)
+            size = size_of(group)
+    while group:
+        close(least)
     return parts
+
+
+def size_of(references: Sequence[Reference]) -> int:
+    """Bytes of the references."""
+    return sum(r.size for r in references)

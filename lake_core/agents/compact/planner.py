@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lake_core.agents.compact.jobs import CompactionJob, CompactionPlan
 from lake_core.agents.compact.layout import Run, depth_of, islands, regions, runs
-from lake_core.agents.compact.neighbours import growing, joinable
+from lake_core.agents.compact.neighbours import SMALL, doubling, joinable
 from lake_core.agents.compact.policy import CompactionPolicy
 from lake_core.agents.gain import standing_of
 from lake_core.history import Reference
@@ -70,13 +70,8 @@ class Planner:
 
     def join(self, references: Sequence[Reference]) -> None:
         """Join small ones of the references side by side that no job takes."""
-        policy = self.policy
         for stretch in self._free_stretches(references):
-            each = [[reference] for reference in stretch]
-            for part in joinable(each, target=policy.target_size, least=WIDTH, fits=policy.fits):
-                for joined in growing(part, least=WIDTH, ratio=policy.ratio):
-                    if self.ages is None or len(self._with_between(joined, self.ages)) == len(joined):
-                        self._add(joined, "small neighbours")
+            self._join(stretch)
 
     def plan(self) -> CompactionPlan:
         """The plan of all that was claimed."""
@@ -94,12 +89,22 @@ class Planner:
     def _free(self, references: Sequence[Reference]) -> list[Reference]:
         return [r for r in references if _name(r) not in self.claimed]
 
+    def _join(self, stretch: Sequence[Reference]) -> None:
+        """Join a stretch; its halves if records of an aggregate pool need another reference (`between`)."""
+        policy = self.policy
+        for part in doubling(stretch, target=policy.target_size, least=WIDTH, fits=policy.fits):
+            if self.ages is None or len(self._with_between(part, self.ages)) == len(part):
+                self._add(part, "small neighbours")
+            elif len(part) >= 2 * WIDTH:
+                self._join(part[: len(part) // 2])
+                self._join(part[len(part) // 2 :])
+
     def _free_stretches(self, references: Sequence[Reference]) -> list[list[Reference]]:
-        """The free ones of the references, by key, cut where something else begins."""
-        free = {_name(r) for r in self._free(references)}
+        """The free small ones of the references, by key, cut where something else begins."""
+        small = {_name(r) for r in self._free(references) if r.size * SMALL < self.policy.target_size}
         stretches: list[list[Reference]] = [[]]
         for reference in self.references:
-            if _name(reference) in free:
+            if _name(reference) in small:
                 stretches[-1].append(reference)
             else:
                 stretches.append([])

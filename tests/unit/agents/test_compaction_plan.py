@@ -201,6 +201,25 @@ def test_an_object_that_holds_most_of_its_stretch_is_not_rewritten_for_what_foll
     assert sizes(20, 1, 1, 1, 1) == [[2, 3, 4, 5]]
     assert sizes(1, 1, 1, 1, 20, 2, 2, 2, 2) == [[1, 2, 3, 4], [6, 7, 8, 9]]
     assert sizes(20, 8, 8, 8) == [[1, 2, 3, 4]]
+    assert sizes(1, 1, 1, 8, 8, 8, 8) == [[1, 2, 3, 4, 5, 6, 7]]
+
+
+def test_neighbours_that_do_not_grow_do_not_keep_others_from_being_joined() -> None:
+    def sizes(*each: int, **policy: int) -> list[list[int]]:
+        return inputs(
+            plan([ref(10 * n, 10 * n + 9, size, seq=n + 1) for n, size in enumerate(each)], **policy)
+        )
+
+    assert sizes(4, 1, 1, 1, 1, max_inputs=4) == [[2, 3, 4, 5]]
+    assert sizes(1, 1, 1, 8, 8, 8, 8, max_inputs=4) == [[4, 5, 6, 7]]
+    assert sizes(1, 1, 1, 1, 1, 1, max_inputs=2) == [[1, 2], [3, 4]], (
+        "what is left may be joined with the next"
+    )
+    assert sizes(2, 2, 2, 2, max_bytes=3) == [[1, 2]], "two always fit"
+
+
+def test_neighbours_are_joined_whatever_the_ratio_of_runs_is() -> None:
+    assert [len(job.inputs) for job in plan(small(12, 1), ratio=900).jobs] == [12]
 
 
 def test_nothing_is_joined_across_what_another_job_takes() -> None:
@@ -216,6 +235,12 @@ def test_records_of_an_aggregate_pool_are_not_rewritten_for_small_neighbours_abo
 
     assert of("append") == [[2, 3, 4, 9]]
     assert of("aggregate") == []
+
+
+def test_one_wide_record_of_an_aggregate_pool_does_not_keep_all_above_it_apart() -> None:
+    above = [ref(10 * n + 1, 10 * n + 13, 1, seq=n + 1 if n < 8 else 100 + n) for n in range(16)]
+    wide = ref(0, 200, 90, seq=50)
+    assert inputs(plan([*above, wide], kind="aggregate")) == [list(range(1, 9)), list(range(108, 116))]
 
 
 # ---------------------------------------------------------------- depth

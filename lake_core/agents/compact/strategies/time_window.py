@@ -1,10 +1,10 @@
 """Time windows: data of a window of the key's time comes to rest as one run.
 
-For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window is closed one
-window length after it ends.  Then its references become one run, once; stragglers gather until they are deeper
-than the policy bears.  A window counts as compacted once it holds an object that a compaction wrote after the
-close; ids hold the time.  References that span several windows belong to the open ones;
-so in these, small neighbours are joined only within a window.
+For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window is closed
+one window length after it ends.  Then its references become one run, once; stragglers gather until they are
+deeper than the policy bears, or are joined as small neighbours.  A window counts as compacted once it holds an
+object that a compaction wrote after the close; ids hold the time.  References that span several windows belong
+to the open ones; so small neighbours are joined only within a window, open or closed.
 """
 
 from __future__ import annotations
