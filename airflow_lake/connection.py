@@ -90,6 +90,16 @@ def lake_address(connection: Connection) -> LakeAddress:
         raise InvalidInput(
             f"{what}: names no lake; write a path, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX into its host"
         )
+    if "://" not in uri and not uri.startswith("/"):
+        raise InvalidInput(
+            f"{what}: {uri!r} is neither a URI nor a path from the root; write s3://{uri}, gs://{uri} or "
+            f"/PATH/{uri} into its host"
+        )
+    if unread := [name for name in ("login", "password", "port") if getattr(connection, name)]:
+        raise InvalidInput(
+            f"{what}: its {' and '.join(unread)} would not be read; write the credentials of the store into a "
+            "connection of type aws or google_cloud_platform, and name that one as its credentials"
+        )
     return LakeAddress(
         uri,
         options,

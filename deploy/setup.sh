@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs once before the services start: makes Airflow's tables, the bucket and the lake, where they do not exist yet.
+# Runs once before the services start: makes Airflow's tables, its pool `upkeep`, the bucket and the lake, where they do
+# not exist yet.
 # It waits for the database and the store, at most TRIES times ten seconds each, and may be run again at any time.
 set -eu
 TRIES=30
@@ -25,6 +26,7 @@ store.exists(bucket) or store.mkdir(bucket)'
 }
 
 patiently airflow db migrate
+airflow pools get upkeep >/dev/null 2>&1 || airflow pools set upkeep 2 "upkeep of lakes, which leaves slots for ingest"
 case ${AWS_ENDPOINT_URL:-} in
 http://store:*) patiently make_bucket ;;
 esac

@@ -21,7 +21,7 @@ from airflow.sdk import TaskGroup, get_current_context
 from airflow_lake.assets import lake_alias
 from airflow_lake.defaults import ASKED, DEFAULT_ARGS, NEXT, REPORT, WORK, priority_args, unless_given
 from airflow_lake.groups import tasks
-from airflow_lake.groups.config import LakeConfig, request_of
+from airflow_lake.groups.config import LakeConfig, checked, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
 from lake_core.agents.roster import AGENTS
@@ -52,7 +52,7 @@ class AgentGroup(TaskGroup):
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        config = config or LakeConfig()
+        config = checked(config, who=type(self).__name__)
         if config.approval and not AGENTS[self.agent].deletes:
             raise ValueError(f"the agent {self.agent} deletes nothing that is needed: it has no approval")
         super().__init__(
@@ -85,7 +85,7 @@ class AgentGroup(TaskGroup):
             asking = LakeApproval(task_id="approve", agent=self.agent, packs=packs, timeout=timeout, **ASKED)
             asking >> results
             approve = asking.task_id
-        self.report_task(find=packs.operator.task_id, approve=approve)(packs, results, config)
+        self.report_task(find=packs.operator.task_id, approve=approve)(packs, results)
         self.add_after(results, config)
 
     def add_after(self, results: Any, config: dict[str, Any]) -> None:
@@ -156,19 +156,16 @@ class AgentGroup(TaskGroup):
 
     def report_task(self, *, find: str, approve: str = "", **how: Any) -> Any:
         """The last task; it reads what the tasks of these ids handed over."""
-        agent, takes_params = self.agent, self.takes_params
+        agent = self.agent
 
         @lake_task(**REPORT, **how)
-        def report(
-            packs: list[dict[str, Any]] | None, results: Any, config: dict[str, Any], params: Any = None
-        ) -> dict[str, int]:
-            asked = params if takes_params else None
+        def report(packs: list[dict[str, Any]] | None, results: Any) -> dict[str, int]:
             ti = get_current_context()["ti"]
             if packs is None:
                 tasks.check_wanted(ti, find)
             answer = ti.xcom_pull(task_ids=approve, key=ANSWER, map_indexes=ti.map_index) if approve else None
             put_off = tasks.put_off_by_find(ti, find)
-            return tasks.report(agent, packs, list(results or []), config, asked, put_off, answer)
+            return tasks.report(agent, packs, list(results or []), put_off, answer)
 
         return report
 

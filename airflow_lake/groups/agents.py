@@ -117,7 +117,7 @@ class CheckpointGroup(AgentGroup):
         else:
             results = self.submitted(work=packs, **self.submit_args(config)).output
         has_work(packs) >> results
-        self.report_task(find=packs.operator.task_id)(packs, results, config)
+        self.report_task(find=packs.operator.task_id)(packs, results)
 
 
 class TombstonesGroup(AgentGroup):

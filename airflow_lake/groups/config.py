@@ -138,6 +138,15 @@ class LakeConfig:
         }
 
 
+def checked(config: Any, *, who: str) -> LakeConfig:
+    """The config of a group; None is that of the default lake.  Raises ValueError for anything else."""
+    if config is not None and not isinstance(config, LakeConfig):
+        raise ValueError(
+            f"{who}: config must be a LakeConfig, as LakeConfig(pools=['flights']) (got {config!r})"
+        )
+    return config or LakeConfig()
+
+
 def _are_texts(value: Any) -> bool:
     """Whether the value is texts by name."""
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in (*value, *value.values()))

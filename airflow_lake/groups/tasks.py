@@ -206,8 +206,6 @@ def report(
     agent: str,
     packs: Packs | None,
     results: Sequence[Any],
-    config: Mapping[str, Any],
-    params: Mapping[str, Any] | None,
     put_off: Sequence[Mapping[str, Any]] | None = None,
     answer: Any = None,
 ) -> dict[str, int]:
@@ -224,10 +222,6 @@ def report(
         refused = [one for one in asked_about or () if one.get("put_off")]
         record_put_off(open_lake(packs[0]["lake"]), refused, agent=agent)
     all_work = None if asked_about is None else [*asked_about, *(put_off or ())]
-    if agent == "ingest":  # it looks at the sources again, for what is parked
-        request = request_of(config, params)
-        request["lake"] = lake_name(request["lake"])
-        return dict(task(request, all_work, flat, open_lake=open_lake))
     return dict(task(all_work, flat))
 
 

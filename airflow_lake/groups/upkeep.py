@@ -18,10 +18,11 @@ from typing import Any
 
 from airflow.sdk import TaskGroup
 
+from airflow_lake import given
 from airflow_lake.groups.agent import AgentGroup
 from airflow_lake.groups.agents import GROUPS
-from airflow_lake.groups.config import LakeConfig
-from lake_core.agents.roster import AGENTS, Purpose, names_of
+from airflow_lake.groups.config import LakeConfig, checked
+from lake_core.agents.roster import AGENTS, Kind, Purpose, names_of
 from lake_core.naming import MAIN
 
 
@@ -33,22 +34,25 @@ class LakeUpkeep(TaskGroup):
         config: LakeConfig | None = None,
         *,
         group_id: str = "lake_upkeep",
-        agents: Sequence[str] | None = None,
+        agents: Sequence[str] | str | None = None,
         default_args: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         names = names_of(Purpose.UPKEEP)
-        unknown = sorted(set(agents or ()) - set(names))
-        if agents is not None and not agents:
+        chosen = names
+        if agents is not None:
+            chosen = given.declared(agents, "agents", Kind.TEXTS, who="LakeUpkeep", fixed=True)
+        if not chosen:
             raise ValueError(f"LakeUpkeep: agents is empty; the agents are {', '.join(names)}")
-        if unknown:
+        if unknown := sorted(set(chosen) - set(names)):
             raise ValueError(f"LakeUpkeep: no agent {unknown[0]!r}; the agents are {', '.join(names)}")
+        config = checked(config, who="LakeUpkeep")
         super().__init__(group_id=group_id, default_args=dict(default_args or {}), **kwargs)
-        self.config = config or LakeConfig()
+        self.config = config
         groups: dict[str, AgentGroup] = {}
         with self:
             for name in names:
-                if agents is None or name in agents:
+                if name in chosen:
                     facts = AGENTS[name]
                     fits = self.config if "branch" in facts.parameters else replace(self.config, branch=MAIN)
                     fits = fits if facts.deletes else replace(fits, approval=False)

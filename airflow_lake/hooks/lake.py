@@ -59,15 +59,20 @@ class LakeHook(BaseHook):
         return self.get_lake()
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the lake opens, and what it holds or why it does not open."""
+        """Whether the lake opens, and what it holds or why it does not open.
+
+        The connection of Spark that it names must be there; that Spark is not asked.
+        """
         from lake_core.errors import LakeError
         from lake_core.phrases import counted
 
         try:
+            if spark := self.address.spark:
+                spark_address(_connection(spark, "spark_connect"))
             lake = self.get_lake()
             pools = lake.pools()
-        except LakeError as error:
-            return False, str(error)
+        except LakeError as error:  # Airflow tests a connection under a random id
+            return False, str(error).replace(f"connection {self.lake_conn_id!r}", "this connection")
         return True, f"{lake.store.uri}: the lake {lake.id} has {counted(len(pools), 'pool')}"
 
 

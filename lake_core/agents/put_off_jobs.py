@@ -39,6 +39,9 @@ AGAIN = 86_400.0
 
 WAY = "put-off"
 
+FIGURES = ("left", "parked", "late")
+"""What a piece of work that is put off may count: pieces that the limit left, parked files, files that are late."""
+
 
 class Said(msgspec.Struct, frozen=True):
     """The last record of what was put off: why, and when, in seconds since 1970."""
@@ -88,7 +91,7 @@ def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> 
 
 def _job(lake: Lake, one: Mapping[str, Any], *, agent: str) -> Job:
     (job,) = new_jobs(lake, agent=agent, pool_names=[one["pool"]], branch=one.get("branch") or MAIN)
-    figures = {"left": one["left"]} if "left" in one else {}
+    figures = {name: one[name] for name in FIGURES if name in one}
     return replace(job, state=PUT_OFF, ended=job.began, seconds=0.0, figures=figures, why=one["put_off"])
 
 

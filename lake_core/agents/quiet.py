@@ -6,14 +6,15 @@ each.  `find` leaves a pool alone if all of this holds:
 - a run that looked at it, not longer than a day ago (`forgotten_after`), found nothing to do;
 - time alone has brought no work since (`until`);
 - nothing was written to it since that look (`history.activity`);
-- its settings are what they were.
+- its settings are what they were;
+- what the agent sees outside of the lake, such as source files, is what it was (`is_as_seen`).
 
 The memory is a hint: one object for each agent and each way to ask.  If it is gone, garbage, or refused by the
 store, or if two runs overwrite each other's, pools are looked at again.  A run in which a person names the pools,
 and a dry run, look at all of them.
 
 The agents that run once a day (retention, erasure) remember nothing: they wait for time, leases and receipts
-(decision 126).  Callers: `find` of the agents compact, checkpoint and tombstones.
+(decision 126).  Callers: `find` of the agents ingest, compact, checkpoint and tombstones.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ ALWAYS = float("inf")
 
 
 class Look(msgspec.Struct, frozen=True):
-    """A look that found nothing to do: when it was, until when time alone brings no work, a digest of the settings.
+    """A look that found nothing to do: when it was, until when time alone brings no work, a digest of the settings,
+    and one of what was seen outside of the lake.
 
     Times are in seconds since 1970; `until` is None for `ALWAYS`, which JSON cannot say.
     """
@@ -53,6 +55,7 @@ class Look(msgspec.Struct, frozen=True):
     at: float
     until: float | None
     settings: str
+    seen: str = ""
 
 
 class Quiet:
@@ -105,12 +108,16 @@ class Quiet:
             )
         return open_names
 
-    def found_nothing(self, pool: PoolConfig, *, until: float = ALWAYS) -> None:
+    def is_as_seen(self, pool: PoolConfig, seen: str) -> bool:
+        """Whether the pool may be left alone; `seen` is a digest of what the run has seen outside of the lake."""
+        return pool.id in self._standing and self._standing[pool.id].seen == seen
+
+    def found_nothing(self, pool: PoolConfig, *, until: float = ALWAYS, seen: str = "") -> None:
         """The run found nothing to do in the pool, and time alone brings no work before `until`.
 
         `pool` is as the run looked at it: since the run began, another one may have its name.
         """
-        self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool))
+        self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool), seen)
 
     def write(self) -> None:
         """Keep what this run has seen, if it looked at anything; to look, an agent needs to write nothing.

@@ -66,7 +66,7 @@ PARAMETERS = {
 """All parameters of all agents."""
 
 _TABLE = (
-    Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit")),
+    Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit"), remembers=True),
     Agent(name="intervals", purpose=Purpose.LOADING, parameters=("branch", "files"), by_pool=False),
     Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy"), remembers=True),
     Agent(name="tombstones", purpose=Purpose.UPKEEP, remembers=True, after="compact"),

@@ -58,7 +58,7 @@ def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, _Counted(file, reading, count))
 
 
-_CLOUDS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
+CLOUDS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 """By scheme, the kind of store."""
 
 
@@ -69,8 +69,8 @@ def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
     store too.  None: this machine's own credentials.
     """
     scheme = uri.partition("://")[0]
-    if scheme in _CLOUDS:
-        is_same = access is not None and _CLOUDS.get(access.uri.partition("://")[0]) == _CLOUDS[scheme]
+    if scheme in CLOUDS:
+        is_same = access is not None and CLOUDS.get(access.uri.partition("://")[0]) == CLOUDS[scheme]
         options = dict(access.options) if access is not None and is_same else {}
         options.pop("lock", None)  # of the lake alone
         fs = open_filesystem(uri, options)

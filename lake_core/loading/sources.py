@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.loading.failures import unopened
-from lake_core.loading.opening import is_stream, remote
+from lake_core.loading.opening import CLOUDS, is_stream, remote
 from lake_core.records.source_files import SourceFile
 from lake_core.store import Address
 
@@ -35,11 +35,12 @@ def find_files(
     the folder.  `access` is as of `opening.remote`.
 
     Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none; InvalidInput
-    for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.
+    for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.  S3 and Google
+    have no folders: there a path that names nothing is a folder without files, if its bucket exists.
     """
     by_uri: dict[str, SourceFile] = {}
     for pattern in patterns:
-        files = _find_remote(pattern, access) if "://" in pattern else _find_local(pattern)
+        files = _find_remote(pattern, access, may_be_empty) if "://" in pattern else _find_local(pattern)
         chosen = [f for name, f in files if not name or _chosen(name, include, exclude)]
         if not chosen and not may_be_empty:
             raise NotFound(
@@ -163,7 +164,9 @@ def _folders(folder: str) -> list[str]:
     ]
 
 
-def _find_remote(pattern: str, access: Address | None) -> Iterator[tuple[str, SourceFile]]:
+def _find_remote(
+    pattern: str, access: Address | None, may_be_empty: bool
+) -> Iterator[tuple[str, SourceFile]]:
     scheme = pattern.partition("://")[0]
     try:
         fs, path = remote(pattern, access)
@@ -171,6 +174,8 @@ def _find_remote(pattern: str, access: Address | None) -> Iterator[tuple[str, So
             infos, folder = fs.glob(path, detail=True), _fixed_folder(path)
         elif fs.isdir(path):
             infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
+        elif may_be_empty and scheme in CLOUDS and not fs.exists(path) and fs.exists(path.partition("/")[0]):
+            return
         else:
             infos, folder = {path: fs.info(path)}, path  # the caller named it, so it counts as complete
     except Exception as error:  # clients of stores raise classes of many families

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lake_core.errors import NoCreate, Unavailable
+from lake_core.errors import InvalidInput, NoCreate, Unavailable
 from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
@@ -34,6 +34,9 @@ from lake_core.store.port import Created, ObjectInfo
 log = logging.getLogger(__name__)
 
 _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
+_WHOLE: dict[str, dict[str, Any]] = {"s3": {"max_concurrency": 1}, "gs": {}}
+"""How an object is read in one request: s3fs would ask for its size first, and of a missing one for a folder."""
+
 _REFUSED = (400, 401, 403, 404)
 _CONFLICTS = 6
 """Tries of a create that the store answers with 409; after that the outcome is unknown."""
@@ -68,8 +71,13 @@ class CloudStore:
     def get(self, name: str) -> bytes | None:
         try:
             with self._failing(name):
-                return bytes(self._fs.cat_file(self._path(name)))
-        except FileNotFoundError:
+                return bytes(self._fs.cat_file(self._path(name), **_WHOLE[self._protocol]))
+        except FileNotFoundError as error:
+            if _code(error) == "NoSuchBucket":
+                bucket = self._root.partition("/")[0]
+                raise InvalidInput(
+                    f"{self._uri}: the bucket {bucket!r} does not exist; make it, or name another"
+                ) from error
             return None
 
     def create(self, name: str, data: bytes) -> Created:
@@ -207,6 +215,12 @@ class CloudStore:
 
     def _unavailable(self, name: str, error: Exception) -> Unavailable:
         return unavailable(self._uri, name, error)
+
+
+def _code(error: BaseException) -> str:
+    """The code of an answer of S3 behind an error of s3fs, "" if there is none."""
+    response = getattr(error.__cause__, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def _status(error: BaseException) -> int | None:

@@ -49,6 +49,9 @@ with DAG("d"):
         lambda: LakeUpkeep(agents=["ingest"]),
         lambda: CheckpointGroup(LakeConfig(branch="dev")),
         lambda: LakeUpkeep(agents=[]),
+        lambda: CompactGroup("logs"),
+        lambda: LakeUpkeep(["logs"]),
+        lambda: LakeUpkeep(agents=5),
         lambda: LakeLoadOperator(task_id="g", pool_name="p", files="x", missing="empty"),
     ):
         try:
@@ -58,6 +61,7 @@ with DAG("d"):
         else:
             answer.append("")
     LakeUpkeep(LakeConfig(branch="dev"), agents=["checkpoint", "compact"])
+    LakeUpkeep(agents="retention", group_id="alone")
     CompactGroup(group_id="again")
 """
 APPLIED = """
@@ -194,7 +198,12 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
         "LakeUpkeep: no agent 'ingest'; the agents are compact, tombstones, checkpoint, retention"
     )
     assert said[8].startswith("the agent checkpoint has no parameter 'branch'")
-    assert said[10] == "g: missing must be fail or skip (got 'empty')"
+    assert said[10:13] == [
+        "CompactGroup: config must be a LakeConfig, as LakeConfig(pools=['flights']) (got 'logs')",
+        "LakeUpkeep: config must be a LakeConfig, as LakeConfig(pools=['flights']) (got ['logs'])",
+        "LakeUpkeep: agents must be a list of texts (got 5)",
+    ]
+    assert said[13] == "g: missing must be fail or skip (got 'empty')"
     assert said[9] == "LakeUpkeep: agents is empty; the agents are compact, tombstones, checkpoint, retention"
 
 

@@ -141,16 +141,21 @@ def test_several_lakes_are_connections_and_a_test_of_one_says_what_it_finds(ask:
     two.create_pool("p", key="k")
     answer = ask(
         HOOK + "answer = [LakeHook(n).get_lake().id for n in ('one', 'two')]\n"
-        "answer += [BaseHook.get_hook(n).test_connection() for n in ('one', 'two', 'none')]",
+        "answer += [BaseHook.get_hook(n).test_connection() for n in ('one', 'two', 'none', 'sparkless')]",
         AIRFLOW_CONN_ONE=connection(conn_type="lake", host=one.store.uri),
         AIRFLOW_CONN_TWO=connection(conn_type="lake", extra={"uri": str(tmp_path / "two")}),
         AIRFLOW_CONN_NONE=connection(conn_type="lake", host=str(tmp_path / "none")),
+        AIRFLOW_CONN_SPARKLESS=connection(
+            conn_type="lake", host=one.store.uri, extra={"spark_conn_id": "nope"}
+        ),
     )
     assert answer[:2] == [one.id, two.id]
     assert answer[2][0] is True
     assert answer[3] == [True, f"{two.store.uri}: the lake {two.id} has 1 pool"]
     assert answer[4][0] is False
     assert "there is no lake; make one with: lake init" in answer[4][1]
+    assert answer[5][0] is False
+    assert answer[5][1].startswith("no connection 'nope' in Airflow; make one of type spark_connect")
 
 
 def test_a_connection_that_is_missing_is_one_line_that_says_how_to_make_it(ask: Ask) -> None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiobotocore.client import AioBaseClient
 from s3fs import S3FileSystem
 
 from lake_core.agents.ingest.run import find as find_batches
+from lake_core.agents.ingest.sources import files_there
 from lake_core.agents.intervals.run import find as find_intervals
 from lake_core.cli.reading import files_to_read
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.loading.opening import remote
+from lake_core.loading.sources import find_files
+from lake_core.naming import IdSource
 from lake_core.policies.apply import read_text
+from lake_core.records import Consume
 from lake_core.store import Address, address_of, open_store
 from spark_apps.in_task import InTask
 from spark_apps.load import load_files
+from tests.support.records import draft
 from tests.support.servers.s3 import BUCKET, moto, s3_client
 
 IN = f"s3://{BUCKET}/in"
@@ -45,6 +53,20 @@ def lake(server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lake:
     return Lake.create_on(
         open_store(f"s3://{BUCKET}/{tmp_path.name}", {**options, "lock": f"file://{tmp_path}"})
     )
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What this process asks the server from here on: operation, and key or prefix."""
+    asked: list[tuple[str, str]] = []
+    call = AioBaseClient._make_api_call
+
+    async def noted(self: Any, operation: str, params: dict[str, Any]) -> Any:
+        asked.append((operation, str(params.get("Key") or params.get("Prefix") or "")))
+        return await call(self, operation, params)
+
+    monkeypatch.setattr(AioBaseClient, "_make_api_call", noted)
+    return asked
 
 
 def test_each_way_to_read_files_takes_the_options_of_the_lake(lake: Lake) -> None:
@@ -94,3 +116,44 @@ def test_files_in_another_kind_of_store_are_read_with_this_machines_own_credenti
 def test_the_options_of_the_lake_are_not_shown_with_what_is_to_be_read(lake: Lake) -> None:
     reading = lake.create_pool("p", key="k").branch().readings([f"{IN}/a.ndjson"])
     assert "secret" not in repr(reading)
+
+
+def test_a_prefix_without_files_is_a_source_in_which_nothing_has_landed_yet(lake: Lake) -> None:
+    access = address_of(lake.store)
+    assert find_files([f"s3://{BUCKET}/nothing/here"], may_be_empty=True, access=access) == []
+    with pytest.raises(NotFound, match="nothing/here"):
+        find_files([f"s3://{BUCKET}/nothing/here"], access=access)
+    with pytest.raises(NotFound, match="no-such-bucket"):
+        find_files(["s3://no-such-bucket/in"], may_be_empty=True, access=access)
+    assert len(find_files([f"{IN}/2026-11-01"], may_be_empty=True, access=access)) == 1
+
+
+def test_a_bucket_that_is_missing_is_not_taken_for_a_lake_that_is(server: str) -> None:
+    with pytest.raises(
+        InvalidInput, match="the bucket 'no-such-bucket' does not exist; make it, or name another"
+    ):
+        Lake.open("s3://no-such-bucket/lake", options=s3_client(server))
+    with pytest.raises(NotFound, match="there is no lake; make one with: lake init"):
+        Lake.open(f"s3://{BUCKET}/none", options=s3_client(server))
+
+
+def test_a_pool_whose_files_are_as_they_were_costs_the_listing_of_its_source(
+    lake: Lake, requests: list[tuple[str, str]]
+) -> None:
+    for number in range(5):
+        source = {"ingest.source": f"{IN}/2026-11-01", "ingest.batch_age": "0s"}
+        pool = lake.create_pool(f"p{number}", key="k", settings=source)
+        (file,) = files_there(pool.settings, access=address_of(lake.store))
+        pool.history.commit(draft(number + 1, Consume((file.source,)), schemas=()))
+
+    def find_after(seconds: float) -> list[tuple[str, str]]:
+        later = Lake(lake.store, lake.id, ids=IdSource(clock=lambda: time.time() + seconds))
+        requests.clear()
+        assert find_batches({"lake": "x"}, open_lake=lambda name: later) == []
+        return list(requests)
+
+    first, second = find_after(2_000), find_after(2_000)
+    of_source = [name for _, name in second if name.startswith("in/")]
+    assert len(of_source) == 5 * 2, "is it a folder, and the listing"
+    assert len(second) - len(of_source) < 20 < len(first) - len(of_source), "of the list of pools"
+    assert not any("journal" in name for _, name in second)

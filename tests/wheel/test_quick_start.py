@@ -99,6 +99,7 @@ def test_the_steps_of_the_page_lead_to_a_pool_that_is_loaded_compacted_and_expir
     dags.mkdir()
     Path(dags, "logs.py").write_text(block("python"))
     do("airflow", "dags", "test", "logs")
+    do("airflow", "dags", "test", "logs_upkeep")
 
     jobs = [json.loads(line) for line in do("lake_core.cli.main", "jobs", "--json", **lake).splitlines()]
     done = {(job["agent"], job["state"]) for job in jobs}

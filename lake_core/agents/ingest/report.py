@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lake_core.agents.finding import divided, looks
 from lake_core.agents.ingest.parking import Parked
 from lake_core.agents.ingest.plan import Batch
-from lake_core.agents.ingest.policy import BatchPolicy, policy_of
-from lake_core.agents.ingest.sources import look, pools_that_ingest
+from lake_core.agents.ingest.policy import BatchPolicy
 from lake_core.agents.reporting import (
     Found,
     check_found,
@@ -18,12 +16,9 @@ from lake_core.agents.reporting import (
     load_line,
     load_totals,
     missing,
+    put_off,
     totals_line,
 )
-from lake_core.agents.request import OpenLake, Request
-from lake_core.agents.roster import AGENTS
-from lake_core.errors import LakeError
-from lake_core.lake import Lake
 from lake_core.phrases import counted, human_duration, human_size, listed
 from lake_core.records.source_files import SourceFile
 
@@ -58,18 +53,11 @@ def plan_lines(
         )
 
 
-def log_parked(pool_name: str, parked: Sequence[Parked]) -> None:
-    """Log which files are passed over, why, and what to do."""
-    if parked:
-        log.warning(
-            "%s: %s (lake parked %s): %s",
-            pool_name,
-            "1 file is parked until it changes or is released"
-            if len(parked) == 1
-            else f"{len(parked):,} files are parked until they change or are released",
-            pool_name,
-            listed([one.file for one in parked]),
-        )
+def parked_text(pool_name: str, parked: Sequence[Parked]) -> str:
+    """Which files are passed over, and what to do."""
+    files = "1 file is" if len(parked) == 1 else f"{len(parked):,} files are"
+    until = "it changes or is released" if len(parked) == 1 else "they change or are released"
+    return f"{files} parked until {until} (lake parked {pool_name}): {listed([one.file for one in parked])}"
 
 
 def log_changed(pool_name: str, changed: Sequence[SourceFile]) -> None:
@@ -84,18 +72,33 @@ def log_changed(pool_name: str, changed: Sequence[SourceFile]) -> None:
         )
 
 
-def late_files(waiting: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> list[SourceFile]:
-    """The files that wait although they are older than the policy and `LATE` allow."""
-    return [file for file in waiting if now - file.modified > policy.age + LATE]
+def lag_of(files: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> dict[str, float]:
+    """How far the agent lags behind if these files wait on: values of a piece of work.
+
+    `late`: how many wait although they are older than the policy and `LATE` allow; `waited`: seconds that the
+    oldest one has waited; `age`: seconds that it may.
+    """
+    late = sum(now - file.modified > policy.age + LATE for file in files)
+    return {"late": late, "waited": now - min(file.modified for file in files), "age": policy.age}
 
 
-def lag_line(pool_name: str, late: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> str:
+def summed_lags(all_work: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """By pool, how far the agent lags behind if this work is not done; without pools in which it does not."""
+    lags: dict[str, dict[str, float]] = {}
+    for work in all_work:
+        if work.get("late"):
+            lag = lags.setdefault(work["pool"], {"late": 0, "waited": 0.0, "age": work["age"]})
+            lag["late"] += work["late"]
+            lag["waited"] = max(lag["waited"], work["waited"])
+    return lags
+
+
+def lag_text(lag: Mapping[str, Any]) -> str:
     """How far the agent lags behind the files that arrive at a pool."""
-    oldest = human_duration(now - min(file.modified for file in late))
-    waits = counted(len(late), "file still waits", "files still wait")
+    waits = counted(lag["late"], "file still waits", "files still wait")
     return (
-        f"{pool_name}: the agent lags: {waits}, the oldest for {oldest}; ingest.batch_age is "
-        f"{human_duration(policy.age)}. If this stays, run it more often, or give it more slots"
+        f"the agent lags: {waits}, the oldest for {human_duration(lag['waited'])}; ingest.batch_age is "
+        f"{human_duration(lag['age'])}. If this stays, run it more often, or give it more slots"
     )
 
 
@@ -105,40 +108,31 @@ def batch_line(result: Mapping[str, Any]) -> str:
     return load_line(result) + parked
 
 
-def report(
-    params: Mapping[str, Any],
-    all_work: Found | None,
-    results: Sequence[Mapping[str, Any]],
-    *,
-    open_lake: OpenLake = Lake.open,
-) -> dict[str, int]:
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a batch, the parked files, the pools in which it lags, the totals.
 
     Raises Incomplete if a batch or a pool failed, or this run parked a file; later runs only mention that file.
     """
     for result in results:
         log.info("%s", batch_line(result))
+    left_alone = put_off(all_work or ())
     all_work = check_found(all_work)
-    failed = missing(all_work, results, by="token")
-    failed += [line for result in results for line in _parked_lines(result)]
-    asked = Request.read(params, also=AGENTS["ingest"].parameters)
-    lake = open_lake(asked.lake)
-    parked = late = 0
-    names, _ = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
-    for name, files in looks(names, lambda name: look(lake.pool(name))):
-        if isinstance(files, LakeError):
-            failed.append(f"{name}: {files}")
-            continue
-        log_parked(name, files.parked)
-        parked += len(files.parked)
-        policy, now = policy_of(lake.pool(name).settings, wait=asked.wait), lake.context.now()
-        if late_here := late_files(files.waiting, policy, now=now):
-            log.warning("%s", lag_line(name, late_here, policy, now=now))
-            late += len(late_here)
-    totals = load_totals(results) | {"parked": parked, "late": late}
+    done = {result["token"] for result in results}
+    lags = summed_lags(work for work in all_work if work["token"] not in done)
+    for name, lag in lags.items():
+        log.warning("%s: %s", name, lag_text(lag))
+    totals = load_totals(results)
+    for figure, here in (
+        ("parked", [r["parked_files"] for r in results]),
+        ("late", [g["late"] for g in lags.values()]),
+    ):
+        totals[figure] = int(sum(here)) + sum(work.get(figure, 0) for work in left_alone)
     conclude(
         totals_line(totals) if results else "nothing was ingested" if all_work else "no new files",
-        failed=failed,
+        failed=[
+            *missing(all_work, results, by="token"),
+            *(line for result in results for line in _parked_lines(result)),
+        ],
         to_do=(
             "All else was ingested. Mend or remove a parked file, or set bad_records=quarantine; the next run "
             "tries a failed batch again"

@@ -8,53 +8,94 @@ the commit knows it by its token, or refuses it because of its files.  `spark_ap
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from lake_core.agents.finding import divided, handed_out, looks
 from lake_core.agents.ingest import parking
+from lake_core.agents.ingest.parking import Parked
 from lake_core.agents.ingest.plan import plan_batches
 from lake_core.agents.ingest.policy import policy_of
-from lake_core.agents.ingest.report import log_changed, log_parked, plan_lines
-from lake_core.agents.ingest.sources import look, pools_that_ingest
+from lake_core.agents.ingest.report import (
+    lag_of,
+    lag_text,
+    log_changed,
+    parked_text,
+    plan_lines,
+    summed_lags,
+)
+from lake_core.agents.ingest.sources import SourceFiles, digest_of, files_there, pools_that_ingest, sort_out
+from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request
 from lake_core.agents.roster import AGENTS
+from lake_core.catalog import Settings
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
 from lake_core.phrases import counted
+from lake_core.store import address_of
 
 log = logging.getLogger(__name__)
 
 
-def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
     """The agent's first task: batches as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), wait, limit, dry_run.  A dry run logs the plan and hands out no batch.
+    `recurring` is as of `Quiet.of`.  A pool whose source or journal cannot be read is handed out without files: its
+    task meets the same error.  Parked files, and files that the limit leaves too long, are handed out as put off.
     """
     asked = Request.read(params, also=AGENTS["ingest"].parameters)
     lake = open_lake(asked.lake)
     all_work: list[dict[str, Any]] = []
+    parked: dict[str, Sequence[Parked]] = {}
     names, put_off = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
-    for name, files in looks(names, lambda name: look(lake.pool(name))):
-        if isinstance(files, LakeError):  # the report says it again, and fails
-            log.error("%s: %s", name, files)
-            continue
+    quiet = Quiet.of(lake, asked, agent="ingest", recurring=recurring)
+    configs = {pool.name: pool for pool in lake.pools()}
+    access = address_of(lake.store)
+
+    def look(name: str) -> tuple[Pool, SourceFiles] | None:
+        there = seen = None
+        if name in configs:
+            there = files_there(Settings(configs[name].settings), access=access)
+            seen = digest_of(there)
+            if quiet.is_as_seen(configs[name], seen):
+                return None
         pool = lake.pool(name)
-        policy = policy_of(pool.settings, wait=asked.wait)
-        planned = plan_batches(files.waiting, policy, now=lake.context.now())
+        files = sort_out(pool, files_there(pool.settings, access=access) if there is None else there)
+        if seen is not None and not (files.waiting or files.parked or files.forgotten):
+            quiet.found_nothing(configs[name], seen=seen)
+        return pool, files
+
+    for name, answer in looks(names, look):
+        if isinstance(answer, LakeError):
+            log.error("%s: %s", name, answer)
+            all_work.append(asked.work(name, "cannot be read", token=f"look:{name}", files=None))
+            continue
+        if answer is None:
+            continue
+        pool, files = answer
+        policy, now = policy_of(pool.settings, wait=asked.wait), lake.context.now()
+        planned = plan_batches(files.waiting, policy, now=now)
         batches = {batch.token(asked.branch): batch for batch in planned}
         for line in plan_lines(name, files.waiting, batches, policy):
             log.info("%s", line)
         log_changed(name, files.changed)
-        log_parked(name, files.parked)
+        if files.parked:
+            parked[name] = files.parked
+            log.warning("%s: %s", name, parked_text(name, files.parked))
         if not asked.dry_run:
             parking.release(pool, files.forgotten)
         for token, batch in batches.items():
             plain = msgspec.to_builtins(list(batch.files))
-            all_work.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain))
-    return handed_out(
+            lag = lag_of(batch.files, policy, now=now)
+            all_work.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain, **lag))
+    quiet.write()
+    handed = handed_out(
         all_work,
         put_off,
         dry_run=asked.dry_run,
@@ -63,3 +104,27 @@ def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[
         limit=asked.limit,
         now=lake.context.now(),
     )
+    if asked.dry_run:
+        return handed
+    tokens = {work["token"] for work in handed if "token" in work}
+    left = summed_lags(work for work in all_work if work["token"] not in tokens)
+    return [
+        *handed,
+        *(_left_alone(asked, name, parked.get(name, ()), left.get(name)) for name in {**parked, **left}),
+    ]
+
+
+def _left_alone(
+    asked: Request, name: str, parked: Sequence[Parked], lag: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What is handed out for the report of files that the run leaves alone, and why."""
+    why, titles, figures = [], [], {}
+    if parked:
+        why.append(f"{counted(len(parked), 'file is', 'files are')} parked (lake parked {name})")
+        titles.append(parked_text(name, parked))
+        figures["parked"] = len(parked)
+    if lag is not None:
+        why.append("the agent lags behind what arrives")
+        titles.append(lag_text(lag))
+        figures["late"] = lag["late"]
+    return asked.work(name, "; ".join(titles), put_off="; ".join(why), **figures)

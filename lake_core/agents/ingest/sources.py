@@ -1,23 +1,28 @@
 """The source files of a pool: those that wait to be ingested, and those that are parked.
 
-To look at a pool costs a listing of its `ingest.source`, one of its parked files, and a look at its journal.  A
-pool takes part if that setting names a place.
+To look at a pool costs a listing of its `ingest.source`, one of its parked files, and a look at its journal.  If an
+earlier look at the same files found nothing to do, the first listing is all (`quiet`).  A pool takes part if that
+setting names a place.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from lake_core.agents.finding import pools_with
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.parking import Parked
+from lake_core.catalog import Settings
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.loading.sources import find_files
 from lake_core.naming import MAIN
 from lake_core.records.source_files import SourceFile
-from lake_core.store import address_of
+from lake_core.store import Address, address_of
 
 
 @dataclass(frozen=True)
@@ -35,21 +40,35 @@ class SourceFiles:
     forgotten: tuple[Parked, ...]
 
 
-def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
-    """The source files of a pool: those not ingested, or not in this form, and the parked ones.
+def files_there(settings: Settings, *, access: Address) -> list[SourceFile]:
+    """The files at a pool's `ingest.source`, without those of no bytes; `access` is the address of the lake.
 
-    Files of no bytes are left out.
+    Raises NotFound, InvalidInput, Unavailable.
     """
-    state = pool.at(branch).state
-    settings = pool.settings
     files = find_files(
         [settings["ingest.source"]],
         include=settings["include"],
         exclude=settings["exclude"],
         may_be_empty=True,
-        access=address_of(pool.store),
+        access=access,
     )
-    there = [f for f in files if f.size]
+    return [file for file in files if file.size]
+
+
+def digest_of(files: Sequence[SourceFile]) -> str:
+    """A digest of the files in their form (name, size and etag)."""
+    named = [(file.uri, file.size, file.etag) for file in files]
+    return hashlib.sha256(msgspec.msgpack.encode(named)).hexdigest()[:32]
+
+
+def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
+    """The source files of a pool, as `sort_out`.  Raises what `files_there` raises, and Corrupt."""
+    return sort_out(pool, files_there(pool.settings, access=address_of(pool.store)), branch=branch)
+
+
+def sort_out(pool: Pool, there: Sequence[SourceFile], *, branch: str = MAIN) -> SourceFiles:
+    """Of the files that are there: those not ingested, or not in this form, and the parked ones."""
+    state = pool.at(branch).state
     notes = parking.parked_files(pool, branch=branch)
     kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
     names = {parked.file for parked in kept}

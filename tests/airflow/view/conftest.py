@@ -77,7 +77,7 @@ def fill_hostile(lake: Lake) -> None:
 
 
 def quick_start_dag() -> str:
-    """The DAG `logs` of docs/airflow-quickstart.md."""
+    """The DAGs of docs/airflow-quickstart.md."""
     page = (ROOT / "docs/airflow-quickstart.md").read_text()
     (dag,) = re.findall(r"^ *```python\n(.*?)^ *```", page, re.MULTILINE | re.DOTALL)
     return textwrap.dedent(dag)

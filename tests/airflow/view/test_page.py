@@ -420,13 +420,13 @@ def test_the_dag_of_the_quick_start_is_a_graph_of_groups(shown: Shown, browser: 
     context.set_default_timeout(WITHIN_MS)
     context.add_cookies([{"name": "_token", "value": shown.server.token("user"), "url": shown.server.url}])
     page = context.new_page()
-    page.goto(f"{shown.server.url}/dags/logs")
+    page.goto(f"{shown.server.url}/dags/logs_upkeep")
     page.get_by_label("Show Graph (Press g)").click()
     page.get_by_label("Expand all task groups").click()
     graph = page.locator(".react-flow")
-    for group in ("ingest", "lake_upkeep", "compact", "tombstones", "checkpoint", "retention"):
+    for group in ("lake_upkeep", "compact", "tombstones", "checkpoint", "retention"):
         graph.locator(".react-flow__node", has_text=group).first.wait_for()
-    for name, count in (("find", 5), ("report", 5), ("has_work", 1)):
+    for name, count in (("find", 4), ("report", 4), ("has_work", 1)):
         graph.get_by_text(name, exact=True).nth(count - 1).wait_for()
     page.locator(".react-flow__minimap").evaluate("map => map.remove()")
     picture(graph, "airflow-graph")

@@ -110,7 +110,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def test_a_run_may_use_another_strategy_than_the_pools(lake: Lake) -> None:
-    lake.configure_pool("a", {"compact.depth": "100", "compact.ratio": "100"})
+    lake.configure_pool("a", {"compact.depth": "100", "compact.strategy": "depth"})
     params = {"lake": lake.store.uri, "pools": ["a"]}
     assert compact.find(params) == []
     (full,) = compact.find({**params, "strategy": "full"})

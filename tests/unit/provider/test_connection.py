@@ -83,6 +83,15 @@ def test_work_up_to_so_many_mebibytes_needs_no_spark(given: Any) -> None:
     ("row", "says"),
     [
         (Row(), "names no lake; write a path, s3://BUCKET/PREFIX"),
+        (
+            Row(host="bucket/lake"),
+            "'bucket/lake' is neither a URI nor a path from the root; write s3://bucket/lake",
+        ),
+        (
+            replace(LAKE, login="me", password="hush"),
+            "its login and password would not be read; write the cred",
+        ),
+        (replace(LAKE, port=9000), "its port would not be read"),
         (Row(conn_type="aws"), "is of type 'aws'; name one of type lake"),
         (with_extra(LAKE, option="{}"), r"unknown field 'option' in the extra: did you mean 'options'\?"),
         (with_extra(LAKE, options="{hush"), "field 'options': must be a JSON object"),

@@ -87,7 +87,7 @@ def test_what_is_found_is_done_and_reported(lake: Lake) -> None:
     ]
     (effect,) = task.effects
     assert (effect.pool, effect.branch, effect.writes, effect.version) == ("c", "main", True, None)
-    totals = tasks.report("retention", packs, results, config(lake), None)
+    totals = tasks.report("retention", packs, results)
     assert (totals["pools"], totals["purged"]) == (3, 9)
 
 
@@ -106,7 +106,7 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
         "a task that fails tells what it did before"
     )
     with pytest.raises(Incomplete, match=r"1 failure: b: run\[1\] failed; its log says why"):
-        tasks.report("retention", [together], [results], config(lake), None)
+        tasks.report("retention", [together], [results])
 
 
 @dataclass
@@ -243,7 +243,7 @@ def test_what_is_put_off_goes_to_the_report_beside_the_packs(
     tasks.find("retention", dry, None, task=Instance())
     assert len(list_jobs(lake, state="put off")) == 1, "a dry run changes nothing"
     put_off = tasks.put_off_by_find(instance, "lake_upkeep.retention.find")
-    assert tasks.report("retention", packs, results, config(lake), None, put_off)["pools"] == 2
+    assert tasks.report("retention", packs, results, put_off)["pools"] == 2
     assert "b: put off: agents=paused" in caplog.messages
 
 
@@ -252,7 +252,7 @@ def test_what_a_person_refused_is_a_job_that_was_put_off(lake: Lake) -> None:
     for chosen, refused in ((["Approve"], 0), (["Reject"], 2)):
         answer = {"chosen_options": chosen, "by": "ann"}
         results = [{**NOTHING, "pool": pool} for pool in "ab"] if not refused else []
-        tasks.report("retention", packs, results, config(lake), None, (), answer)
+        tasks.report("retention", packs, results, (), answer)
         assert [job.why for job in list_jobs(lake, state="put off")] == ["ann refused"] * refused
 
 
@@ -267,7 +267,7 @@ def test_more_pools_than_a_report_names_are_cut(lake: Lake) -> None:
 
 def test_a_report_without_packs_says_that_find_failed(lake: Lake) -> None:
     with pytest.raises(Incomplete, match="the task `find` failed"):
-        tasks.report("retention", None, [], config(lake), None)
+        tasks.report("retention", None, [])
 
 
 def files_of(lake: Lake, pool: str, folder: Path, count: int) -> None:
