@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from lake_core.agents.jobs import Job, list_jobs
+from lake_core.agents.jobs import DONE, Job, list_jobs
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table
 from lake_core.naming import MAIN
@@ -63,6 +63,11 @@ def figures_text(figures: Mapping[str, int]) -> str:
     return ", ".join([*gained, *done])
 
 
+def _without_figures(job: Job) -> str:
+    """What is said of a job that is done and changed nothing."""
+    return "nothing to do" if job.state == DONE else ""
+
+
 def _row(job: Job) -> dict[str, Any]:
     return {
         "began": human_time(job.began.timestamp()),
@@ -70,6 +75,8 @@ def _row(job: Job) -> dict[str, Any]:
         "pool": _pool(job),
         "state": job.state,
         "took": "" if job.seconds is None else human_duration(job.seconds),
-        "result": (job.error or job.why or figures_text(job.figures)).partition("\n")[0],
+        "result": (job.error or job.why or figures_text(job.figures) or _without_figures(job)).partition(
+            "\n"
+        )[0],
         "run": "/".join(job.run[name] for name in ("dag", "run", "task") if name in job.run),
     }

@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 class CheckpointResult:
     """What was done: `checkpoint` is the version of the newest one, `written` whether it is new.
 
-    `entries` and `checkpoints` count what was purged, up to the version `fence`.
+    `entries` and `checkpoints` count what was purged, up to the version `fence`.  `tail_before` and `tail_after`:
+    entries since the newest checkpoint.  Who opens the pool reads each with a request of its own.
     """
 
     pool: str
@@ -27,12 +28,16 @@ class CheckpointResult:
     fence: int
     entries: int
     checkpoints: int
+    tail_before: int
+    tail_after: int
 
 
 def journal_line(result: Mapping[str, Any]) -> str:
     """What was done for a journal."""
     wrote = "wrote the checkpoint" if result["written"] else "there was a checkpoint already, the one"
     line = f"{result['pool']}: {wrote} of version {result['checkpoint']:,}"
+    if result["tail_before"]:
+        line += f"; entries to read when it is opened: {result['tail_before']:,} -> {result['tail_after']:,}"
     if not (result["entries"] or result["checkpoints"]):
         return f"{line}; nothing to purge"
     entries = counted(result["entries"], "entry", "entries")

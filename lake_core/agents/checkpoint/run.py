@@ -92,9 +92,20 @@ def _time(entry: Any) -> float:
 
 def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: bool = True) -> CheckpointResult:
     """Write a checkpoint if there is something new, and purge by the pool's policy."""
+    marks = journal_of(lake, pool_name).marks()
+    newest = marks.checkpoints[0].version if marks.checkpoints else 0
     written, at = write_checkpoint(lake, pool_name, now=now)
     purged = purge_pool(lake, pool_name, now=now) if purging else Purged(0)
-    return CheckpointResult(pool_name, at, written, purged.fence, purged.entries, purged.checkpoints)
+    return CheckpointResult(
+        pool_name,
+        at,
+        written,
+        purged.fence,
+        purged.entries,
+        purged.checkpoints,
+        tail_before=max(0, at - newest),
+        tail_after=0,
+    )
 
 
 def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:

@@ -254,6 +254,17 @@ def test_planning_a_purge_changes_nothing_on_the_store(daily: Lake, clock: Clock
     assert [o.name for o in daily.store.list("")] == before
 
 
+def test_a_checkpoint_says_how_many_entries_a_reader_need_not_read_any_more(lake: Lake, clock: Clock) -> None:
+    def tails() -> tuple[int, int]:
+        done = checkpoint_and_purge(lake, "p", now=clock.now)
+        return done.tail_before, done.tail_after
+
+    commit(lake, 1, 2, 3)
+    assert (tails(), tails()) == ((3, 0), (0, 0))
+    commit(lake, 4)
+    assert tails() == (1, 0)
+
+
 def test_upkeep_writes_the_checkpoint_and_purges_what_is_old(daily: Lake, clock: Clock) -> None:
     commit(daily, 7)
     kept = checkpoint_and_purge(daily, "p", now=clock.now)
@@ -292,15 +303,17 @@ def test_a_dry_run_logs_what_is_due_and_hands_over_nothing(
 def test_a_report_sums_the_journals(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     one = {"pool": "p", "checkpoint": 1200, "written": True, "fence": 3, "entries": 2000, "checkpoints": 1}
+    one |= {"tail_before": 1200, "tail_after": 0}
     assert report(
         [{"pool": "p"}, {"pool": "q"}],
-        [one, one | {"pool": "q", "written": False, "entries": 0, "checkpoints": 0}],
+        [one, one | {"pool": "q", "written": False, "entries": 0, "checkpoints": 0, "tail_before": 0}],
     ) == {
         "journals": 2,
         "entries": 2000,
     }
     assert caplog.messages == [
-        "p: wrote the checkpoint of version 1,200; purged 2,000 entries and 1 checkpoint",
+        "p: wrote the checkpoint of version 1,200; entries to read when it is opened: 1,200 -> 0; purged "
+        "2,000 entries and 1 checkpoint",
         "q: there was a checkpoint already, the one of version 1,200; nothing to purge",
         "2 journals: purged 2,000 entries",
     ]
@@ -309,6 +322,7 @@ def test_a_report_sums_the_journals(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_report_names_the_journals_that_failed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     one = {"pool": "p", "checkpoint": 1, "written": True, "fence": 0, "entries": 0, "checkpoints": 0}
+    one |= {"tail_before": 0, "tail_after": 0}
     with pytest.raises(Incomplete, match=r"^1 failure: q: damaged\. What was written stays"):
         report([{"pool": "p"}, {"pool": "q"}], [one, {"pool": "q", "failed": "damaged", "kind": "Corrupt"}])
     assert caplog.messages[0] == "p: wrote the checkpoint of version 1; nothing to purge"
