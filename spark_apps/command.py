@@ -1,0 +1,139 @@
+"""The agents as a command, for who has no Airflow: `find`, the work, and `report`, in one process.
+
+    lake-agent compact --lake URI [POOL...]          in this process, without Spark
+    lake-agent ingest --lake URI --spark             on Spark: LAKE_SPARK_REMOTE, LAKE_SPARK_MASTER, or local
+
+It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.  cron or
+a timer of systemd starts it.  What Airflow would show is said on standard error; the totals are JSON on standard
+output.  The exit status is that of the error, as of `lake`.  Work is recorded in `$jobs`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import logging
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+from lake_core.agents.put_off_jobs import record_put_off
+from lake_core.agents.roster import AGENTS, PARAMETERS, Kind
+from lake_core.cli.parser import Parser, check_text
+from lake_core.errors import InvalidInput, LakeError
+from lake_core.lake import Lake
+from spark_apps.in_task import in_task
+from spark_apps.packs import carry_out
+from spark_apps.session import spark_session
+
+Totals = dict[str, int]
+
+
+def run_agent(
+    agent: str, request: dict[str, Any], *, lake: Lake, on_spark: bool = False, **also: Any
+) -> Totals:
+    """The totals of a run of the agent; `also` are arguments of its own `find`.
+
+    Raises what `find` raises, the first failure of the work if it may pass, and Incomplete if work failed.
+    """
+    name = lake.store.uri
+
+    def opened(_: str) -> Lake:
+        return lake
+
+    all_work = import_module(f"lake_core.agents.{agent}.run").find(
+        {**request, "lake": name}, open_lake=opened, **also
+    )
+    put_off = [one for one in all_work if one.get("put_off")]
+    to_do = [one for one in all_work if not one.get("put_off")]
+    if not request.get("dry_run"):
+        record_put_off(lake, put_off, agent=agent)
+    results: list[dict[str, Any]] = []
+    if to_do:
+        opener = spark_session if on_spark else in_task
+        results = carry_out(agent, to_do, open_lake=opened, open_spark=opener).results
+    return dict(import_module(f"lake_core.agents.{agent}.report").report([*to_do, *put_off], results))
+
+
+def parser() -> Parser:
+    """The parser: a command for each agent, with an option for each of its parameters."""
+    whole = Parser(prog="lake-agent", description="Run an agent once, without Airflow.")
+    commands = whole.add_subparsers(dest="agent", required=True, metavar="AGENT")
+    for name, agent in AGENTS.items():
+        sub = commands.add_parser(name, help=f"it {agent.purpose.value}")
+        sub.add_argument("pools", nargs="*", metavar="POOL", help="default: all that have work")
+        sub.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")
+        sub.add_argument("--spark", action="store_true", help="work on Spark; default: in this process")
+        sub.add_argument("--dry-run", action="store_true", help="log what would be done; change nothing")
+        if name == "intervals":
+            for end in ("begin", "end"):
+                sub.add_argument(
+                    f"--{end}", metavar="TIME", help=f"{end} of the interval, as 2026-01-31T00:00Z"
+                )
+        for parameter in agent.parameters:
+            option, kind = f"--{parameter.replace('_', '-')}", PARAMETERS[parameter]
+            if kind is Kind.FLAG:
+                how: dict[str, Any] = {"action": argparse.BooleanOptionalAction, "default": None}
+            elif kind is Kind.TEXTS:
+                how = {"nargs": "+", "metavar": "NAME"}
+            else:
+                how = {
+                    "type": int if kind is Kind.COUNT else str,
+                    "metavar": "N" if kind is Kind.COUNT else "TEXT",
+                }
+            sub.add_argument(option, dest=f"asked_{parameter}", help=kind.value, **how)
+    return whole
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command."""
+    args = parser().parse_args(argv)
+    logging.basicConfig(format="%(message)s")  # to standard error
+    for name in ("lake_core", "spark_apps"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    try:
+        check_text(args)
+        uri = args.lake or os.environ.get("LAKE")
+        if not uri:
+            raise InvalidInput("no lake: give --lake, or set LAKE")
+        asked = {
+            name.removeprefix("asked_"): value
+            for name, value in vars(args).items()
+            if name.startswith("asked_")
+        }
+        request = {"pools": args.pools, "dry_run": args.dry_run, **asked}
+        lake = Lake.open(uri)
+        print(
+            json.dumps(
+                run_agent(args.agent, request, lake=lake, on_spark=args.spark, **_interval(args, lake))
+            )
+        )
+    except LakeError as error:
+        sys.stderr.write(f"lake-agent: {error}\n")
+        return error.exit_status
+    return 0
+
+
+def _interval(args: argparse.Namespace, lake: Lake) -> dict[str, Any]:
+    """What the intervals agent needs beside its parameters.  Raises InvalidInput."""
+    if args.agent != "intervals":
+        return {}
+    times: dict[str, dt.datetime | None] = {"begin": None, "end": None}
+    if (args.begin is None) != (args.end is None):
+        raise InvalidInput("give both --begin and --end, or neither")
+    for name in times:
+        text = getattr(args, name)
+        try:
+            time = None if text is None else dt.datetime.fromisoformat(text)
+        except ValueError as error:
+            raise InvalidInput(
+                f"--{name} {text!r}: must be a time of ISO 8601, as 2026-01-31T00:00Z"
+            ) from error
+        times[name] = time if time is None or time.tzinfo else time.replace(tzinfo=dt.UTC)
+    return {**times, "run": f"lake-agent:{lake.context.ids.new()}"}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
