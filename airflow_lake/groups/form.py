@@ -10,11 +10,13 @@ Variables in the environment of the dag processor:
     LAKE_COMPACT_SCHEDULE       `usually` if it is not set; empty: by hand only
     LAKE_UPKEEP_AIRFLOW_POOL    the pool of Airflow in which all but ingest and intervals run
     LAKE_UPKEEP_POOL_SLOTS      the slots of it that each task `run` takes
+    LAKE_COMPACT_SPARK_CONF     settings of Spark for an agent, such as resources, as a JSON object of texts
     LAKE_APPROVAL               retention, erasure, or both with a comma: a person is asked before they delete
 """
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import datetime
 from typing import Any
@@ -74,6 +76,7 @@ _PARAMETERS = {
         None,
         type=["null", "string"],
         enum=[None, *names()],
+        values_display={"null": "as each pool says"},
         title="Strategy",
         description="Use this instead of each pool's compact.strategy",
     ),
@@ -171,12 +174,28 @@ def of_agent(name: str) -> dict[str, Param]:
 def agent_config(name: str) -> LakeConfig:
     """The config of an agent in its own DAG.  Agents that bring data stay in Airflow's default pool."""
     if name in LOADING:
-        return LakeConfig()
+        return LakeConfig(spark_conf=_spark_conf(name))
     return LakeConfig(
         approval=name in _approvals(os.environ.get("LAKE_APPROVAL", "")),
         airflow_pool=os.environ.get("LAKE_UPKEEP_AIRFLOW_POOL", ""),
         pool_slots=int(number("LAKE_UPKEEP_POOL_SLOTS", 1)),
+        spark_conf=_spark_conf(name),
     )
+
+
+def _spark_conf(name: str) -> dict[str, str]:
+    """What LAKE_NAME_SPARK_CONF says: settings of Spark, such as resources.  Raises ValueError."""
+    variable = f"LAKE_{name.upper()}_SPARK_CONF"
+    text = os.environ.get(variable, "")
+    try:
+        conf = json.loads(text or "{}")
+    except ValueError:
+        conf = None
+    if not isinstance(conf, dict) or not all(isinstance(value, str) for value in conf.values()):
+        raise ValueError(
+            f'{variable}={text!r}: must be a JSON object of texts, as {{"spark.executor.memory": "8g"}}'
+        )
+    return conf
 
 
 def _approvals(text: str) -> set[str]:

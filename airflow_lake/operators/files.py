@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
+from airflow_lake.assets import check_partitions, event_of, withhold
 from airflow_lake.operators.base import LakeOperator
 from lake_core.phrases import choices
 
@@ -97,6 +98,26 @@ class LakeFilesOperator(LakeOperator):
             "token": self.token_of(context, self.token),
             "message": self.message,
         }
+
+    def taken_partitions(self, partitions: Sequence[str] | str | None) -> list[str] | None:
+        """The partitions as templates filled them in; one text is one of them.  Raises InvalidInput."""
+        if partitions is None:
+            return None
+        keys = given.texts(partitions, "partitions", task=self.task_id)
+        check_partitions(keys, task=self.task_id)
+        return keys
+
+    def announce(
+        self, values: Mapping[str, Any], asset: Any, partitions: Sequence[str], context: Context
+    ) -> None:
+        """Emit an event of the asset for each partition; none if nothing was committed."""
+        if values["version"] is None:
+            withhold(self, [asset])
+            return
+        events = context["outlet_events"][asset]
+        events.extra = event_of(values)
+        if partitions:
+            events.add_partitions(list(partitions))
 
     def load_on_spark(self, lake: Lake, files: list[SourceFile], *, title: str, **more: Any) -> Any:
         """The result of one load by Spark; `more` are arguments of `load_files`."""

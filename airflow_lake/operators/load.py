@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.assets import event_of, lake_alias, lake_asset
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import LakeFilesOperator
@@ -16,14 +18,32 @@ class LakeLoadOperator(LakeFilesOperator):
     """Load `files` into a pool.
 
     On Spark; with `on_spark=False` in the task itself, for small files.  If something was committed, the task emits
-    an event of the pool's asset (`lake_asset`).
+    an event of the pool's asset (`lake_asset`); with `partitions`, one for each of them.  The pool and the lake
+    must not be templates then, because Airflow must know the asset when it parses the file.
     """
 
-    def __init__(self, *, on_spark: bool = True, **kwargs: Any) -> None:
+    template_fields: Sequence[str] = (*LakeFilesOperator.template_fields, "partitions")
+
+    def __init__(
+        self, *, on_spark: bool = True, partitions: Sequence[str] | str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.on_spark = on_spark
+        self.partitions = partitions
+        if partitions is not None and given.is_template((self.pool_name, self.lake, self.branch)):
+            raise ValueError(
+                f"{self.task_id}: partitions need a pool, a lake and a branch that are no templates: Airflow must "
+                "know the asset when it parses the file"
+            )
+        asset = lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
+        self.asset = None if partitions is None else asset
         self.alias = lake_alias(self.lake)
-        self.add_outlet(self.alias)
+        self.add_outlet(self.alias if self.asset is None else self.asset)
+
+    def take(self) -> None:
+        """Also the partitions; one text is one of them."""
+        super().take()
+        self.partitions = self.taken_partitions(self.partitions)
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was loaded: version, transaction_id, records, objects, ..."""
@@ -36,7 +56,9 @@ class LakeLoadOperator(LakeFilesOperator):
             result = branch.load([file.uri for file in files], **manner)
         self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)
-        if result.version is not None:
+        if self.asset is not None:
+            self.announce(values, self.asset, self.partitions or (), context)
+        elif result.version is not None:
             asset = lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
             context["outlet_events"][self.alias].add(asset, extra=event_of(values))
         self.effects = (self.done_effect(values, files=tuple(file.uri for file in files)),)

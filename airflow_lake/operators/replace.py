@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
-from airflow_lake.assets import check_partitions, event_of, lake_asset, partition_keys, withhold
+from airflow_lake.assets import lake_asset, partition_keys
 from airflow_lake.effects import OVERWRITE
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import EMPTY, FAIL, SKIP, LakeFilesOperator
@@ -82,9 +82,7 @@ class LakeReplaceOperator(LakeFilesOperator):
     def take(self) -> None:
         """Also the partitions; one text is one of them."""
         super().take()
-        if self.partitions is not None:
-            self.partitions = given.texts(self.partitions, "partitions", task=self.task_id)
-            check_partitions(self.partitions, task=self.task_id)
+        self.partitions = self.taken_partitions(self.partitions)
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was replaced: version, transaction_id, records, objects, ..."""
@@ -112,12 +110,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         uris = tuple(file.uri for file in files)
         self.effects = (self.done_effect(values, change=OVERWRITE, files=uris),)
         if self.asset is not None:
-            if result.version is None:
-                withhold(self, [self.asset])
-            else:
-                events = context["outlet_events"][self.asset]
-                events.extra = event_of(values)
-                events.add_partitions(keys)
+            self.announce(values, self.asset, keys, context)
         self.log.info("%s", values)
         return values
 

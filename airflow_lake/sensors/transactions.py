@@ -6,16 +6,18 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseSensorOperator
+from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
 from airflow_lake import given
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.reach import lake_name, open_lake
-from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger
+from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger, event_of_news
 from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
+
+    from lake_core.lake.watch import Position
 
 BEGUN = "lake_begun"
 """The name under which Airflow keeps, with the task, where its first try began: what is committed between two tries
@@ -27,7 +29,8 @@ class LakeTransactionSensor(BaseSensorOperator):
 
     Without `after`: later than what is there when its first try starts.  The result is the event: pool, version and
     others.  The task is deferred, so it needs Airflow's triggerer, and no worker while it waits.  It waits at least
-    for ten seconds (`triggers.transactions.REST`).
+    for ten seconds (`triggers.transactions.REST`).  With `deferrable=False` it waits in the worker, as other
+    sensors of Airflow do (`mode`, `poke_interval`).
     """
 
     template_fields: Sequence[str] = ("lake", "pools", "branch", "after")
@@ -42,6 +45,7 @@ class LakeTransactionSensor(BaseSensorOperator):
         after: int | str | None = None,
         maintenance: bool = False,
         pause: float = PAUSE,
+        deferrable: bool = True,
         retry_policy: RetryPolicy | None = NO_RETRY,  # as a default, so that a DAG's own comes before it
         **kwargs: Any,
     ) -> None:
@@ -53,9 +57,53 @@ class LakeTransactionSensor(BaseSensorOperator):
         self.after = after
         self.maintenance = maintenance
         self.pause = pause
+        self.deferrable = deferrable
+        self._name = ""
+        self._positions: dict[str, Position] = {}
 
-    def execute(self, context: Context) -> None:
-        """Look where the pools are, and wait in the triggerer."""
+    def execute(self, context: Context) -> Any:
+        """Look where the pools are, and wait: in the triggerer, or in the worker if it is not `deferrable`."""
+        name, positions = self._name, self._positions = self._begun(context)
+        if not self.deferrable:
+            return super().execute(context)
+        self.defer(
+            trigger=TransactionTrigger(
+                pools=list(positions),
+                lake=name,
+                branch=self.branch,
+                after={pool: list(at) for pool, at in positions.items()},
+                maintenance=self.maintenance,
+                pause=self.pause,
+                rest=REST,
+            ),
+            method_name="execute_complete",
+            timeout=timedelta(seconds=self.timeout) if self.timeout else None,
+        )
+        return None
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Whether one of the pools has a new transaction; one look."""
+        from airflow_lake.triggers.interest import is_new
+        from lake_core.lake.watch import Watcher
+
+        lake = open_lake(self._name)
+        news, _ = Watcher(lake).look(self._positions)
+        fresh = [
+            one
+            for one in news
+            if is_new(one, self._positions[one.pool], branch=self.branch, maintenance=self.maintenance)
+        ]
+        if not fresh:
+            return PokeReturnValue(is_done=False)
+        first = [one for one in fresh if one.pool == fresh[0].pool]
+        event = event_of_news(first, lake=self._name, branch=self.branch)
+        return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, event))
+
+    def _begun(self, context: Context) -> tuple[str, dict[str, Position]]:
+        """The name of the lake, and the positions after which a transaction is new.
+
+        Raises InvalidInput, NotFound.
+        """
         from lake_core.errors import InvalidInput
         from lake_core.lake.watch import Position, begin
 
@@ -68,29 +116,17 @@ class LakeTransactionSensor(BaseSensorOperator):
             raise InvalidInput(f"{task}: pools is empty; name at least one pool")
         for pool in pools:  # raises NotFound: a misspelt name would wait in vain
             lake.pool(pool).branch(branch, to_delete=True)
+        self.branch = branch
         positions = begin(lake, pools)
         after = given.text_if_given(self.after, "after", task=task, asked=self.asked["after"])
         if after is not None:
             seen = _version(after)
-            positions = {pool: at._replace(version=seen) for pool, at in positions.items()}
-        elif (kept := context.get("task_state_store")) is not None:
-            positions |= {
-                pool: Position(*at) for pool, at in (kept.get(BEGUN) or {}).items() if pool in positions
-            }
+            return name, {pool: at._replace(version=seen) for pool, at in positions.items()}
+        if (kept := context.get("task_state_store")) is not None:
+            begun = kept.get(BEGUN) or {}
+            positions |= {pool: Position(*at) for pool, at in begun.items() if pool in positions}
             kept.set(BEGUN, {pool: list(at) for pool, at in positions.items()})
-        self.defer(
-            trigger=TransactionTrigger(
-                pools=pools,
-                lake=name,
-                branch=branch,
-                after={pool: list(at) for pool, at in positions.items()},
-                maintenance=self.maintenance,
-                pause=self.pause,
-                rest=REST,
-            ),
-            method_name="execute_complete",
-            timeout=timedelta(seconds=self.timeout) if self.timeout else None,
-        )
+        return name, positions
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
         """The event of the trigger.  If the task is cleared, it begins anew."""

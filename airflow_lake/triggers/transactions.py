@@ -269,7 +269,7 @@ class TransactionTrigger(BaseEventTrigger):
                     seen[pool] = _later(seen[pool], mine[-1].position)
                     if fresh:
                         await _until(quiet_until)
-                        yield self._event(loop, fresh)
+                        yield TriggerEvent(event_of_news(fresh, lake=loop.name, branch=self.branch))
                     look.keeps.append(partial(self._keep, pool, seen[pool]))
         finally:
             loop.interest.remove(seen)
@@ -316,19 +316,6 @@ class TransactionTrigger(BaseEventTrigger):
         loop.missed += [_Look([one], {one.pool: seen[one.pool]}) for one in missed]
         return {**at, **{one.pool: seen[one.pool] for one in missed}}
 
-    def _event(self, loop: _Loop, news: Sequence[News]) -> TriggerEvent:
-        newest = news[-1]
-        return TriggerEvent(
-            {
-                "lake": loop.name,
-                "pool": newest.pool,
-                "branch": self.branch,
-                "pool_id": newest.position.pool_id,
-                "version": newest.position.version,
-                "entries": len(news),
-            }
-        )
-
     async def _kept(self, pool: str) -> Sequence[Any] | None:
         """What Airflow keeps of the pool; None if this trigger watches no asset, or more than one."""
         if self.asset_state_store is None:
@@ -346,6 +333,19 @@ class TransactionTrigger(BaseEventTrigger):
             await self.asset_state_store.aset(f"{KEPT}:{pool}", list(position))
         except ValueError:
             log.warning("%s: watched by more than one asset: what was seen is not kept", pool)
+
+
+def event_of_news(news: Sequence[News], *, lake: str, branch: str) -> dict[str, Any]:
+    """The event of new transactions of one pool, oldest first."""
+    newest = news[-1]
+    return {
+        "lake": lake,
+        "pool": newest.pool,
+        "branch": branch,
+        "pool_id": newest.position.pool_id,
+        "version": newest.position.version,
+        "entries": len(news),
+    }
 
 
 def _is_position(value: Any) -> bool:

@@ -172,6 +172,7 @@ def test_a_form_takes_its_own_defaults(forms: dict[str, dict[str, Any]]) -> None
 def test_a_strategy_is_chosen_among_those_that_there_are(forms: dict[str, dict[str, Any]]) -> None:
     form = forms["lake_compact"]
     assert form["strategy"]["schema"]["enum"] == [None, *strategies()]
+    assert form["strategy"]["schema"]["values_display"] == {"null": "as each pool says"}
     assert refused(form, strategy="newest") == ["strategy"]
 
 
@@ -202,6 +203,15 @@ def test_a_branch_is_suggested_and_another_one_may_be_typed(forms: dict[str, dic
     for dag in with_branch:
         assert forms[dag]["branch"]["schema"]["examples"] == ["main"]
         assert refused(forms[dag], branch="dev") == []
+
+
+def test_resources_of_an_agent_are_a_json_object_of_texts(tmp_path: Path) -> None:
+    conf = {"spark.executor.memory": "8g"}
+    assert load(tmp_path, LAKE_COMPACT_SPARK_CONF=json.dumps(conf))["errors"] == {}
+    for wrong in ("{8g", '["8g"]', '{"spark.executor.cores": 8}'):
+        errors = load(tmp_path, LAKE_COMPACT_SPARK_CONF=wrong)["errors"]
+        assert [Path(file).name for file in errors] == ["compact.py"]
+        assert all("LAKE_COMPACT_SPARK_CONF=" in error for error in errors.values())
 
 
 def test_a_person_is_asked_before_the_agents_that_are_named(tmp_path: Path) -> None:

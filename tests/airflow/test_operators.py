@@ -53,6 +53,7 @@ with DAG("d"):
         lambda: LakeUpkeep(["logs"]),
         lambda: LakeUpkeep(agents=5),
         lambda: LakeLoadOperator(task_id="g", pool_name="p", files="x", missing="empty"),
+        lambda: LakeLoadOperator(task_id="h", pool_name="{{ params.p }}", files="x", partitions=["a"]),
     ):
         try:
             make()
@@ -120,6 +121,19 @@ answer += [tried(), tried(after=0)]
 sensor = LakeTransactionSensor(task_id="a", lake=sys.argv[1], pools=["p"])
 sensor.execute_complete(context, {"pool": "p", "version": 2})
 answer += [tried()]
+worker = LakeTransactionSensor(task_id="b", lake=sys.argv[1], pools=["p", "q"], deferrable=False, mode="reschedule")
+from airflow.sdk.exceptions import AirflowRescheduleException
+from types import SimpleNamespace
+context = {"task_state_store": Store(), "ti": SimpleNamespace(
+    get_first_reschedule_date=lambda c: None, try_number=1, task=worker, max_tries=0, map_index=-1,
+)}
+for wrote in (0, 1):
+    if wrote:
+        lake.pool("q").branch().append(pa.table({"k": [3]}))
+    try:
+        answer += [worker.execute(context)]
+    except AirflowRescheduleException:
+        answer += ["waits"]
 """
 UPKEPT = """
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
@@ -203,6 +217,7 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
         "LakeUpkeep: config must be a LakeConfig, as LakeConfig(pools=['flights']) (got ['logs'])",
         "LakeUpkeep: agents must be a list of texts (got 5)",
     ]
+    assert said[14].startswith("h: partitions need a pool, a lake and a branch that are no templates")
     assert said[13] == "g: missing must be fail or skip (got 'empty')"
     assert said[9] == "LakeUpkeep: agents is empty; the agents are compact, tombstones, checkpoint, retention"
 
@@ -353,7 +368,10 @@ def test_a_task_without_files_fails_is_skipped_or_empties_its_range_as_it_says(t
 def test_a_sensor_that_is_tried_again_waits_from_where_its_first_try_began(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
-    assert ask(tmp_path, WAITED, lake.store.uri) == [1, 1, 0, 2]
+    lake.create_pool("q", key="k")
+    *tries, waits, event = ask(tmp_path, WAITED, lake.store.uri)
+    assert tries == [1, 1, 0, 2]
+    assert (waits, event["pool"], event["version"], event["entries"]) == ("waits", "q", 1, 1), "in the worker"
 
 
 def test_numbers_of_native_templates_are_taken_as_texts(tmp_path: Path) -> None:

@@ -136,6 +136,11 @@ def test_a_replace_of_three_days_starts_three_runs(agent: Agent, own: Lake, tmp_
     write(later, "4.ndjson", {"time": "2026-01-04T12:00:00Z", "n": 4})
     agent.run_dag("own_days", folder=str(later), begin="2026-01-04T00:00:00Z", end="2026-01-05T00:00:00Z")
     assert sorted(await_results(agent, "own_day", "day", 4)) == FOUR_DAYS
+    write(later, "5.ndjson", {"time": "2026-01-05T12:00:00Z", "n": 5})
+    day = "2026-01-05T00:00:00"
+    for _ in range(2):  # the second commits nothing new, and announces nothing
+        agent.run_dag("own_days_loaded", file=str(later / "5.ndjson"), day=day)
+    assert sorted(await_results(agent, "own_day", "day", 5)) == [*FOUR_DAYS, day]
 
 
 FOUR_DAYS = [f"2026-01-0{day}T00:00:00" for day in (1, 2, 3, 4)]

@@ -37,20 +37,27 @@ TASK = "the task's log"
 class Drill:
     """A service to kill (SIGKILL).
 
-    `said`: the line that a person finds, in `place`: the logs of the task, or the log of a service.  `jobs`: the
-    states that `lake jobs` has, the oldest first.
+    `said`: the line that a person finds, in `place`: the logs of the task, or the log of a service.  `told`: what
+    the logs of the task say too.  `jobs`: the states that `lake jobs` has, the oldest first.
     """
 
     service: str
     said: str
     place: str
     jobs: tuple[str, ...] = ("done",)
+    told: str = ""
     down: float = DOWN_SECONDS
 
 
 DRILLS = (
     Drill("scheduler", "Adopting or resetting orphaned tasks for active dag runs", "scheduler"),
-    Drill("worker", "Detected a task instance without a heartbeat", "scheduler", ("died", "done")),
+    Drill(
+        "worker",
+        "Detected a task instance without a heartbeat",
+        "scheduler",
+        ("died", "done"),
+        told="did not end well",
+    ),
     Drill("spark-worker", "Lost executor", "spark-connect"),
     Drill(
         "spark-connect",
@@ -99,6 +106,26 @@ def found_at(pool: Pool, run: str, place: str, *, since: str) -> str:
     return pool.running.service_log(place, since=since)
 
 
+@pytest.mark.parametrize("service", ["worker", "spark-connect"])
+def test_killed_while_spark_compacts_and_back(running: Stack, service: str) -> None:
+    pool = make_pool(running, f"drill_compact_{service.replace('-', '_')}", ingest__batch_files="10")
+    expected = land_files(pool)
+    assert pool.run("ingest", wait=False)["records"] == len(expected)
+    before = pool.data
+    run = pool.trigger("compact", strategy="full")
+    eventually(
+        lambda: pool.data - before, seconds=POINT_SECONDS, what="Spark has written an object", pause=0.1
+    )
+    running.kill(service)
+    try:
+        time.sleep(DOWN_SECONDS)
+    finally:
+        running.start(service)
+    assert pool.wait("compact", run) == "success", pool.tasks("compact", run)
+    assert (pool.keys, pool.depth) == (expected, 1)
+    running.wait_until_healthy(service)
+
+
 @pytest.mark.parametrize("drill", DRILLS, ids=lambda drill: drill.service)
 def test_killed_while_spark_ingests_and_back(running: Stack, drill: Drill) -> None:
     pool = make_pool(running, f"drill_{drill.service.replace('-', '_')}", load__memory="200kB")
@@ -120,6 +147,7 @@ def test_killed_while_spark_ingests_and_back(running: Stack, drill: Drill) -> No
     assert state == "success", said[-3000:]
     assert {task_state for task_state, _ in tasks.values()} == {"success"}
     assert f"{pool.name}: version 1, {len(expected):,} records" in said, "the last try says what was loaded"
+    assert drill.told in said
     found = found_at(pool, run, drill.place, since=since)
     print([line for line in found.splitlines() if drill.said in line][-1:], jobs_of(pool))
     assert drill.said in found, found[-3000:]

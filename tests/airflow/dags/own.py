@@ -71,6 +71,16 @@ with DAG("own_days", schedule=None, params={"folder": "", "begin": "", "end": ""
         end="{{ params.end }}",
     )
 
+with DAG("own_days_loaded", schedule=None, params={"file": "", "day": ""}):
+    LakeLoadOperator(
+        task_id="load",
+        lake=LAKE,
+        pool_name="days",
+        files="{{ params.file }}",
+        partitions="{{ params.day }}",
+        on_spark=False,
+    )
+
 with DAG("own_day", schedule=PartitionedAssetTimetable(assets=lake_asset("days", lake=LAKE))):
 
     @task
