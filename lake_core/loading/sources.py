@@ -8,9 +8,9 @@ of a local file is its time of modification in nanoseconds.  Files whose names b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.loading.failures import unopened
@@ -171,7 +171,7 @@ def _find_remote(
     try:
         fs, path = remote(pattern, access)
         if any(c in path for c in _GLOB):
-            infos, folder = fs.glob(path, detail=True), _fixed_folder(path)
+            infos, folder = _matched(fs, path, is_cloud=scheme in CLOUDS), _fixed_folder(path)
         elif fs.isdir(path):
             infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
         elif may_be_empty and scheme in CLOUDS and not fs.exists(path) and fs.exists(path.partition("/")[0]):
@@ -192,6 +192,21 @@ def _find_remote(
             uri = name if "://" in name else f"{scheme}://{place}"
             file = SourceFile(uri, int(info.get("size") or 0), etag, _seconds(modified))
             yield below, file
+
+
+def _matched(fs: Any, pattern: str, *, is_cloud: bool) -> Mapping[str, Any]:
+    """What matches a glob, by name.
+
+    In a cloud a glob of names in one folder is one listing of it; fsspec also asks whether the folder is one.
+    """
+    folder, last = _fixed_folder(pattern), pattern.rpartition("/")[2]
+    if not is_cloud or f"{folder}{last}" != pattern or "**" in last:
+        return cast(Mapping[str, Any], fs.glob(pattern, detail=True))
+    try:
+        listed = fs.ls(folder.rstrip("/"), detail=True)
+    except FileNotFoundError:
+        return {}
+    return {info["name"]: info for info in listed if fnmatchcase(info["name"][len(folder) :], last)}
 
 
 def _fixed_folder(pattern: str) -> str:
