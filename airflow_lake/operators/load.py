@@ -35,10 +35,12 @@ class LakeLoadOperator(LakeFilesOperator):
                 f"{self.task_id}: partitions need a pool, a lake and a branch that are no templates: Airflow must "
                 "know the asset when it parses the file"
             )
-        asset = lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
-        self.asset = None if partitions is None else asset
+        self.asset = None if partitions is None else self._asset()
         self.alias = lake_alias(self.lake)
         self.add_outlet(self.alias if self.asset is None else self.asset)
+
+    def _asset(self) -> Any:
+        return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
 
     def take(self) -> None:
         """Also the partitions; one text is one of them."""
@@ -59,8 +61,7 @@ class LakeLoadOperator(LakeFilesOperator):
         if self.asset is not None:
             self.announce(values, self.asset, self.partitions or (), context)
         elif result.version is not None:
-            asset = lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
-            context["outlet_events"][self.alias].add(asset, extra=event_of(values))
+            context["outlet_events"][self.alias].add(self._asset(), extra=event_of(values))
         self.effects = (self.done_effect(values, files=tuple(file.uri for file in files)),)
         self.log.info("%s", values)
         return values

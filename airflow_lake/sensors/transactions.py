@@ -82,22 +82,25 @@ class LakeTransactionSensor(BaseSensorOperator):
         return None
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Whether one of the pools has a new transaction; one look."""
+        """Whether one of the pools has a new transaction."""
         from airflow_lake.triggers.interest import is_new
         from lake_core.lake.watch import Watcher
 
-        lake = open_lake(self._name)
-        news, _ = Watcher(lake).look(self._positions)
-        fresh = [
-            one
-            for one in news
-            if is_new(one, self._positions[one.pool], branch=self.branch, maintenance=self.maintenance)
-        ]
-        if not fresh:
-            return PokeReturnValue(is_done=False)
-        first = [one for one in fresh if one.pool == fresh[0].pool]
-        event = event_of_news(first, lake=self._name, branch=self.branch)
-        return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, event))
+        watcher = Watcher(open_lake(self._name))
+        while True:  # bounded by the entries there are: a look reads some of each pool
+            news, after = watcher.look(self._positions)
+            fresh = [
+                one
+                for one in news
+                if is_new(one, self._positions[one.pool], branch=self.branch, maintenance=self.maintenance)
+            ]
+            if fresh:
+                first = [one for one in fresh if one.pool == fresh[0].pool]
+                event = event_of_news(first, lake=self._name, branch=self.branch)
+                return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, event))
+            if after == self._positions:
+                return PokeReturnValue(is_done=False)
+            self._positions = after
 
     def _begun(self, context: Context) -> tuple[str, dict[str, Position]]:
         """The name of the lake, and the positions after which a transaction is new.

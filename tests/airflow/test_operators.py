@@ -127,8 +127,13 @@ from types import SimpleNamespace
 context = {"task_state_store": Store(), "ti": SimpleNamespace(
     get_first_reschedule_date=lambda c: None, try_number=1, task=worker, max_tries=0, map_index=-1,
 )}
+import lake_core.lake.watch
+lake_core.lake.watch.MAX_ENTRIES = 2
 for wrote in (0, 1):
-    if wrote:
+    if wrote:  # behind more entries of another branch than a look reads
+        lake.pool("q").create_branch("dev")
+        for k in range(5):
+            lake.pool("q").branch("dev").append(pa.table({"k": [k]}))
         lake.pool("q").branch().append(pa.table({"k": [3]}))
     try:
         answer += [worker.execute(context)]
@@ -371,7 +376,7 @@ def test_a_sensor_that_is_tried_again_waits_from_where_its_first_try_began(tmp_p
     lake.create_pool("q", key="k")
     *tries, waits, event = ask(tmp_path, WAITED, lake.store.uri)
     assert tries == [1, 1, 0, 2]
-    assert (waits, event["pool"], event["version"], event["entries"]) == ("waits", "q", 1, 1), "in the worker"
+    assert (waits, event["pool"], event["version"], event["entries"]) == ("waits", "q", 7, 1), "in the worker"
 
 
 def test_numbers_of_native_templates_are_taken_as_texts(tmp_path: Path) -> None:
