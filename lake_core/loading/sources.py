@@ -43,8 +43,9 @@ def find_files(
         files = _find_remote(pattern, access, may_be_empty) if "://" in pattern else _find_local(pattern)
         chosen = [f for name, f in files if not name or _chosen(name, include, exclude)]
         if not chosen and not may_be_empty:
+            where = "" if "://" in pattern or os.path.isabs(pattern) else f" in {os.getcwd()}"
             raise NotFound(
-                f"no file matches {pattern!r}{_but_not(include, exclude)}; name files, a glob or a folder"
+                f"no file matches {pattern!r}{where}{_but_not(include, exclude)}; name files, a glob or a folder"
             )
         for file in chosen:
             _check_name(file.uri)

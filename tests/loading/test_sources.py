@@ -101,6 +101,10 @@ def test_files_on_a_store_are_found_alike() -> None:
 @pytest.mark.parametrize("pattern", ["*.nothing", "nowhere/*.csv", "empty", "**/*.nothing"])
 def test_a_glob_or_a_folder_without_a_file_is_not_found(landing: Path, pattern: str) -> None:
     (landing / "empty").mkdir()
+    with pytest.raises(
+        NotFound, match=rf"no file matches 'none\*\.csv' in {os.getcwd()}; name files, a glob"
+    ):
+        find_files(["none*.csv"])
     with pytest.raises(NotFound, match="no file matches"):
         find_files([str(landing / pattern)])
     assert find_files([str(landing / pattern)], may_be_empty=True) == []
