@@ -5,7 +5,8 @@
 
 It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.  cron or
 a timer of systemd starts it.  What Airflow would show is said on standard error; the totals are JSON on standard
-output.  The exit status is that of the error, as of `lake`.  Work is recorded in `$jobs`.
+output.  The exit status is that of the error, as of `lake`: if some work may be tried again, that of its error.
+Work is recorded in `$jobs`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from typing import Any
 from lake_core.agents.put_off_jobs import record_put_off
 from lake_core.agents.roster import AGENTS, PARAMETERS, Kind
 from lake_core.cli.parser import Parser, check_text
-from lake_core.errors import InvalidInput, LakeError
+from lake_core.errors import Incomplete, InvalidInput, LakeError
 from lake_core.lake import Lake
 from spark_apps.in_task import in_task
-from spark_apps.packs import carry_out
+from spark_apps.packs import Outcome, carry_out
 from spark_apps.session import spark_session
+
+log = logging.getLogger(__name__)
 
 Totals = dict[str, int]
 
@@ -36,7 +39,7 @@ def run_agent(
 ) -> Totals:
     """The totals of a run of the agent; `also` are arguments of its own `find`.
 
-    Raises what `find` raises, the first failure of the work if it may pass, and Incomplete if work failed.
+    Raises what `find` raises; if work failed, the first failure that may pass, otherwise Incomplete.
     """
     name = lake.store.uri
 
@@ -50,11 +53,20 @@ def run_agent(
     to_do = [one for one in all_work if not one.get("put_off")]
     if not request.get("dry_run"):
         record_put_off(lake, put_off, agent=agent)
-    results: list[dict[str, Any]] = []
+    outcome = Outcome((), ())
     if to_do:
         opener = spark_session if on_spark else in_task
-        results = carry_out(agent, to_do, open_lake=opened, open_spark=opener).results
-    return dict(import_module(f"lake_core.agents.{agent}.report").report([*to_do, *put_off], results))
+        outcome = carry_out(agent, to_do, open_lake=opened, open_spark=opener)
+    for failure in outcome.failures:
+        log.error("%s", failure)
+    report = import_module(f"lake_core.agents.{agent}.report").report
+    try:
+        return dict(report([*to_do, *put_off], outcome.results))
+    except Incomplete as error:
+        passing = [one for one in outcome.failures if isinstance(one, LakeError) and one.may_pass]
+        if passing:
+            raise passing[0] from error
+        raise
 
 
 def parser() -> Parser:

@@ -27,7 +27,6 @@ from lake_core import errors
 from lake_core.agents.ingest import parking
 from lake_core.agents.ingest.plan import Batch, Part, Unit
 from lake_core.agents.ingest.report import MAX_PARKED, batch_line
-from lake_core.agents.ingest.sources import look
 from lake_core.agents.request import OpenLake
 from lake_core.cli.parser import Parser
 from lake_core.errors import Conflict, InvalidInput, NotFound
@@ -71,10 +70,6 @@ def run(
     lake = open_lake(batch["lake"])
     pool = lake.pool(batch["pool"])
     branch = batch["branch"]
-    if batch["files"] is None:  # `find` could not read the pool or its source
-        look(pool, branch=branch)
-        log.info("%s: can be read again; the next run ingests its files", pool.name)
-        return _values(batch, BatchResult(LoadResult(None)))
     files = msgspec.convert(batch["files"], list[SourceFile])
     size = sum(file.size for file in files)
     log.info(
@@ -92,16 +87,10 @@ def run(
             done = ingest_waiting(spark, lake, pool, files, branch=branch)
     for file, why in done.refused:
         parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)
-    values = _values(batch, done)
-    log.info("%s", batch_line(values))
-    return values
-
-
-def _values(batch: dict[str, Any], done: BatchResult) -> dict[str, Any]:
-    """The result of the task `run`."""
-    values = {"pool": batch["pool"], "token": batch["token"]} | vars(done.result)
+    values = {"pool": pool.name, "token": batch["token"]} | vars(done.result)
     values["parked"] = [[file.uri, why] for file, why in done.refused[:MAX_PARKED]]
     values["parked_files"] = len(done.refused)
+    log.info("%s", batch_line(values))
     return values
 
 

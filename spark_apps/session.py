@@ -11,6 +11,7 @@ in the middle, within about a minute.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -23,6 +24,8 @@ from lake_core.extras import need
 from lake_core.store.failures import words
 from spark_apps.in_task import InTask
 from spark_apps.reach import address, check_master, check_server
+
+log = logging.getLogger(__name__)
 
 REMOTE = "LAKE_SPARK_REMOTE"
 MASTER = "LAKE_SPARK_MASTER"
@@ -121,6 +124,7 @@ def _set(session: Any, conf: Mapping[str, str], *, where: str) -> Iterator[None]
     """Set, within the block, what a session may change.  Raises InvalidInput for the others.
 
     Another task may share the session, so it has its own settings again at the end, unless its Spark has gone away.
+    Tasks that share it at the same time share its settings.
     """
     for key, value in conf.items():
         if not session.conf.isModifiable(key):
@@ -129,23 +133,29 @@ def _set(session: Any, conf: Mapping[str, str], *, where: str) -> Iterator[None]
                 "connection of type spark, which starts one"
             )
     before = {key: session.conf.get(key, None) for key in conf}
-    for key, value in conf.items():
-        session.conf.set(key, value)
+    gone = False
     try:
+        for key, value in conf.items():
+            session.conf.set(key, value)
         yield
     except Exception as error:
-        if not is_gone(error):
-            _set_back(session, before)
+        gone = is_gone(error)
         raise
-    _set_back(session, before)
+    finally:  # also if the time limit of a task ends the block
+        if not gone:
+            _set_back(session, before)
 
 
 def _set_back(session: Any, before: Mapping[str, str | None]) -> None:
+    """Give the session its settings again; what was done stays done if it does not take them."""
     for key, value in before.items():
-        if value is None:
-            session.conf.unset(key)
-        else:
-            session.conf.set(key, value)
+        try:
+            if value is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, value)
+        except Exception as error:  # Spark's own classes
+            log.warning("%s: the session of Spark does not take its own value again: %s", key, error)
 
 
 @contextmanager

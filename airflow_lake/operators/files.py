@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from lake_core.lake import Lake
+    from lake_core.lake.results import LoadResult
     from lake_core.records.source_files import SourceFile
 
 FAIL, SKIP, EMPTY = "fail", "skip", "empty"
@@ -61,7 +62,20 @@ class LakeFilesOperator(LakeOperator):
         self.options = given.texts_by_name(self.options, "options", task=task)
         self.message = given.text_or_empty(self.message, "message", task=task)
 
-    def source_files(self, lake: Lake) -> list[SourceFile]:
+    def source_files(self, lake: Lake, context: Context) -> list[SourceFile] | LoadResult:
+        """As `files_there`; if they are gone, what an earlier try of the task committed, if one did."""
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        from lake_core.errors import NotFound
+
+        try:
+            return self.files_there(lake)
+        except (NotFound, AirflowSkipException):
+            if (first := self.committed(lake, context)) is None:
+                raise
+            return first
+
+    def files_there(self, lake: Lake) -> list[SourceFile]:
         """The files, each of them there; empty if none were named, or none needs to be there.
 
         Raises NotFound, InvalidInput, Unavailable; AirflowSkipException if none is there and the task says so.
@@ -89,6 +103,19 @@ class LakeFilesOperator(LakeOperator):
                 f"{self.pool_name}: there are no files, and the task says missing={SKIP!r}"
             )
         return [by_uri[uri] for uri in sorted(by_uri)]
+
+    def committed(self, lake: Lake, context: Context) -> LoadResult | None:
+        """What an earlier try committed under the task's token, None if none did.
+
+        Asked if no file is there: who loads files may move them away afterwards, before the task is tried again.
+        """
+        from lake_core.lake.results import LoadResult
+
+        token = self.token_of(context, self.token)
+        if not token:
+            return None
+        first = lake.pool(self.pool_name).branch(self.branch).begin_load(token=token)
+        return first if isinstance(first, LoadResult) else None
 
     def manner(self, context: Context) -> dict[str, Any]:
         """How the files are read and committed, as arguments of `load` and `replace`."""

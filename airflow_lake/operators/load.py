@@ -50,8 +50,10 @@ class LakeLoadOperator(LakeFilesOperator):
     def act(self, context: Context) -> dict[str, Any]:
         """What was loaded: version, transaction_id, records, objects, ..."""
         lake = self.get_lake()
-        files, manner = self.source_files(lake), self.manner(context)
-        if self.on_spark:
+        files, manner = self.source_files(lake, context), self.manner(context)
+        if not isinstance(files, list):
+            result, files = files, []
+        elif self.on_spark:
             result = self.load_on_spark(lake, files, title="load", **manner)
         else:
             branch = lake.pool(self.pool_name).branch(self.branch)

@@ -91,8 +91,11 @@ class LakeReplaceOperator(LakeFilesOperator):
         lake = self.get_lake()
         interval = _interval(self.begin, self.end) if self.begin and self.end else None
         keys: list[str] = list(self.partitions or (partition_keys(*interval) if interval else ()))
-        files, manner = self.source_files(lake), self.manner(context)
-        if interval is not None:
+        files, manner = self.source_files(lake, context), self.manner(context)
+        result: Any
+        if not isinstance(files, list):
+            result, files = files, []
+        elif interval is not None:
             result = self.load_on_spark(lake, files, title="replace", interval=interval, **manner)
         else:
             result = (

@@ -82,11 +82,29 @@ class LakeTransactionSensor(BaseSensorOperator):
         return None
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Whether one of the pools has a new transaction."""
-        from airflow_lake.triggers.interest import is_new
-        from lake_core.lake.watch import Watcher
+        """Whether one of the pools has a new transaction; not yet, if the store does not answer."""
+        from lake_core.errors import Unavailable
 
-        watcher = Watcher(open_lake(self._name))
+        try:
+            event = self._news()
+        except Unavailable as error:
+            self.log.warning("%s; looks again", error)
+            event = None
+        if event is None:
+            return PokeReturnValue(is_done=False)
+        return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, event))
+
+    def _news(self) -> dict[str, Any] | None:
+        """The event of the first pool with a new transaction; None if there is none.  Raises Unavailable."""
+        from airflow_lake.triggers.interest import is_new
+        from lake_core.lake.watch import Watcher, resume
+
+        lake = open_lake(self._name)
+        for pool, position in self._positions.items():
+            purged, self._positions[pool] = resume(lake, pool, position)
+            if purged:  # unseen
+                return event_of_news(purged, lake=self._name, branch=self.branch)
+        watcher = Watcher(lake)
         while True:  # bounded by the entries there are: a look reads some of each pool
             news, after = watcher.look(self._positions)
             fresh = [
@@ -96,10 +114,9 @@ class LakeTransactionSensor(BaseSensorOperator):
             ]
             if fresh:
                 first = [one for one in fresh if one.pool == fresh[0].pool]
-                event = event_of_news(first, lake=self._name, branch=self.branch)
-                return PokeReturnValue(is_done=True, xcom_value=self.execute_complete(context, event))
+                return event_of_news(first, lake=self._name, branch=self.branch)
             if after == self._positions:
-                return PokeReturnValue(is_done=False)
+                return None
             self._positions = after
 
     def _begun(self, context: Context) -> tuple[str, dict[str, Position]]:
@@ -132,8 +149,9 @@ class LakeTransactionSensor(BaseSensorOperator):
         return name, positions
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event of the trigger.  If the task is cleared, it begins anew."""
-        if (kept := context.get("task_state_store")) is not None:
+        """The event of the trigger.  If the task is cleared then, it begins anew; one that failed goes on."""
+        kept = context.get("task_state_store")
+        if kept is not None and kept.get(BEGUN) is not None:
             kept.delete(BEGUN)
         self.log.info("%s: version %s", event["pool"], event["version"])
         return dict(event)

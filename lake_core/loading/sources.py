@@ -8,9 +8,12 @@ of a local file is its time of modification in nanoseconds.  Files whose names b
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
+
+from fsspec.utils import glob_translate
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.loading.failures import unopened
@@ -36,7 +39,8 @@ def find_files(
 
     Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none; InvalidInput
     for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.  S3 and Google
-    have no folders: there a path that names nothing is a folder without files, if its bucket exists.
+    have no folders: there a path that names nothing is a folder without files; InvalidInput if its bucket does not
+    exist.
     """
     by_uri: dict[str, SourceFile] = {}
     for pattern in patterns:
@@ -169,21 +173,27 @@ def _find_remote(
     pattern: str, access: Address | None, may_be_empty: bool
 ) -> Iterator[tuple[str, SourceFile]]:
     scheme = pattern.partition("://")[0]
+    is_cloud = scheme in CLOUDS
     try:
         fs, path = remote(pattern, access)
         if any(c in path for c in _GLOB):
-            infos, folder = _matched(fs, path, is_cloud=scheme in CLOUDS), _fixed_folder(path)
+            infos = _matched(fs, path) if is_cloud else fs.glob(path, detail=True)
+            folder = _fixed_folder(path)
         elif fs.isdir(path):
             infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
-        elif may_be_empty and scheme in CLOUDS and not fs.exists(path) and fs.exists(path.partition("/")[0]):
-            return
+        elif is_cloud and may_be_empty and not fs.exists(path):
+            infos, folder = {}, path
         else:
             infos, folder = {path: fs.info(path)}, path  # the caller named it, so it counts as complete
     except Exception as error:  # clients of stores raise classes of many families
+        if is_cloud and isinstance(error, FileNotFoundError):
+            _check_bucket(fs, path)
         raise unopened(f"file {pattern!r}", error) from error
+    if is_cloud and not infos:
+        _check_bucket(fs, path)
     for name, info in infos.items():
         below = name[len(folder) :]
-        if info.get("type") == "file" and _is_complete(below):
+        if info.get("type") == "file" and not name.endswith("/") and _is_complete(below):
             modified = info.get("LastModified") or info.get("updated") or info.get("created")
             etag = str(info.get("ETag") or info.get("etag") or info.get("md5Hash") or modified or "").strip(
                 '"'
@@ -195,19 +205,33 @@ def _find_remote(
             yield below, file
 
 
-def _matched(fs: Any, pattern: str, *, is_cloud: bool) -> Mapping[str, Any]:
-    """What matches a glob, by name.
+def _matched(fs: Any, pattern: str) -> Mapping[str, Any]:
+    """What matches a glob in a cloud, by name.
 
-    In a cloud a glob of names in one folder is one listing of it; fsspec also asks whether the folder is one.
+    One listing: of a folder, or of all that is below the last folder that the glob names.  fsspec's own glob asks
+    more, and leaves out folders that it cannot list; an interval would then be replaced by a part of its files.
     """
     folder, last = _fixed_folder(pattern), pattern.rpartition("/")[2]
-    if not is_cloud or f"{folder}{last}" != pattern or "**" in last:
-        return cast(Mapping[str, Any], fs.glob(pattern, detail=True))
+    if f"{folder}{last}" != pattern or "**" in last:
+        matches = re.compile(glob_translate(pattern)).match
+        return {name: info for name, info in fs.find(folder, detail=True).items() if matches(name)}
     try:
         listed = fs.ls(folder.rstrip("/"), detail=True)
     except FileNotFoundError:
         return {}
-    return {info["name"]: info for info in listed if fnmatchcase(info["name"][len(folder) :], last)}
+    names = ((info["name"], info) for info in listed if info["name"].startswith(folder))  # not of the parent
+    return {name: info for name, info in names if fnmatchcase(name[len(folder) :], last)}
+
+
+def _check_bucket(fs: Any, path: str) -> None:
+    """Raises InvalidInput if there is no such bucket: what names no file there is no empty folder."""
+    bucket = path.partition("/")[0]
+    try:
+        is_there = fs.exists(bucket)
+    except Exception:  # this caller may not list it
+        return
+    if not is_there:
+        raise InvalidInput(f"the bucket {bucket!r} does not exist; name another")
 
 
 def _fixed_folder(pattern: str) -> str:

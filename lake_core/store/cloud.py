@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput, NoCreate, Unavailable
+from lake_core.errors import NoCreate, Unavailable
 from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
@@ -75,7 +75,7 @@ class CloudStore:
         except FileNotFoundError as error:
             if _code(error) == "NoSuchBucket":
                 bucket = self._root.partition("/")[0]
-                raise InvalidInput(
+                raise Unavailable(
                     f"{self._uri}: the bucket {bucket!r} does not exist; make it, or name another"
                 ) from error
             return None

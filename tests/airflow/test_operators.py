@@ -139,6 +139,21 @@ for wrote in (0, 1):
         answer += [worker.execute(context)]
     except AirflowRescheduleException:
         answer += ["waits"]
+from lake_core.agents.checkpoint.run import checkpoint_and_purge
+lake.configure_pool("p", {"history.keep": "0s"})
+lake.pool("p").branch().append(pa.table({"k": [9]}))
+checkpoint_and_purge(lake, "p", now=lake.context.now() + 60)
+late = LakeTransactionSensor(task_id="c", lake=sys.argv[1], pools=["p"], deferrable=False, after=1)
+answer += [late.execute(context)["version"]]
+from lake_core.errors import Unavailable
+def away(*words):
+    raise Unavailable("the store is away")
+lake_core.lake.watch.Watcher.look = away
+gone = LakeTransactionSensor(task_id="d", lake=sys.argv[1], pools=["q"], deferrable=False, mode="reschedule")
+try:
+    gone.execute({**context, "task_state_store": Store()})
+except AirflowRescheduleException:
+    answer += ["waits on"]
 """
 UPKEPT = """
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
@@ -370,11 +385,36 @@ def test_a_task_without_files_fails_is_skipped_or_empties_its_range_as_it_says(t
     assert Lake.open(lake.store.uri).pool("p").at().to_table()["k"].to_pylist() == ["a", "b"]
 
 
+@pytest.mark.parametrize("missing", ["fail", "skip"])
+def test_a_task_whose_files_were_moved_away_after_it_had_committed_them_is_done(
+    tmp_path: Path, missing: str
+) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": ["a"]}))
+    file = tmp_path / "one.ndjson"
+    load = ("load", False, "", {"files": str(file), "on_spark": False, "missing": missing})
+    replace = ("replace", False, "", {"files": str(file), "low": "b", "missing": missing, "token": "r"})
+    for there in (True, False):
+        if there:
+            file.write_text('{"k": "b"}\n')
+        else:
+            file.unlink()
+        assert ask(tmp_path, FILLED, lake.store.uri, json.dumps([load, replace])) == [2, 3]
+    fresh = ask(
+        tmp_path, FILLED, lake.store.uri, json.dumps([("load", False, "", {**load[3], "token": "t"})])
+    )
+    assert fresh[0].startswith("NotFound: " if missing == "fail" else "AirflowSkipException: ")
+    assert Lake.open(lake.store.uri).pool("p").at().to_table()["k"].to_pylist() == ["a", "b"]
+
+
 def test_a_sensor_that_is_tried_again_waits_from_where_its_first_try_began(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
     lake.create_pool("q", key="k")
-    *tries, waits, event = ask(tmp_path, WAITED, lake.store.uri)
+    *tries, waits, event, purged, away = ask(tmp_path, WAITED, lake.store.uri)
+    assert (purged, away) == (3, "waits on"), (
+        "what was purged unseen is new; a store that is away may come back"
+    )
     assert tries == [1, 1, 0, 2]
     assert (waits, event["pool"], event["version"], event["entries"]) == ("waits", "q", 7, 1), "in the worker"
 

@@ -16,7 +16,7 @@ from lake_core.agents.ingest.run import find as find_batches
 from lake_core.agents.ingest.sources import files_there
 from lake_core.agents.intervals.run import find as find_intervals
 from lake_core.cli.reading import files_to_read
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.lake import Lake
 from lake_core.loading.opening import remote
 from lake_core.loading.sources import find_files
@@ -123,8 +123,10 @@ def test_a_prefix_without_files_is_a_source_in_which_nothing_has_landed_yet(lake
     assert find_files([f"s3://{BUCKET}/nothing/here"], may_be_empty=True, access=access) == []
     with pytest.raises(NotFound, match="nothing/here"):
         find_files([f"s3://{BUCKET}/nothing/here"], access=access)
-    with pytest.raises(NotFound, match="no-such-bucket"):
-        find_files(["s3://no-such-bucket/in"], may_be_empty=True, access=access)
+    for path in ("in", "in/*.csv", "*/x.csv", "**"):
+        for may_be_empty in (True, False):
+            with pytest.raises(InvalidInput, match="the bucket 'no-such-bucket' does not exist"):
+                find_files([f"s3://no-such-bucket/{path}"], may_be_empty=may_be_empty, access=access)
     assert len(find_files([f"{IN}/2026-11-01"], may_be_empty=True, access=access)) == 1
     assert find_files([f"{IN}/none/*.ndjson", f"{IN}/*.csv"], may_be_empty=True, access=access) == []
     for glob in ("*/b.*", "**/b.ndjson", "2026-11-01/?.ndjson", "2026-*/*"):
@@ -134,9 +136,23 @@ def test_a_prefix_without_files_is_a_source_in_which_nothing_has_landed_yet(lake
     assert [f.uri for f in find_files([f"{IN}/*"], access=access)] == [f"{IN}/a.ndjson"]
 
 
+def test_the_placeholder_of_a_folder_and_an_object_named_like_it_are_no_files_in_it(
+    lake: Lake, server: str
+) -> None:
+    fs, access = S3FileSystem(**s3_client(server)), address_of(lake.store)
+    fs.call_s3("put_object", Bucket=BUCKET, Key="made/day/", Body=b"")
+    fs.pipe(f"{BUCKET}/made/solo", b"x")
+    for place in ("day/*", "day/*.csv", "day", "d*/*", "solo/*"):
+        assert find_files([f"s3://{BUCKET}/made/{place}"], may_be_empty=True, access=access) == [], place
+    fs.pipe(f"{BUCKET}/made/day/a.csv", b"k\n1\n")
+    for place in ("day/*", "day/*.csv", "day", "d*/*", "**/a.csv", "day/[ab].csv"):
+        (file,) = find_files([f"s3://{BUCKET}/made/{place}"], access=access)
+        assert file.uri == f"s3://{BUCKET}/made/day/a.csv", place
+
+
 def test_a_bucket_that_is_missing_is_not_taken_for_a_lake_that_is(server: str) -> None:
     with pytest.raises(
-        InvalidInput, match="the bucket 'no-such-bucket' does not exist; make it, or name another"
+        Unavailable, match="the bucket 'no-such-bucket' does not exist; make it, or name another"
     ):
         Lake.open("s3://no-such-bucket/lake", options=s3_client(server))
     with pytest.raises(NotFound, match="there is no lake; make one with: lake init"):

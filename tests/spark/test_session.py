@@ -130,13 +130,13 @@ def test_a_session_that_runs_already_has_its_own_settings_again_after_the_block(
     zone_before, unset_before = spark.conf.get(zone), spark.conf.get(unset, None)
     spark.conf.set(shuffled, "3")
     try:
-        for error in (None, ValueError("of the work")):
+        for error in (None, ValueError("of the work"), KeyboardInterrupt()):
             try:
                 with spark_session("mine", conf={shuffled: "5", zone: "UTC", unset: "7"}) as session:
                     assert [session.conf.get(key) for key in (shuffled, zone, unset)] == ["5", "UTC", "7"]
                     if error:
                         raise error
-            except ValueError:
+            except (ValueError, KeyboardInterrupt):
                 pass
             assert (spark.conf.get(shuffled), spark.conf.get(zone)) == ("3", zone_before)
             assert spark.conf.get(unset, None) == unset_before

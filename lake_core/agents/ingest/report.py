@@ -132,6 +132,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
         failed=[
             *missing(all_work, results, by="token"),
             *(line for result in results for line in _parked_lines(result)),
+            *(f"{work['pool']}: {work['failed']}" for work in left_alone if work.get("failed")),
         ],
         to_do=(
             "All else was ingested. Mend or remove a parked file, or set bad_records=quarantine; the next run "

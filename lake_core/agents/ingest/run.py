@@ -31,7 +31,7 @@ from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request
 from lake_core.agents.roster import AGENTS
 from lake_core.catalog import Settings
-from lake_core.errors import LakeError
+from lake_core.errors import LakeError, NotFound
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.phrases import counted
@@ -46,8 +46,8 @@ def find(
     """The agent's first task: batches as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), wait, limit, dry_run.  A dry run logs the plan and hands out no batch.
-    `recurring` is as of `Quiet.of`.  A pool whose source or journal cannot be read is handed out without files: its
-    task meets the same error.  Parked files, and files that the limit leaves too long, are handed out as put off.
+    `recurring` is as of `Quiet.of`.  A pool whose source or journal cannot be read is put off, and the report
+    fails: the next run looks again.  Parked files, and files that the limit leaves too long, are put off too.
     """
     asked = Request.read(params, also=AGENTS["ingest"].parameters)
     lake = open_lake(asked.lake)
@@ -59,22 +59,27 @@ def find(
     access = address_of(lake.store)
 
     def look(name: str) -> tuple[Pool, SourceFiles] | None:
-        there = seen = None
-        if name in configs:
-            there = files_there(Settings(configs[name].settings), access=access)
-            seen = digest_of(there)
-            if quiet.is_as_seen(configs[name], seen):
-                return None
-        pool = lake.pool(name)
-        files = sort_out(pool, files_there(pool.settings, access=access) if there is None else there)
-        if seen is not None and not (files.waiting or files.parked or files.forgotten):
-            quiet.found_nothing(configs[name], seen=seen)
+        config = configs.get(name)
+        there = [] if config is None else files_there(Settings(config.settings), access=access)
+        seen = digest_of(there)
+        if config is not None and quiet.is_as_seen(config, seen):
+            return None
+        try:
+            pool = lake.pool(name)
+        except NotFound:  # dropped since
+            return None
+        if pool.config != config:  # changed since, or another pool of that name
+            there, config = files_there(pool.settings, access=access), None
+        files = sort_out(pool, there)
+        if config is not None and not (files.waiting or files.parked or files.forgotten):
+            quiet.found_nothing(config, seen=seen)
         return pool, files
 
     for name, answer in looks(names, look):
         if isinstance(answer, LakeError):
             log.error("%s: %s", name, answer)
-            all_work.append(asked.work(name, "cannot be read", token=f"look:{name}", files=None))
+            why = "it cannot be read"
+            put_off.append(asked.work(name, f"put off: {why}", put_off=why, failed=str(answer)))
             continue
         if answer is None:
             continue

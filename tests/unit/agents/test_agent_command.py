@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from lake_core.agents.jobs import list_jobs
 from lake_core.agents.roster import AGENTS
-from lake_core.errors import Incomplete, InvalidInput, NotFound
+from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
 from lake_core.lake import Lake
 from spark_apps.command import main
 
@@ -33,6 +37,16 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
         lake.create_pool(name, key="ts", settings=settings)
     monkeypatch.setenv("LAKE", lake.store.uri)
     return lake
+
+
+@pytest.fixture(autouse=True)
+def levels() -> Iterator[None]:
+    """The command sets the levels of loggers: other tests of this process have theirs."""
+    loggers = [logging.getLogger(name) for name in ("lake_core", "spark_apps")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
 
 
 def land(folder: Path, name: str, *times: str) -> None:
@@ -73,6 +87,10 @@ def test_the_agents_keep_pools_in_order_without_airflow_and_without_spark(
     assert {job.state for job in list_jobs(lake)} == {"done"}
 
 
+def unavailable(*words: object, **named: object) -> None:
+    raise Unavailable("the store is away")
+
+
 def test_what_failed_or_cannot_be_is_said_with_the_status_of_the_error(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +111,12 @@ def test_what_failed_or_cannot_be_is_said_with_the_status_of_the_error(
     (tmp_path / "a" / "bad.ndjson").write_text("bad\n")
     status, said = refused("ingest", "a")
     assert (status, said.partition(": ")[2][:20]) == (Incomplete.exit_status, "1 failure: a: parked")
+    for agent in ("checkpoint", "tombstones"):
+        lake.pool("b").branch().append(pa.table({"ts": [dt.datetime(2999, 1, 1, tzinfo=dt.UTC)]}))
+        lake.pool("b").branch().delete(where="ts is not null")
+        with monkeypatch.context() as patched:
+            patched.setattr(f"spark_apps.{agent}.run", unavailable)
+            assert refused(agent, "b") == (Unavailable.exit_status, "lake-agent: the store is away")
     monkeypatch.delenv("LAKE")
     assert refused("compact") == (InvalidInput.exit_status, "lake-agent: no lake: give --lake, or set LAKE")
     for words in (["nothing"], ["compact", "--wait"], []):

@@ -23,8 +23,8 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.records import Consume, Source
+from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
-from spark_apps.ingest import run
 from tests.support.records import draft
 
 NOW = 2_000_000_000.0
@@ -222,16 +222,36 @@ def test_a_pool_whose_landing_place_is_gone_does_not_hold_back_the_others(
     caplog.set_level(logging.INFO, "lake_core.agents")
     lake.create_pool("gone", key="k", settings={"ingest.source": str(landing / "nowhere")})
     land(landing, "a.ndjson", age=60)
-    gone, found = find({"lake": lake.store.uri, "wait": False})
-    assert (gone["title"], found["pool"]) == ("gone: cannot be read", "p")
+    found, gone = find({"lake": lake.store.uri, "wait": False})
+    assert (found["pool"], gone["pool"], gone["put_off"]) == ("p", "gone", "it cannot be read")
     assert any("nowhere" in m and m.startswith("gone: ") for m in caplog.messages)
     done = [DONE | {"token": found["token"]}]
-    with pytest.raises(Incomplete, match=r"^1 failure: gone: run\[0\] failed.*All else was ingested"):
-        report([gone, found], done)
-    with pytest.raises(NotFound, match="nowhere"):
-        run(gone)
+    with pytest.raises(Incomplete, match=r"^1 failure: gone: .*nowhere.*All else was ingested"):
+        report([found, gone], done)
     (landing / "nowhere").mkdir()
-    assert run(gone)["version"] is None
+    assert [work["pool"] for work in find({"lake": lake.store.uri, "wait": False})] == ["p"]
+
+
+def test_a_pool_that_changes_while_its_files_are_listed_is_looked_at_as_it_is_then(
+    lake: Lake, pool: Pool, landing: Path, tmp_path: Path
+) -> None:
+    land(landing, "old.ndjson", age=60)
+    (tmp_path / "new").mkdir()
+    new = land(tmp_path / "new", "new.ndjson", age=60)
+    stale = lake.pools()
+
+    class Stale(Lake):
+        def pools(self) -> list[PoolConfig]:
+            return list(stale)
+
+    lake.configure_pool("p", {"ingest.source": str(tmp_path / "new")})
+    opened = Stale.open(lake.store.uri)
+    (work,) = find({"lake": lake.store.uri, "wait": False}, open_lake=lambda name: opened)
+    assert [file["uri"] for file in work["files"]] == [new.uri]
+    lake.drop_pool("p")
+    assert (
+        find({"lake": lake.store.uri, "wait": False}, open_lake=lambda name: Stale.open(lake.store.uri)) == []
+    )
 
 
 def test_a_pool_whose_files_are_as_they_were_is_not_looked_at_again(
