@@ -25,7 +25,6 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
 from airflow_lake.reach import lake_name, open_lake
-from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
     from airflow_lake.triggers.interest import Interest
@@ -193,7 +192,7 @@ class TransactionTrigger(BaseEventTrigger):
         *,
         pools: Sequence[str] | str,
         lake: str = "",
-        branch: str = MAIN,
+        branch: str = "main",  # `naming.MAIN`; see `_imported`
         after: Mapping[str, Sequence[Any]] | None = None,
         maintenance: bool = False,
         pause: float = PAUSE,
