@@ -33,6 +33,21 @@ log = logging.getLogger(__name__)
 
 Totals = dict[str, int]
 
+HELP = {
+    "branch": "work on this branch; default: main",
+    "limit": "do at most so many pieces of work; the rest waits for the next run",
+    "strategy": "use this instead of each pool's compact.strategy",
+    "wait": "let a batch that is not full wait for ingest.batch_age; default: it waits",
+    "files": "append these files, without an interval",
+    "where": "erase records that fulfil this condition, in the pools that are named",
+    "key": "erase records of this key: the value as text; a JSON list if the key has several fields",
+    "from": "erase records from this key on (inclusive)",
+    "to": "erase records up to this key (exclusive)",
+    "grace": "take uncommitted objects for those of a load for so long; default: vacuum.grace",
+    "keep_history": "do not purge the journal; default: purge it",
+}
+"""Of the parameters of agents."""
+
 
 def run_agent(
     agent: str, request: dict[str, Any], *, lake: Lake, on_spark: bool = False, **also: Any
@@ -95,7 +110,7 @@ def parser() -> Parser:
                     "type": int if kind is Kind.COUNT else str,
                     "metavar": "N" if kind is Kind.COUNT else "TEXT",
                 }
-            sub.add_argument(option, dest=f"asked_{parameter}", help=kind.value, **how)
+            sub.add_argument(option, dest=f"asked_{parameter}", help=HELP[parameter], **how)
     return whole
 
 
