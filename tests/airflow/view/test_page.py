@@ -271,7 +271,7 @@ def test_jobs_say_what_was_done_and_what_failed(open_page: Open) -> None:
     page.wait_for_selector("#jobs tbody tr:nth-child(2)")
     assert "Unavailable: the store does not answer" in page.inner_text("#jobs")
     assert "inputs 4, size_in 1.2 MB" in page.inner_text("#jobs")
-    picture(page, "web-view-jobs")
+    picture(page.locator("#jobs"), "web-view-jobs")
     page.locator("#jobs").get_by_role("button", name="flights").click()
     page.get_by_role("button", name="Jobs").click()
     shows(page, "h2", "Jobs of flights")
