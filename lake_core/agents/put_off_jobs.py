@@ -44,10 +44,11 @@ FIGURES = ("left", "parked", "late")
 
 
 class Said(msgspec.Struct, frozen=True):
-    """The last record of what was put off: why, and when, in seconds since 1970."""
+    """The last record of what was put off: why, when, in seconds since 1970, and the id of the pool."""
 
     why: str
     at: float
+    pool_id: str = ""
 
 
 def record_put_off(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> None:
@@ -70,11 +71,13 @@ def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> 
     recorded = _read(lake, name)
     notes = cache(lambda: read_notes(lake.store) or {})
 
+    def id_of(one: Mapping[str, Any]) -> str | None:
+        return ids.get(naming.split_pool(one["pool"])[0])
+
     def is_news(one: Mapping[str, Any]) -> bool:
-        before = recorded.get(_key(one))
-        if before is None or before.why != one["put_off"]:
+        before, pool_id = recorded.get(_key(one)), id_of(one)
+        if before is None or before.why != one["put_off"] or (before.pool_id or pool_id) != pool_id:
             return True
-        pool_id = ids.get(naming.split_pool(one["pool"])[0])
         if not before.at <= now < before.at + AGAIN:
             return pool_id is None or _was_looked_at(one) or not is_quiet(notes(), pool_id, since=before.at)
         return False
@@ -85,7 +88,7 @@ def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> 
         return
     write_jobs(lake, [_job(lake, one, agent=agent) for one in news])
     kept = {key: value for key, value in recorded.items() if key in named or _pool_of(key) in {"", *ids}}
-    kept |= {_key(one): Said(one["put_off"], now) for one in news}
+    kept |= {_key(one): Said(one["put_off"], now, id_of(one) or "") for one in news}
     lake.store.put(name, msgspec.json.encode(kept))
 
 

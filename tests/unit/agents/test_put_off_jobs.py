@@ -79,6 +79,13 @@ def test_another_reason_is_recorded_at_once(world: World) -> None:
     assert [job.why for job in list_jobs(world.lake, pool_name="a")] == [hours, PAUSED]
 
 
+def test_a_pool_that_was_made_again_under_the_same_name_is_another_one(world: World) -> None:
+    assert [world.put_off("a"), world.put_off("a")] == [1, 0]
+    world.lake.drop_pool("a")
+    world.lake.create_pool("a", key="k")
+    assert [world.put_off("a"), world.put_off("a")] == [1, 0]
+
+
 def test_each_agent_and_each_branch_is_recorded(world: World) -> None:
     world.put_off("a")
     assert world.put_off("a", branch="dev") == 1
