@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
-from airflow_lake.assets import lake_asset, partition_keys
+from airflow_lake.assets import event_of, lake_alias, lake_asset, partition_keys
 from airflow_lake.effects import OVERWRITE
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import EMPTY, FAIL, SKIP, LakeFilesOperator
@@ -33,8 +33,8 @@ class LakeReplaceOperator(LakeFilesOperator):
     does.
 
     If something was committed, the task emits an event of the pool's asset for each of `partitions`.  By default
-    these are the days or hours of the interval (`assets.partition_keys`).  The pool and the lake must not be
-    templates then, because Airflow must know the asset when it parses the file.
+    these are the days or hours of the interval (`assets.partition_keys`).  If the pool, the lake or the branch is a
+    template, it is one event without a partition: Airflow does not know the asset when it parses the file.
     """
 
     ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP, EMPTY)
@@ -73,8 +73,8 @@ class LakeReplaceOperator(LakeFilesOperator):
         self.partitions: Sequence[str] | None = partitions
         texts = (self.pool_name, self.lake, self.branch)
         self.asset = None if given.is_template(texts) else self._asset()
-        if self.asset is not None:
-            self.add_outlet(self.asset)
+        self.alias = lake_alias(self.lake)
+        self.add_outlet(self.alias if self.asset is None else self.asset)
 
     def _asset(self) -> Any:
         return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
@@ -114,6 +114,8 @@ class LakeReplaceOperator(LakeFilesOperator):
         self.effects = (self.done_effect(values, change=OVERWRITE, files=uris),)
         if self.asset is not None:
             self.announce(values, self.asset, keys, context)
+        elif result.version is not None:
+            context["outlet_events"][self.alias].add(self._asset(), extra=event_of(values))
         self.log.info("%s", values)
         return values
 

@@ -155,6 +155,22 @@ try:
 except AirflowRescheduleException:
     answer += ["waits on"]
 """
+TEMPLATED = """
+from types import SimpleNamespace
+from airflow.sdk import DAG
+from airflow.sdk.execution_time.context import OutletEventAccessors
+from airflow_lake.operators.replace import LakeReplaceOperator
+answer = []
+for low in ("b", "x"):
+    with DAG("d"):
+        operator = LakeReplaceOperator(task_id=low, lake=sys.argv[1], pool_name="{{ params.w }}", low=low)
+    task = SimpleNamespace(dag_id="d", run_id="r", task_id=low, map_index=-1)
+    context = {"params": {"w": "p"}, "ti": task, "outlet_events": OutletEventAccessors()}
+    operator.render_template_fields(context)
+    operator.execute(context)
+    events = context["outlet_events"][operator.alias].asset_alias_events
+    answer.append([[event.dest_asset_key.uri, event.extra["version"]] for event in events])
+"""
 UPKEPT = """
 from airflow_lake.operators.checkpoint import LakeCheckpointOperator
 from airflow_lake.operators.compact import LakeCompactOperator
@@ -383,6 +399,14 @@ def test_a_task_without_files_fails_is_skipped_or_empties_its_range_as_it_says(t
     assert said[3:5] == [2, 3]
     assert said[5].startswith("NotFound: pool 'q' does not exist")
     assert Lake.open(lake.store.uri).pool("p").at().to_table()["k"].to_pylist() == ["a", "b"]
+
+
+def test_a_replace_whose_pool_is_a_template_has_one_event(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": ["a", "b"]}))
+    events = ask(tmp_path, TEMPLATED, lake.store.uri)
+    assert [[version for _, version in of_task] for of_task in events] == [[2], [3]]
+    assert {uri.rpartition("/")[2] for of_task in events for uri, _ in of_task} == {"p"}
 
 
 @pytest.mark.parametrize("missing", ["fail", "skip"])
