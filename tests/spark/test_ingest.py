@@ -26,7 +26,8 @@ def run(spark: Any, landing: Landing) -> Run:
 
     def tasks() -> list[dict[str, Any]]:
         found = find({"lake": landing.uri, "wait": False})
-        return [ingest.run(json.loads(json.dumps(batch))) for batch in found]
+        batches = [work for work in found if not work.get("put_off")]  # parked files are for the report
+        return [ingest.run(json.loads(json.dumps(batch))) for batch in batches]
 
     return tasks
 
