@@ -143,7 +143,9 @@ def runs(place: Path) -> dict[str, tuple[str, dict[str, str]]]:
         )
         assert done.returncode == 0, done.stderr[-5000:]
     Path(place, "said").write_text(done.stdout + done.stderr)
-    lines = [json.loads(line[4:]) for line in done.stdout.splitlines() if line.startswith("RUN ")]
+    # what another thread logs may come between a line and its end
+    read = json.JSONDecoder().raw_decode
+    lines = [read(line[4:])[0] for line in done.stdout.splitlines() if line.startswith("RUN ")]
     return {name: (state, tasks) for name, state, tasks in lines}
 
 

@@ -185,7 +185,9 @@ def runs(lake: Lake, folder: Path, provider: str) -> dict[str, dict[str, list[An
         )
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
     assert lines, done.stdout[-3000:] + done.stderr[-3000:]
-    answer: dict[str, dict[str, list[Any]]] = json.loads(lines[-1].removeprefix("ANSWER "))
+    # what another thread logs may come between the answer and the end of its line
+    answer: dict[str, dict[str, list[Any]]]
+    answer, _ = json.JSONDecoder().raw_decode(lines[-1].removeprefix("ANSWER "))
     return answer
 
 
