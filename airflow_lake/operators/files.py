@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
-from airflow_lake.assets import check_partitions, event_of, withhold
+from airflow_lake.assets import check_partitions, event_of, lake_alias, lake_asset, withhold
 from airflow_lake.operators.base import LakeOperator
 from lake_core.phrases import choices
 
@@ -28,7 +28,14 @@ class LakeFilesOperator(LakeOperator):
     """
 
     ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP)
-    template_fields: Sequence[str] = (*LakeOperator.template_fields, "files", "token", "message", "options")
+    template_fields: Sequence[str] = (
+        *LakeOperator.template_fields,
+        "files",
+        "token",
+        "message",
+        "options",
+        "partitions",
+    )
 
     def __init__(
         self,
@@ -39,6 +46,7 @@ class LakeFilesOperator(LakeOperator):
         token: str | None = None,
         message: str = "",
         missing: str = FAIL,
+        partitions: Sequence[str] | str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -53,14 +61,33 @@ class LakeFilesOperator(LakeOperator):
         self.asked |= self.asked_token(token)
         self.token = token
         self.message = message
+        self.partitions = partitions
+        self.asset: Any = None
+        self.alias = lake_alias(self.lake)
+
+    def add_outlets(self, *, is_known: bool) -> None:
+        """Say what the task emits events of: the asset of its pool, if it `is_known` now, otherwise an alias."""
+        self.asset = self._asset() if is_known else None
+        self.add_outlet(self.alias if self.asset is None else self.asset)
+
+    def _asset(self) -> Any:
+        return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
+
+    @property
+    def has_template(self) -> bool:
+        """Whether a template says which pool it is."""
+        return given.is_template((self.pool_name, self.lake, self.branch))
 
     def take(self) -> None:
-        """Also the files, and how they are read and committed."""
+        """Also the files, how they are read and committed, and the partitions; one text is one of them."""
         super().take()
         task = self.task_id
         self.files = given.texts(self.files, "files", task=task)
         self.options = given.texts_by_name(self.options, "options", task=task)
         self.message = given.text_or_empty(self.message, "message", task=task)
+        if self.partitions is not None:
+            self.partitions = given.texts(self.partitions, "partitions", task=task)
+            check_partitions(self.partitions, task=task)
 
     def source_files(self, lake: Lake, context: Context) -> list[SourceFile] | LoadResult:
         """As `files_there`; if they are gone, what an earlier try of the task committed, if one did."""
@@ -126,25 +153,18 @@ class LakeFilesOperator(LakeOperator):
             "message": self.message,
         }
 
-    def taken_partitions(self, partitions: Sequence[str] | str | None) -> list[str] | None:
-        """The partitions as templates filled them in; one text is one of them.  Raises InvalidInput."""
-        if partitions is None:
-            return None
-        keys = given.texts(partitions, "partitions", task=self.task_id)
-        check_partitions(keys, task=self.task_id)
-        return keys
-
-    def announce(
-        self, values: Mapping[str, Any], asset: Any, partitions: Sequence[str], context: Context
-    ) -> None:
-        """Emit an event of the asset for each partition; none if nothing was committed."""
+    def announce(self, values: Mapping[str, Any], partitions: Sequence[str], context: Context) -> None:
+        """Emit an event of the pool's asset, one for each partition; none if nothing was committed."""
         if values["version"] is None:
-            withhold(self, [asset])
-            return
-        events = context["outlet_events"][asset]
-        events.extra = event_of(values)
-        if partitions:
-            events.add_partitions(list(partitions))
+            if self.asset is not None:
+                withhold(self, [self.asset])
+        elif self.asset is None:
+            context["outlet_events"][self.alias].add(self._asset(), extra=event_of(values))
+        else:
+            events = context["outlet_events"][self.asset]
+            events.extra = event_of(values)
+            if partitions:
+                events.add_partitions(list(partitions))
 
     def load_on_spark(self, lake: Lake, files: list[SourceFile], *, title: str, **more: Any) -> Any:
         """The result of one load by Spark; `more` are arguments of `load_files`."""

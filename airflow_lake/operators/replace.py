@@ -13,8 +13,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_lake import given
-from airflow_lake.assets import event_of, lake_alias, lake_asset, partition_keys
+from airflow_lake.assets import partition_keys
 from airflow_lake.effects import OVERWRITE
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import EMPTY, FAIL, SKIP, LakeFilesOperator
@@ -45,7 +44,6 @@ class LakeReplaceOperator(LakeFilesOperator):
         "low",
         "high",
         "where",
-        "partitions",
     )
 
     def __init__(
@@ -57,7 +55,6 @@ class LakeReplaceOperator(LakeFilesOperator):
         low: str | None = None,
         high: str | None = None,
         where: str | None = None,
-        partitions: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(files=files, **kwargs)
@@ -70,19 +67,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         self.asked |= {"begin": begin, "end": end, "low": low, "high": high, "where": where}
         self.begin, self.end = begin, end
         self.low, self.high, self.where = low, high, where
-        self.partitions: Sequence[str] | None = partitions
-        texts = (self.pool_name, self.lake, self.branch)
-        self.asset = None if given.is_template(texts) else self._asset()
-        self.alias = lake_alias(self.lake)
-        self.add_outlet(self.alias if self.asset is None else self.asset)
-
-    def _asset(self) -> Any:
-        return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
-
-    def take(self) -> None:
-        """Also the partitions; one text is one of them."""
-        super().take()
-        self.partitions = self.taken_partitions(self.partitions)
+        self.add_outlets(is_known=not self.has_template)
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was replaced: version, transaction_id, records, objects, ..."""
@@ -112,10 +97,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         values = plain(result, pool=self.pool_name)
         uris = tuple(file.uri for file in files)
         self.effects = (self.done_effect(values, change=OVERWRITE, files=uris),)
-        if self.asset is not None:
-            self.announce(values, self.asset, keys, context)
-        elif result.version is not None:
-            context["outlet_events"][self.alias].add(self._asset(), extra=event_of(values))
+        self.announce(values, keys, context)
         self.log.info("%s", values)
         return values
 
