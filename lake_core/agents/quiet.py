@@ -3,7 +3,7 @@
 A thousand pools in which nothing happens then cost a run one read and one listing, instead of several requests
 each.  `find` leaves a pool alone if all of this holds:
 
-- a run that looked at it, not longer than a day ago (`forgotten_after`), found nothing to do;
+- a run that looked at it, not longer ago than the agent remembers (`forgotten_after`), found nothing to do;
 - time alone has brought no work since (`until`);
 - nothing was written to it since that look (`history.activity`);
 - its settings are what they were;
@@ -13,8 +13,7 @@ The memory is a hint: one object for each agent and each way to ask.  If it is g
 store, or if two runs overwrite each other's, pools are looked at again.  A run in which a person names the pools,
 and a dry run, look at all of them.
 
-The agents that run once a day (retention, erasure) remember nothing: they wait for time, leases and receipts
-(decision 126).  Callers: `find` of the agents ingest, compact, checkpoint and tombstones.
+Callers: `find` of all agents except intervals, whose work is named by an interval of time (decision 126).
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ import msgspec
 from lake_core import naming
 from lake_core.agents.finding import AT_ONCE
 from lake_core.agents.request import Request
+from lake_core.agents.roster import AGENTS
 from lake_core.errors import Unavailable
 from lake_core.history.activity import is_quiet, read_notes, write_note
 from lake_core.lake import Lake
@@ -37,9 +37,6 @@ from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 
 log = logging.getLogger(__name__)
-
-FORGET = 86_400.0
-"""Seconds after which every pool is looked at, whatever its activity note says (`forgotten_after`)."""
 
 ALWAYS = float("inf")
 """As `until`: time alone brings no work."""
@@ -62,9 +59,16 @@ class Quiet:
     """The memory of an agent, from the beginning of a run to its end."""
 
     def __init__(
-        self, lake: Lake, pools: Sequence[PoolConfig], name: str, looks: Mapping[str, Look], *, now: float
+        self,
+        lake: Lake,
+        pools: Sequence[PoolConfig],
+        name: str,
+        looks: Mapping[str, Look],
+        *,
+        now: float,
+        remembers: float,
     ) -> None:
-        self._lake, self._name, self._now = lake, name, now
+        self._lake, self._name, self._now, self._remembers = lake, name, now, remembers
         self._pools = {pool.name: pool for pool in pools}
         self._notes = read_notes(lake.store) if name else None
         self._standing = {
@@ -81,18 +85,18 @@ class Quiet:
         `recurring`: no person names the pools; each run of a DAG names them.  Raises Unavailable or Corrupt if the
         list of pools cannot be read.
         """
-        now = lake.context.now()  # before anything is read
+        now, remembers = lake.context.now(), AGENTS[agent].remembers  # before anything is read
         if (asked.pools and not recurring) or asked.dry_run:
-            return cls(lake, (), "", {}, now=now)
+            return cls(lake, (), "", {}, now=now, remembers=remembers)
         how = [asked.branch, asked.strategy, *([sorted(asked.pools)] if asked.pools else [])]
         way = sha256(msgspec.json.encode(how)).hexdigest()[:16]
         name = naming.quiet(agent, way)
-        return cls(lake, lake.pools(), name, _read(lake, name), now=now)
+        return cls(lake, lake.pools(), name, _read(lake, name), now=now, remembers=remembers)
 
     def _stands(self, look: Look, pool: PoolConfig) -> bool:
         return (
             look.settings == _digest(pool)
-            and look.at <= self._now < look.at + forgotten_after(pool.id)
+            and look.at <= self._now < look.at + forgotten_after(pool.id, self._remembers)
             and (look.until is None or self._now < look.until)
             and is_quiet(self._notes or {}, pool.id, since=look.at)
         )
@@ -145,13 +149,14 @@ def _read(lake: Lake, name: str) -> dict[str, Look]:
         return {}
 
 
-def forgotten_after(pool_id: str) -> float:
-    """Seconds after which a look at this pool is forgotten: half of `FORGET` to all of it, by the pool's id.
+def forgotten_after(pool_id: str, remembers: float) -> float:
+    """Seconds after which a look at this pool is forgotten, whatever its activity note says: half of what the agent
+    remembers to all of it, by the pool's id.
 
-    Otherwise a run that looked at all pools would be followed, a day later, by another one that does.
+    Otherwise a run that looked at all pools would be followed, so much later, by another one that does.
     """
     part = int.from_bytes(sha256(pool_id.encode()).digest()[:4]) / 2**32
-    return FORGET * (1 + part) / 2
+    return remembers * (1 + part) / 2
 
 
 def _digest(pool: PoolConfig) -> str:

@@ -24,7 +24,8 @@ class Agent:
 
     `deletes`: what it takes away does not come back, so a person may be asked before.  `by_pool`: it needs to be
     told no more than a pool.  `together`: it takes all its work at once, as one application of Spark.
-    `remembers`: it leaves pools alone to which nothing was written since it found nothing to do (`quiet`).
+    `remembers`: seconds for which it leaves a pool alone in which it found nothing to do and to which nothing was
+    written since (`quiet`); 0: it looks at each pool.
     `after`: the agent that goes first when both work in one run, since it does a part of this one's work.
     """
 
@@ -34,7 +35,7 @@ class Agent:
     deletes: bool = False
     by_pool: bool = True
     together: bool = False
-    remembers: bool = False
+    remembers: float = 0.0
     after: str = ""
 
 
@@ -65,19 +66,23 @@ PARAMETERS = {
 }
 """All parameters of all agents."""
 
+DAY, WEEK = 86_400.0, 604_800.0
+"""In seconds.  What runs once a day must remember for longer than a day, otherwise it remembers nothing."""
+
 _TABLE = (
-    Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit"), remembers=True),
+    Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit"), remembers=DAY),
     Agent(name="intervals", purpose=Purpose.LOADING, parameters=("branch", "files"), by_pool=False),
-    Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy"), remembers=True),
-    Agent(name="tombstones", purpose=Purpose.UPKEEP, remembers=True, after="compact"),
-    Agent(name="checkpoint", purpose=Purpose.UPKEEP, parameters=("limit",), together=True, remembers=True),
-    Agent(name="retention", purpose=Purpose.UPKEEP, deletes=True),
+    Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy"), remembers=DAY),
+    Agent(name="tombstones", purpose=Purpose.UPKEEP, remembers=DAY, after="compact"),
+    Agent(name="checkpoint", purpose=Purpose.UPKEEP, parameters=("limit",), together=True, remembers=DAY),
+    Agent(name="retention", purpose=Purpose.UPKEEP, deletes=True, remembers=WEEK),
     Agent(
         name="erasure",
         purpose=Purpose.DUE,
         parameters=("where", "key", "from", "to", "grace", "keep_history"),
         deletes=True,
         by_pool=False,
+        remembers=WEEK,
     ),
 )
 

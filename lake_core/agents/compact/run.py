@@ -30,7 +30,7 @@ from lake_core.agents.compact.rewrite import (
 from lake_core.agents.compact.strategies import check_name
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.gain import Standing, standing_of
-from lake_core.agents.quiet import FORGET, Quiet
+from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import Conflict, LakeError
@@ -163,7 +163,8 @@ def find(
         plan = _plan(view, strategy=strategy, now=now)
         due = publication_due(pool, branch=asked.branch)
         # whether time alone brings work while the look is remembered: any strategy may depend on the time
-        waits = not (plan.jobs or due) and bool(_plan(view, strategy=strategy, now=now + FORGET).jobs)
+        later = now + AGENTS["compact"].remembers
+        waits = not (plan.jobs or due) and bool(_plan(view, strategy=strategy, now=later).jobs)
         return pool.config, plan, due, waits
 
     looked_at = quiet.others(names)

@@ -18,6 +18,7 @@ from lake_core.agents.erasure.plan import ErasurePlan, NamedRecords, named_recor
 from lake_core.agents.erasure.policy import policy_of
 from lake_core.agents.erasure.report import ErasureResult, bound_text, erasure_line, result_of, sighting_line
 from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.roster import AGENTS
 from lake_core.catalog import Settings
@@ -85,7 +86,11 @@ def erase_pending(
 
 
 def find(
-    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, begins: bool = True
+    params: Mapping[str, Any],
+    *,
+    open_lake: OpenLake = Lake.open,
+    begins: bool = True,
+    recurring: bool = False,
 ) -> list[dict[str, Any]]:
     """The agent's first task: begins what the run names, and hands out pools with pending erasures.
 
@@ -93,7 +98,9 @@ def find(
 
     `params`: lake, pools (none named: all), where, key, from, to (which records; then pools are named), grace,
     keep_history, dry_run.  What the run names is checked in all pools before it is begun in one.  A dry run logs
-    what holds such records, and hands out nothing.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
+    what holds such records, and hands out nothing.  `recurring` is as of `Quiet.of`.
+
+    Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
     asked = Request.read(params, also=AGENTS["erasure"].parameters)
     named = named_records(where=asked.where, key=asked.key, low=asked.low, high=asked.high, pools=asked.pools)
@@ -105,15 +112,19 @@ def find(
     how = {"grace": asked.grace, "keep_history": asked.keep_history}
     all_work: dict[str, dict[str, Any]] = {}
 
-    def look(name: str) -> ErasurePlan:
+    def look(name: str) -> tuple[Pool, ErasurePlan]:
         pool = lake.pool(name)
         work = plan(pool, named)
         if asked.dry_run:
             _log_sightings(pool, work, named, grace=asked.grace)
-        return work
+        return pool, work
 
     open_names, put_off = divided(names, lake, asked, agent="erasure")
-    for name, work in look_at_each(open_names, look, named=bool(asked.pools)):
+    quiet = Quiet.of(lake, asked, agent="erasure", recurring=recurring and named is None)
+    for name, seen in look_at_each(quiet.others(open_names), look, named=bool(asked.pools)):
+        pool, work = seen or (None, None)
+        if pool is not None and work is not None and work.idle and not pool.sub_pool:
+            quiet.found_nothing(pool.config)
         pool_name, _ = split_pool(name)  # the sub-pools of a pool are worked on with it
         if work is None and begins:
             all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=None, **how)
@@ -130,6 +141,7 @@ def find(
                     values["says"].append(line)
             what = counted(len(values["erasures"]) + len(values["begin"]), "erasure")
             all_work[pool_name] = asked.work(pool_name, what, **values, **how)
+    quiet.write()
     return handed_out(
         list(all_work.values()),
         [one for one in put_off if _has_work(lake, one["pool"], named)],

@@ -48,18 +48,21 @@ class ExpireResult:
     deleted: bool = False
 
 
-def plan(pool: Pool, *, branch: str = MAIN) -> ExpirePlan:
-    """What expires now, by the clock of the store.  Raises NotFound, ObjectMissing, Corrupt, Unavailable."""
-    return _plan(pool, branch=branch)[1]
+def plan(pool: Pool, *, branch: str = MAIN, ahead: float = 0.0) -> ExpirePlan:
+    """What expires `ahead` seconds from now, by the clock of the store, if nothing is written until then.
+
+    Raises NotFound, ObjectMissing, Corrupt, Unavailable.
+    """
+    return _plan(pool, branch=branch, ahead=ahead)[1]
 
 
-def _plan(pool: Pool, *, branch: str) -> tuple[Revision, ExpirePlan]:
+def _plan(pool: Pool, *, branch: str, ahead: float = 0.0) -> tuple[Revision, ExpirePlan]:
     """The revision, and what expires of it."""
     policy = policy_of(pool.settings)
     target = pool.branch(branch)
     now, loaded_before = None, 0
     if policy.age is not None:
-        now = pool.leases().now
+        now = pool.leases().now + ahead
         loaded_before = oldest_safe(pool.history, before=now - policy.age)
     revision = target.revision(now=now)
     if not policy.expires:

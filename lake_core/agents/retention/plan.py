@@ -88,6 +88,7 @@ class ExpirePlan:
 class RetentionPlan:
     """What there is to do in a pool.
 
+    `rests`: there is nothing, and time alone brings nothing for as long as the agent remembers that (`quiet`).
     `deletable`: the removed objects that a vacuum may delete, `size` in bytes, and `held`, how many stay by what
     keeps them.  `unfinished`: vacuums that were interrupted.  `has_new_names`: there are names that no scan for
     orphans has looked at, and that are old enough.  `entries`: those of the journal that a purge may delete.
@@ -100,6 +101,7 @@ class RetentionPlan:
     unfinished: int = 0
     has_new_names: bool = False
     entries: int = 0
+    rests: bool = False
 
     @property
     def idle(self) -> bool:

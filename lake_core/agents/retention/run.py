@@ -23,10 +23,12 @@ from typing import Any
 from lake_core.agents.checkpoint.run import checkpoint_and_purge, purgeable
 from lake_core.agents.finding import divided, handed_out, look_at_each
 from lake_core.agents.gain import Gain, Standing, gain, standing_of
+from lake_core.agents.quiet import Quiet
 from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
-from lake_core.agents.retention.plan import RetentionPlan
+from lake_core.agents.retention.plan import ExpirePlan, RetentionPlan
+from lake_core.agents.retention.policy import policy_of
 from lake_core.agents.retention.report import RetentionResult, pool_line, retention_lines
 from lake_core.agents.roster import AGENTS
 from lake_core.history import PoolState
@@ -35,11 +37,15 @@ from lake_core.lake.pool import Pool
 from lake_core.naming import MAIN
 from lake_core.phrases import listed
 from lake_core.reading.revision import Revision
+from lake_core.records.pools import PoolConfig
 from lake_core.vacuum.dropped import delete_dropped, plan_dropped
 from lake_core.vacuum.execute import Deleter, make_plan, vacuum, vacuum_lease
 from lake_core.vacuum.orphans import Lister, is_due, scan_orphans
 
 log = logging.getLogger(__name__)
+
+AHEAD = AGENTS["retention"].remembers
+"""Seconds for which time alone may bring no work to a pool that the agent leaves alone."""
 
 DROPPED = "dropped pools"
 """Stands for the dropped pools where a task names a pool; no pool can have this name."""
@@ -50,20 +56,43 @@ def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
 
     Raises NotFound, ObjectMissing, Corrupt, Unavailable.
     """
-    pool, now = lake.pool(pool_name), lake.context.now()
+    return _plan(lake.pool(pool_name), branch=branch, now=lake.context.now())
+
+
+def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
     work = expiry.plan(pool, branch=branch)
     loaded = pool.history.load_open()
     removed = loaded.state.removed
-    deletable, size, kept = (0, 0, {}) if removed.is_empty() else _plan_vacuum(pool)
+    # a list in a checkpoint may be empty; to plan a vacuum takes a lease and some ten requests
+    lists_some = not removed.is_empty() and next(iter(removed.items()), None) is not None
+    deletable, size, kept = _plan_vacuum(pool) if lists_some else (0, 0, {})
+    # what is not due later is not due now: a pool that rests is asked once
+    later = now + AHEAD
+    names_later = is_due(pool, since=removed.scanned, now=later)
+    entries_later = purgeable(pool, newest=loaded.version, now=later)
+    has_more = lists_some or removed.vacuums or names_later or entries_later
     return RetentionPlan(
         work,
         deletable=deletable,
         size=size,
         held=kept,
         unfinished=len(removed.vacuums),
-        has_new_names=is_due(pool, since=removed.scanned, now=now),
-        entries=purgeable(pool, newest=loaded.version, now=now),
+        has_new_names=names_later and is_due(pool, since=removed.scanned, now=now),
+        entries=purgeable(pool, newest=loaded.version, now=now) if entries_later else 0,
+        rests=not (has_more or _concerns(work) or _expires_later(pool, branch=branch)),
     )
+
+
+def _concerns(expiry_plan: ExpirePlan) -> bool:
+    """Whether anything expires, or must stay though it is old enough, which the report says."""
+    return not expiry_plan.idle or bool(expiry_plan.stays)
+
+
+def _expires_later(pool: Pool, *, branch: str) -> bool:
+    """Whether time brings an expiry within `AHEAD`, if nothing is written; only an age does."""
+    if policy_of(pool.settings).age is None:
+        return False
+    return _concerns(expiry.plan(pool, branch=branch, ahead=AHEAD))
 
 
 def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:
@@ -146,30 +175,39 @@ def retain_dropped(lake: Lake) -> RetentionResult:
     return result
 
 
-def find(params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open) -> list[dict[str, Any]]:
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
     """The agent's first task: pools with work as plain values, for one task `run` each.
 
     `params`: lake, pools (none named: all), branch (of the expiry), limit, dry_run.  A dry run logs the plans and
-    hands out nothing.
+    hands out nothing.  `recurring` is as of `Quiet.of`.
     """
     asked = Request.read(params, also=AGENTS["retention"].parameters)
     lake = open_lake(asked.lake)
     open_names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="retention")
+    quiet = Quiet.of(lake, asked, agent="retention", recurring=recurring)
     all_work: list[dict[str, Any]] = []
 
-    def look(name: str) -> RetentionPlan:
-        return plan(lake, name, branch=asked.branch)
+    def look(name: str) -> tuple[PoolConfig, RetentionPlan]:
+        pool = lake.pool(name)
+        return pool.config, _plan(pool, branch=asked.branch, now=lake.context.now())
 
-    must_find = asked.branch != MAIN and not put_off
-    for name, work in look_at_each(open_names, look, named=bool(asked.pools), must_find=must_find):
-        if work is None:
+    looked_at = quiet.others(open_names)
+    must_find = asked.branch != MAIN and looked_at == open_names and not put_off
+    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
+        if seen is None:
             all_work.append(asked.work(name, "cannot be read"))
             continue
+        pool, work = seen
+        if work.rests:
+            quiet.found_nothing(pool)
         lines = list(retention_lines(name, work))
         for line in lines:
             log.info("%s", line)
         if not work.idle:
             all_work.append(asked.work(name, "retention", says=lines))
+    quiet.write()
     names = [] if asked.pools else [one.name for one in plan_dropped(lake) if one.held is None]
     if names:
         line = f"{DROPPED}: delete {listed(names)}"

@@ -17,7 +17,12 @@ from lake_core import naming
 from lake_core.agents.checkpoint.run import POOLS
 from lake_core.agents.compact.planner import Planner
 from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.quiet import FORGET, forgotten_after
+from lake_core.agents.quiet import forgotten_after
+from lake_core.agents.retention.run import retain
+from lake_core.agents.roster import AGENTS as ROSTER
+from lake_core.agents.tombstones.run import apply as apply_tombstones
+from lake_core.erasure.begin import begin
+from lake_core.erasure.receipt import read_all
 from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
 from lake_core.lake import Lake
@@ -27,7 +32,7 @@ from lake_core.store.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
-AGENTS = ("compact", "checkpoint", "tombstones")
+AGENTS = ("compact", "checkpoint", "tombstones", "retention", "erasure")
 OVER = RENEW + SKEW
 """Seconds after which a note says that a pool is quiet."""
 UTF = b'{"\xff": {}}'
@@ -49,6 +54,18 @@ class Site:
     def append(self, name: str) -> None:
         self.lake.pool(name).branch().append(pa.table({"k": [1, 2]}))
 
+    def give_work(self, agent: str, name: str) -> None:
+        """Do what brings the agent work in a pool, at once or a day later."""
+        pool = self.lake.pool(name)
+        if agent == "erasure":
+            begin(pool, where="k = 1")
+        elif agent == "tombstones":
+            pool.branch().delete(where="k = 1")
+        elif agent == "retention":
+            self.lake.configure_pool(name, {"expire.age": "1h"})
+        for _ in range(2):
+            self.append(name)
+
     def find(self, agent: str, *, recurring: bool = False, **asked: Any) -> list[str]:
         """The pools in which a new process of the agent finds work."""
         lake = Lake.open_on(self.store, ids=IdSource(clock=self.clock))
@@ -67,9 +84,17 @@ class Site:
         """The name of what the agent remembers of runs on `main`."""
         return naming.quiet(agent, sha256(b'["main",null]').hexdigest()[:16])
 
-    def settle(self, agent: str) -> None:
-        """Two runs, the second so late that it sees that the pools are quiet."""
+    def rest(self, agent: str) -> None:
+        """Let so much time pass that a look at the pools sees that they are quiet."""
+        for _ in range(2 if agent == "retention" else 0):  # it has scanned all names, and purged all entries
+            self.clock.now += 40 * DAY
+            for name in self.names:
+                retain(self.lake, name)
         self.clock.now += OVER
+
+    def settle(self, agent: str) -> None:
+        """Rest, and a run that sees it."""
+        self.rest(agent)
         self.find(agent)
 
 
@@ -113,7 +138,7 @@ def test_a_pool_that_became_quiet_is_left_alone_with_the_others(site: Site) -> N
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_idle_pools_that_a_group_names_cost_no_more(site: Site, agent: str) -> None:
-    site.clock.now += OVER
+    site.rest(agent)
     for pools in (["a", "b"], ["b", "a"], ["c"]):
         site.find(agent, pools=pools, recurring=True)
     assert site.looked_at() == ["c"], "each group remembers for itself"
@@ -164,8 +189,7 @@ def test_a_store_that_refuses_the_memory_is_asked_for_nothing_more_and_work_is_f
         raise Unavailable("not allowed to write")
 
     site.lake.create_pool("empty", key="k")
-    site.lake.pool("b").branch().append(pa.table({"k": [1]}))
-    site.lake.pool("b").branch().delete(where="k = 2")
+    site.give_work(agent, "b")
     site.clock.now += DAY
     caplog.set_level("INFO")
     site.store.on("put", "", instead=refuse, times=99)
@@ -224,13 +248,15 @@ def test_a_memory_that_cannot_be_read_is_none(site: Site, agent: str, garbage: b
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_look_at_a_pool_is_forgotten_within_a_day_and_not_at_one_time_for_all(
-    site: Site, agent: str
-) -> None:
+def test_a_look_at_a_pool_is_forgotten_in_time_and_not_at_one_time_for_all(site: Site, agent: str) -> None:
     for name in site.names:
         site.lake.configure_pool(name, {"checkpoint.age": "9d", "compact.window": "9d"})
     site.settle(agent)
-    begun, times = site.clock.now, {n: forgotten_after(site.lake.pool(n).config.id) for n in site.names}
+    remembers = ROSTER[agent].remembers
+    begun, times = (
+        site.clock.now,
+        {n: forgotten_after(site.lake.pool(n).config.id, remembers) for n in site.names},
+    )
     assert len({*times.values()}) == 3
     for name in sorted(times, key=times.__getitem__):
         site.clock.now = begun + times[name] - 1
@@ -239,13 +265,13 @@ def test_a_look_at_a_pool_is_forgotten_within_a_day_and_not_at_one_time_for_all(
         site.clock.now = begun + times[name]
         site.find(agent)
         assert site.looked_at() == [name]
-    site.clock.now -= 3 * FORGET  # a clock that was set back
+    site.clock.now -= 3 * remembers  # a clock that was set back
     site.find(agent)
     assert site.looked_at() == site.names
 
 
 def test_looks_at_many_pools_are_forgotten_evenly_over_half_a_day() -> None:
-    times = [forgotten_after(f"pool {number}") for number in range(10_000)]
+    times = [forgotten_after(f"pool {number}", DAY) for number in range(10_000)]
     by_hour = Counter(int(time // 3600) for time in times)
     assert sorted(by_hour) == list(range(12, 24))
     assert all(700 < pools < 1_000 for pools in by_hour.values())
@@ -308,12 +334,8 @@ def test_an_agent_that_may_not_use_the_hints_looks_at_all_pools(site: Site, agen
 def test_what_was_seen_under_a_name_is_remembered_of_the_pool_that_had_it(site: Site, agent: str) -> None:
     for name in ("a", "b"):
         site.lake.configure_pool(name, {"compact.depth": "9", "checkpoint.age": "900d"})
-    for _ in range(2):
-        site.append("b")
-    if agent == "tombstones":
-        site.lake.pool("b").branch().delete(where="k = 1")
-    else:
-        site.lake.configure_pool("b", {"compact.depth": "1"})
+    site.lake.configure_pool("b", {"compact.depth": "1"})
+    site.give_work(agent, "b")
     site.clock.now += 2 * DAY
     assert site.find(agent, pools=["b"]) == ["b"]
 
@@ -371,7 +393,42 @@ def test_pools_of_before_there_were_notes_become_quiet_too(site: Site, agent: st
     assert site.looked_at() == []
 
 
-STEPS = ("append", "delete", "compact", "configure", "find")
+def test_retention_finds_on_each_day_what_it_would_find_without_memory_and_seldom_looks(site: Site) -> None:
+    """Expiry by age, scan, vacuum and purge come by time alone, at different times in the three pools."""
+    site.lake.configure_pool("b", {"expire.age": "25d", "vacuum.grace": "60d"})
+    site.lake.configure_pool("c", {"history.keep": "12d", "vacuum.grace": "2d"})
+    site.lake.pool("c").branch().delete(where="k = 1")
+    apply_tombstones(site.lake.pool("c").branch(), now=site.clock.now, at_once=True)
+    worked, looks = Counter[str](), Counter[str]()
+    for _ in range(150):
+        site.clock.now += DAY
+        found = site.find("retention")
+        looks.update(site.looked_at())
+        assert site.find("retention", pools=site.names) == found
+        worked.update(found)
+        for name in found:
+            retain(site.lake, name)
+    assert worked == {"a": 2, "b": 6, "c": 3}
+    assert looks["a"] < 50 > looks["c"]
+
+
+def test_an_erasure_that_another_process_began_is_found_by_the_next_run(site: Site) -> None:
+    site.settle("erasure")
+    begin(site.lake.pool("b"), where="k = 1")
+    assert site.find("erasure") == ["b"]
+    assert site.looked_at() == ["b"]
+
+
+def test_an_erasure_is_not_begun_if_the_store_takes_no_activity_note(site: Site) -> None:
+    """Otherwise the agent may leave the pool alone for a week."""
+    pool = site.lake.pool("b")
+    site.store.on("put", naming.activity(pool.config.id), instead=unavailable, times=ALWAYS)
+    with pytest.raises(Unavailable, match="took no activity note; nothing was begun"):
+        begin(pool, where="k = 1")
+    assert list(read_all(pool)) == []
+
+
+STEPS = ("append", "delete", "compact", "configure", "erase", "retain", "find")
 
 
 @settings(max_examples=60, deadline=None)
@@ -381,7 +438,7 @@ STEPS = ("append", "delete", "compact", "configure", "find")
         st.tuples(
             st.sampled_from(STEPS),
             st.sampled_from(["a", "b", "c"]),
-            st.sampled_from([0, 60, RENEW, OVER, 3600, DAY / 2, 3 * DAY]),
+            st.sampled_from([0, 60, RENEW, OVER, 3600, DAY / 2, DAY, 3 * DAY, 31 * DAY]),
         ),
         max_size=12,
     ),
@@ -390,6 +447,7 @@ def test_every_run_finds_the_work_that_a_run_without_memory_finds(
     agent: str, steps: list[tuple[str, str, float]]
 ) -> None:
     site = Site()
+    site.lake.configure_pool("c", {"expire.age": "5d"})
     for what, name, seconds in [*steps, ("find", "a", 0.0)]:
         site.clock.now += seconds
         if what == "append":
@@ -398,6 +456,10 @@ def test_every_run_finds_the_work_that_a_run_without_memory_finds(
             site.lake.pool(name).branch().delete(where="k = 1")
         elif what == "compact":
             compact_pool(site.lake, name, plan_pool(site.lake, name, now=site.clock.now))
+        elif what == "erase":
+            begin(site.lake.pool(name), where="k = 1")
+        elif what == "retain":
+            retain(site.lake, name)
         elif what == "configure":
             now = site.lake.pool(name).settings["compact.depth"]
             site.lake.configure_pool(name, {"compact.depth": "3" if now == 1 else "1"})
