@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
     """The command."""
     args = parser().parse_args(argv)
     logging.basicConfig(format="%(message)s")  # to standard error
-    for name in ("lake_core", "spark_apps"):
+    for name in ("lake_core.agents", "spark_apps"):
         logging.getLogger(name).setLevel(logging.INFO)
     try:
         check_text(args)
