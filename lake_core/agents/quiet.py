@@ -150,8 +150,8 @@ def _read(lake: Lake, name: str) -> dict[str, Look]:
 
 
 def forgotten_after(pool_id: str, remembers: float) -> float:
-    """Seconds after which a look at this pool is forgotten, whatever its activity note says: half of what the agent
-    remembers to all of it, by the pool's id.
+    """Seconds after which a look at this pool is forgotten, whatever its activity note says: between half of
+    `remembers` and all of it, by the pool's id.
 
     Otherwise a run that looked at all pools would be followed, so much later, by another one that does.
     """

@@ -1,7 +1,7 @@
 """Beginning an erasure: the records that are asked for are checked, and the receipt is written.
 
 From then on any process finds the erasure as pending and goes on with it (`run.go_on`).  The activity note is
-written before: otherwise the agent may leave the pool alone for days (`agents.quiet`).  Beginning the same one
+written with it: otherwise the agent may leave the pool alone for days (`agents.quiet`).  Beginning the same one
 again gives the receipt that is there.  Callers: `run.erase`, the first task of the erasure agent.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import msgspec
 
+from lake_core import naming
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.receipt import Receipt
 from lake_core.erasure.target import Target, target_of
 from lake_core.errors import InvalidInput, Unavailable
 from lake_core.history import PoolState
-from lake_core.history.activity import write_note
+from lake_core.history.activity import ActivityNote
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.pool import Pool
@@ -36,7 +37,8 @@ def begin(
     open_receipt = receipts.find_open(pool, target.key_range, where)
     if open_receipt is not None:
         if keeps_history and not open_receipt.keeps_history:
-            open_receipt = msgspec.structs.replace(open_receipt, keeps_history=True)
+            asked = msgspec.structs.replace(open_receipt, keeps_history=True)
+            open_receipt = receipts.united(receipts.read(pool, asked.id), asked)
             receipts.write(pool, open_receipt)
         return open_receipt
     context = pool.context
@@ -55,11 +57,16 @@ def begin(
         int(context.now() * 1_000_000),
         keeps_history=keeps_history,
     )
-    if not write_note(pool.store, pool.config.id):
+    note = ActivityNote(pool.store, pool.config.id, context.now)
+    if not note.keep():
         raise Unavailable(
-            f"erase of pool {pool.name!r}: {pool.store.uri} took no activity note; nothing was begun"
+            f"erase of pool {pool.name!r}: {pool.store.uri} took no activity note; nothing was begun. "
+            f"Try again, or allow this process to write below {naming.ACTIVITY}/"
         )
-    receipts.write(pool, receipt)
+    try:
+        receipts.write(pool, receipt)
+    finally:
+        note.keep()  # again if that took so long that the note does not stand for the receipt
     return receipt
 
 

@@ -68,7 +68,7 @@ class Notes:
     def write(self, **changes: object) -> Receipt:
         """Keep the receipt, with these changes, beside the pool; returns it.  Raises Corrupt, Unavailable."""
         stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
-        self.receipt = msgspec.structs.replace(receipts.united(stored, self.receipt), **changes)
+        self.receipt = receipts.united(stored, msgspec.structs.replace(self.receipt, **changes))
         receipts.write(self.pool, self.receipt)
         log.info(
             "%s: %s: %s erased (%s), %s written, %s held",

@@ -145,7 +145,10 @@ def read_all(pool: Pool) -> Iterator[Receipt]:
 
 
 def united(stored: Receipt, newer: Receipt) -> Receipt:
-    """The newer one, with the objects and transactions that only the stored one names."""
+    """The newer one, with the objects and transactions that only the stored one names.
+
+    What another process has done stays done: the newer one may be of a run that is behind.
+    """
     objects = {
         name: tuple({one.object: one for one in (*getattr(stored, name), *getattr(newer, name))}.values())
         for name in ("erased", "written")
@@ -153,7 +156,8 @@ def united(stored: Receipt, newer: Receipt) -> Receipt:
     transactions = {one.id: one for one in (*stored.transactions, *newer.transactions)}
     ordered = tuple(sorted(transactions.values(), key=lambda one: (one.version, one.id)))
     keeps_history = stored.keeps_history or newer.keeps_history
-    return msgspec.structs.replace(newer, transactions=ordered, keeps_history=keeps_history, **objects)
+    known_last = stored if stored.status == DONE else newer
+    return msgspec.structs.replace(known_last, transactions=ordered, keeps_history=keeps_history, **objects)
 
 
 def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:

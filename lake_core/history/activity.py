@@ -9,8 +9,8 @@ looked later than that, and than `SKEW` of clocks, has seen it.
 
 A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
 commit of more than `RENEW`.  A pool without a note is looked at, and every reader looks at all pools now and then.
-Writers: `History.commit`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers: `agents.quiet`,
-`lake.watch`.
+Writers: `History.commit`, `erasure.begin`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers:
+`agents.quiet`, `lake.watch`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ class ActivityNote:
         self._store, self._pool_id, self._clock = store, pool_id, clock
         self._written: float | None = None
 
-    def keep(self) -> None:
-        """Write the note unless it stands; if the store refuses, the next call tries again."""
+    def keep(self) -> bool:
+        """Write the note unless it stands; whether it stands.  If the store refuses, the next call tries again."""
         now = self._clock()
         if self._written is None or abs(now - self._written) >= RENEW:
             self._written = now if write_note(self._store, self._pool_id) else None
+        return self._written is not None
 
 
 def write_note(store: Store, pool_id: str) -> bool:

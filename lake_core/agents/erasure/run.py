@@ -17,7 +17,7 @@ from typing import Any
 from lake_core.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures
 from lake_core.agents.erasure.policy import policy_of
 from lake_core.agents.erasure.report import ErasureResult, bound_text, erasure_line, result_of, sighting_line
-from lake_core.agents.finding import divided, handed_out, look_at_each
+from lake_core.agents.finding import divided, handed_out, look_at_each, looks
 from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.roster import AGENTS
@@ -121,6 +121,8 @@ def find(
 
     open_names, put_off = divided(names, lake, asked, agent="erasure")
     quiet = Quiet.of(lake, asked, agent="erasure", recurring=recurring and named is None)
+    waiting = {one["pool"]: one for one in put_off}
+    put_off = _with_work(lake, [waiting[name] for name in quiet.others(list(waiting))], named, quiet)
     for name, seen in look_at_each(quiet.others(open_names), look, named=bool(asked.pools)):
         pool, work = seen or (None, None)
         if pool is not None and work is not None and work.idle and not pool.sub_pool:
@@ -144,20 +146,32 @@ def find(
     quiet.write()
     return handed_out(
         list(all_work.values()),
-        [one for one in put_off if _has_work(lake, one["pool"], named)],
+        put_off,
         dry_run=asked.dry_run,
         nothing="no erasure is pending",
         not_done="nothing is erased",
     )
 
 
-def _has_work(lake: Lake, name: str, named: NamedRecords | None) -> bool:
-    """Whether an erasure of the pool is pending or asked for; a pool that cannot be read may have one."""
-    try:
-        return not plan(lake.pool(name), named).idle
-    except LakeError as error:
-        log.error("%s: %s", name, error)
-        return True
+def _with_work(
+    lake: Lake, put_off: Sequence[dict[str, Any]], named: NamedRecords | None, quiet: Quiet
+) -> list[dict[str, Any]]:
+    """Those in whose pool an erasure is pending or asked for; a pool that cannot be read may have one."""
+
+    def look(name: str) -> tuple[Pool, bool]:
+        pool = lake.pool(name)
+        return pool, plan(pool, named).idle
+
+    kept = []
+    for one, (name, seen) in zip(put_off, looks([one["pool"] for one in put_off], look), strict=True):
+        if isinstance(seen, LakeError):
+            log.error("%s: %s", name, seen)
+            kept.append(one)
+        elif not seen[1]:
+            kept.append(one)
+        elif not seen[0].sub_pool:
+            quiet.found_nothing(seen[0].config)
+    return kept
 
 
 def _handed(

@@ -27,7 +27,7 @@ from lake_core.agents.quiet import Quiet
 from lake_core.agents.reporting import newest_version
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.retention import expire as expiry
-from lake_core.agents.retention.plan import ExpirePlan, RetentionPlan
+from lake_core.agents.retention.plan import RetentionPlan
 from lake_core.agents.retention.policy import policy_of
 from lake_core.agents.retention.report import RetentionResult, pool_line, retention_lines
 from lake_core.agents.roster import AGENTS
@@ -66,33 +66,34 @@ def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
     # a list in a checkpoint may be empty; to plan a vacuum takes a lease and some ten requests
     lists_some = not removed.is_empty() and next(iter(removed.items()), None) is not None
     deletable, size, kept = _plan_vacuum(pool) if lists_some else (0, 0, {})
-    # what is not due later is not due now: a pool that rests is asked once
+
+    def has_new_names(moment: float) -> bool:
+        return is_due(pool, since=removed.scanned, now=moment)
+
+    def entries(moment: float) -> int:
+        return purgeable(pool, newest=loaded.version, now=moment)
+
+    may_rest = work.idle and not (work.stays or lists_some or removed.vacuums)
     later = now + AHEAD
-    names_later = is_due(pool, since=removed.scanned, now=later)
-    entries_later = purgeable(pool, newest=loaded.version, now=later)
-    has_more = lists_some or removed.vacuums or names_later or entries_later
+    if may_rest and not (has_new_names(later) or entries(later) or _expires_later(pool, branch=branch)):
+        return RetentionPlan(work, rests=True)  # what is not due later is not due now
     return RetentionPlan(
         work,
         deletable=deletable,
         size=size,
         held=kept,
         unfinished=len(removed.vacuums),
-        has_new_names=names_later and is_due(pool, since=removed.scanned, now=now),
-        entries=purgeable(pool, newest=loaded.version, now=now) if entries_later else 0,
-        rests=not (has_more or _concerns(work) or _expires_later(pool, branch=branch)),
+        has_new_names=has_new_names(now),
+        entries=entries(now),
     )
 
 
-def _concerns(expiry_plan: ExpirePlan) -> bool:
-    """Whether anything expires, or must stay though it is old enough, which the report says."""
-    return not expiry_plan.idle or bool(expiry_plan.stays)
-
-
 def _expires_later(pool: Pool, *, branch: str) -> bool:
-    """Whether time brings an expiry within `AHEAD`, if nothing is written; only an age does."""
-    if policy_of(pool.settings).age is None:
+    """Whether time brings an expiry, or a reason against one, within `AHEAD`, if nothing is written."""
+    if policy_of(pool.settings).age is None:  # nothing else is a matter of time
         return False
-    return _concerns(expiry.plan(pool, branch=branch, ahead=AHEAD))
+    later = expiry.plan(pool, branch=branch, ahead=AHEAD)
+    return not later.idle or bool(later.stays)
 
 
 def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:

@@ -419,6 +419,29 @@ def test_an_erasure_that_another_process_began_is_found_by_the_next_run(site: Si
     assert site.looked_at() == ["b"]
 
 
+def test_an_erasure_whose_receipt_is_written_late_is_found_by_the_next_run(site: Site) -> None:
+    """The process stands still between its note and its receipt, while a run looks at the pool."""
+    pool = site.lake.pool("b")
+
+    def stall() -> None:
+        site.clock.now += 2 * OVER
+        assert site.find("erasure") == []
+
+    site.rest("erasure")
+    site.store.on("put", naming.erasures(pool.config.id), before=stall)
+    begin(pool, where="k = 1")
+    assert site.find("erasure") == ["b"]
+
+
+def test_paused_pools_without_an_erasure_cost_no_more_than_others(site: Site) -> None:
+    for name in ("a", "b"):
+        site.lake.configure_pool(name, {"agents": "paused"})
+    begin(site.lake.pool("b"), where="k = 1")
+    site.settle("erasure")
+    assert site.find("erasure") == ["b"]
+    assert site.looked_at() == ["b"], "its erasure is pending"
+
+
 def test_an_erasure_is_not_begun_if_the_store_takes_no_activity_note(site: Site) -> None:
     """Otherwise the agent may leave the pool alone for a week."""
     pool = site.lake.pool("b")

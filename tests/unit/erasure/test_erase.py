@@ -9,12 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core import naming
 from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from lake_core.agents.tombstones import run as tombstones
+from lake_core.erasure.begin import begin
 from lake_core.erasure.holders import release
 from lake_core.erasure.means import here
-from lake_core.erasure.receipt import DONE, PENDING, read, read_all
+from lake_core.erasure.noting import Notes
+from lake_core.erasure.receipt import DONE, PENDING, Held, read, read_all
 from lake_core.erasure.run import erase, go_on
 from lake_core.erasure.sighting import look
 from lake_core.erasure.verify import verify
@@ -30,6 +33,7 @@ from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import WRITE, scan_orphans
+from tests.support.stores import ScriptedStore
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"
@@ -38,6 +42,29 @@ ANN = "who = 'ann'"
 def key(pool: Pool, value: object) -> KeyRange:
     prefix = pool.at().bound(value)
     return KeyRange(prefix, prefix + AFTER)
+
+
+def test_what_another_process_finished_meanwhile_stays_done(world: World) -> None:
+    """Two processes go on with one erasure; the slower one writes its receipt last."""
+    world.people("ann", "bob")
+    pending = begin(world.pool, where=ANN)
+    slow = Notes(world.pool, pending, here(world.pool))
+    done = go_on(world.pool, pending)
+    assert done.status == DONE
+    assert slow.write(status=PENDING, held=(Held("x", "a tag"),)) == done
+    assert read(world.pool, pending.id) == done
+
+
+def test_an_erasure_that_ends_while_another_asks_to_keep_history_stays_done(world: World) -> None:
+    world.people("ann", "bob")
+    pending = begin(world.pool, where=ANN)
+    store = ScriptedStore(world.store)
+    pool = Lake.open_on(store, ids=IdSource(clock=world.clock)).pool(world.pool.name)
+    receipt = naming.erasure(pool.config.id, pending.id)
+    store.on("get", receipt, before=lambda: None)
+    store.on("get", receipt, before=lambda: go_on(world.pool, pending))  # it has seen it as pending
+    assert begin(pool, where=ANN, keeps_history=True).status == DONE
+    assert read(world.pool, pending.id).status == DONE
 
 
 def test_no_object_holds_the_record_afterwards_and_the_others_stay(world: World) -> None:
