@@ -71,6 +71,11 @@ def lake_alias(lake: str = "") -> Any:
     return AssetAlias(f"{SCHEME}:{lake or DEFAULT}")
 
 
+def is_pool(outlet: Any) -> bool:
+    """Whether an outlet of a task is the asset of a pool."""
+    return str(getattr(outlet, "uri", "")).startswith(f"{SCHEME}://")
+
+
 def check_partitions(keys: Sequence[str], *, task: str) -> None:
     """Raises InvalidInput for keys that Airflow would refuse; ask before anything is committed."""
     from lake_core.errors import InvalidInput

@@ -86,6 +86,10 @@ def lake_address(connection: Connection) -> LakeAddress:
     if connection.schema:  # AIRFLOW_CONN_...=lake://s3://bucket/prefix has the prefix here
         host = f"{host.rstrip('/')}/{connection.schema}"
     uri = host or str(extra.get("uri") or "")
+    if host and extra.get("uri") not in (None, "", host):
+        raise InvalidInput(
+            f"{what}: names two lakes: its host and uri in its extra say different things; leave one out"
+        )
     if not uri:
         raise InvalidInput(
             f"{what}: names no lake; write a path, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX into its host"

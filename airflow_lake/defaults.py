@@ -47,6 +47,14 @@ def number(variable: str, usually: float) -> float:
     return value
 
 
+def count(variable: str, usually: int) -> int:
+    """As `number`, a whole one."""
+    value = number(variable, usually)
+    if value != int(value):
+        raise ValueError(f"{variable}={os.environ[variable]!r}: must be a whole number from 1 to 10,000")
+    return int(value)
+
+
 WORKING = timedelta(hours=number("LAKE_TASK_HOURS", 6))
 
 DEFAULT_ARGS: dict[str, Any] = {

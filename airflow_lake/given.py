@@ -63,6 +63,18 @@ def declared(value: Any, name: str, kind: Kind, *, who: str, fixed: bool = False
     raise ValueError(f"{who}: {name} must be {kind.value} (got {value!r})")
 
 
+def fixed_flag(value: Any, name: str, *, who: str) -> bool:
+    """A flag in which Airflow fills in no template: "{{ ... }}" would count as true.  Raises ValueError."""
+    return bool(declared(value, name, Kind.FLAG, who=who, fixed=True))
+
+
+def refuse_unread(arguments: Collection[str], names: Collection[str], *, who: str, why: str) -> None:
+    """Raises ValueError if a DAG gives an argument, by its name, that nothing reads."""
+    for name in arguments:
+        if name in names:
+            raise ValueError(f"{who}: {name} has no meaning here: {why}; leave it out")
+
+
 def _is_collection(value: Any) -> bool:
     return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
 

@@ -77,7 +77,7 @@ def run(
         size = sum(job.size for job in jobs)
         with open_spark(f"lake compact {work['pool']}", size=size) as spark:
             results = compact(spark, pool.branch(work["branch"]), jobs)
-    after = standing_of(pool.at(work["branch"]).references)
+    after = standing_of(pool.at_branch(work["branch"]).references)
     done = summary(work["pool"], results, before=before, after=after)
     done |= published(pool, branch=work["branch"])
     log.info("%s", pool_line(done))
@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
                 with spark_session("lake compact", remote=args.remote) as spark:
                     results = compact(spark, lake.pool(args.pool).branch(args.branch), plan.jobs)
             pool = lake.pool(args.pool)
-            after = standing_of(pool.at(args.branch).references)
+            after = standing_of(pool.at_branch(args.branch).references)
             done = summary(args.pool, results, before=plan.standing, after=after)
             done |= published(pool, branch=args.branch)
             job.update(done)

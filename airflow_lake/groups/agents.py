@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import get_current_context
 
 from airflow_lake.assets import lake_asset, partition_keys
 from airflow_lake.defaults import REPORT
@@ -92,23 +92,19 @@ class CompactGroup(AgentGroup):
 class CheckpointGroup(AgentGroup):
     """Save the states of journals that have grown, and purge old entries: one Spark job for all of them.
 
-    Without work, `run` is skipped and `report` says so, as in the other groups.
+    Without work, `run` skips itself and `report` says so, as in the other groups.
     """
 
     agent = "checkpoint"
     says = "Saves states, so that pools open quickly; purges old entries"
 
     def add_tasks(self, config: dict[str, Any]) -> None:
-        """Put the tasks into the group; nothing is run if no journal has work."""
-
-        @task.short_circuit(ignore_downstream_trigger_rules=False)
-        def has_work(packs: list[dict[str, Any]]) -> bool:
-            return bool(packs)
-
+        """Put the tasks into the group; `run` is not mapped, so that the group itself may be."""
         agent = self.agent
 
         @lake_task(agent=agent, **self.work_args)
         def run(packs: list[dict[str, Any]], config: dict[str, Any]) -> list[dict[str, Any]]:
+            tasks.check_any(packs)
             return tasks.run(agent, packs, config, get_current_context())
 
         packs = self.find_task()(config)
@@ -116,7 +112,6 @@ class CheckpointGroup(AgentGroup):
             results = run(packs=packs, config=config)
         else:
             results = self.submitted(work=packs, **self.submit_args(config)).output
-        has_work(packs) >> results
         self.report_task(find=packs.operator.task_id)(packs, results)
 
 

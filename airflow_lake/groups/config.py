@@ -27,6 +27,15 @@ _FIELDS = (
 """What the fields must be; those with true are no templates: Airflow reads them when it parses the file."""
 
 
+OWN_FIELDS = ("lake", "pools", "branch", "dry_run")
+"""Parameters of agents that are fields of the config."""
+GROUPS_OWN = {
+    "conn_id": "LakeConfig(spark=...) names the connection",
+    **dict.fromkeys(("task_id", "agent", "work", "config", "to_announce"), "the group says it"),
+}
+"""Arguments of a submitted job that it does not take from `submit`, and why."""
+
+
 LONGEST_WAIT = timedelta(days=29)
 """For an approval: the work that is asked about is kept for 30 days (`lake_core.agents.packs`)."""
 
@@ -42,7 +51,7 @@ class LakeConfig:
     arguments of Airflow's SparkSubmitOperator; if it is set, be it to `{}`, each pack of work is a job that
     spark-submit submits by the connection `spark`, of type spark (`groups.submitted`).
 
-    `asked`: the parameters of one agent alone, as its trigger form has them (`{"wait":  False}`).
+    `asked`: the parameters of one agent alone, as its trigger form has them (`{"wait": False}`).
 
     `airflow_pool`: the pool of Airflow, which bounds how many tasks run at once, for all tasks of the group; empty:
     that of the DAG's default_args, otherwise Airflow's default pool.  `pool_slots`: the slots of it that each task
@@ -72,10 +81,16 @@ class LakeConfig:
             raise ValueError(
                 f"LakeConfig: spark_conf must be texts by the names of settings (got {self.spark_conf!r})"
             )
+        for name in self.asked:
+            if name in OWN_FIELDS:
+                raise ValueError(f"LakeConfig: asked may not have {name!r}: write LakeConfig({name}=...)")
         if self.submit is not None and not isinstance(self.submit, Mapping):
             raise ValueError(
                 f"LakeConfig: submit must be arguments of SparkSubmitOperator (got {self.submit!r})"
             )
+        for name in self.submit or ():
+            if name in GROUPS_OWN:
+                raise ValueError(f"LakeConfig: submit may not have {name!r}: {GROUPS_OWN[name]}")
         if self.submit is not None and (not self.spark or given.is_template(self.spark)):
             raise ValueError(
                 f"LakeConfig: submit needs spark, the id of a connection of type spark (got {self.spark!r})"

@@ -23,7 +23,7 @@ from typing import Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
-from airflow_lake.defaults import DEFAULT_ARGS, number
+from airflow_lake.defaults import DEFAULT_ARGS, count
 from airflow_lake.effects import LOADING
 from airflow_lake.groups.config import LakeConfig
 from lake_core.agents.compact.strategies import names
@@ -178,7 +178,7 @@ def agent_config(name: str) -> LakeConfig:
     return LakeConfig(
         approval=name in _approvals(os.environ.get("LAKE_APPROVAL", "")),
         airflow_pool=os.environ.get("LAKE_UPKEEP_AIRFLOW_POOL", ""),
-        pool_slots=int(number("LAKE_UPKEEP_POOL_SLOTS", 1)),
+        pool_slots=count("LAKE_UPKEEP_POOL_SLOTS", 1),
         spark_conf=_spark_conf(name),
     )
 

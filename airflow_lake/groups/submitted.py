@@ -84,6 +84,7 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
         from spark_apps.packs import Outcome
 
         tell_of_tries(context.get("ti"))
+        tasks.check_any(self.packs)
         lake = open_lake(self.packs[0]["lake"])
         fresh = naming.pack(lake.context.ids.new(), 0)
         kept = context.get("task_state_store")

@@ -106,6 +106,17 @@ def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
     return list(task.xcom_pull(task_ids=find, key=PUT_OFF, map_indexes=task.map_index) or ())
 
 
+def check_any(packs: Packs) -> None:
+    """Raises AirflowSkipException if there is no work.
+
+    Airflow 3.3.2 skips no task of a mapped group for a task before it that says so (ShortCircuitOperator).
+    """
+    from airflow.sdk.exceptions import AirflowSkipException
+
+    if not packs:
+        raise AirflowSkipException("there is no work")
+
+
 def check_wanted(task: Any, find: str) -> None:
     """Raises AirflowSkipException if the task `find` was skipped: then the DAG wants nothing of the group.
 

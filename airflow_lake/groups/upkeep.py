@@ -47,6 +47,8 @@ class LakeUpkeep(TaskGroup):
         if unknown := sorted(set(chosen) - set(names)):
             raise ValueError(f"LakeUpkeep: no agent {unknown[0]!r}; the agents are {', '.join(names)}")
         config = checked(config, who="LakeUpkeep")
+        if config.approval and not any(AGENTS[name].deletes for name in chosen):
+            raise ValueError(f"LakeUpkeep: approval has no meaning here: none of {', '.join(chosen)} deletes")
         super().__init__(group_id=group_id, default_args=dict(default_args or {}), **kwargs)
         self.config = config
         groups: dict[str, AgentGroup] = {}

@@ -43,12 +43,16 @@ class LakeApplyOperator(LakeOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(pool_name="", **kwargs)
+        unread = ("branch", "spark", "spark_conf")
+        given.refuse_unread(
+            kwargs, unread, who=self.task_id, why="the policy file says all, and needs no Spark"
+        )
         self.asked_or_default |= {"path": path}
         self.path = path
         self.dry_run = dry_run
         self.prune = prune
         self.yes = yes
-        self.takes_params = takes_params
+        self.takes_params = given.fixed_flag(takes_params, "takes_params", who=self.task_id)
 
     def execute(self, context: Context) -> Any:
         """Take the parameters of the run too, if it is said so."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator, plain
 
@@ -22,7 +23,11 @@ class LakeCheckpointOperator(LakeOperator):
 
     def __init__(self, *, purging: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.purging = purging
+        unread = ("branch", "spark", "spark_conf")
+        given.refuse_unread(
+            kwargs, unread, who=self.task_id, why="a checkpoint is of all branches, without Spark"
+        )
+        self.purging = given.fixed_flag(purging, "purging", who=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:
         """The pool, whose records stay as they are."""

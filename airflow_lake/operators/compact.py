@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class LakeCompactOperator(LakeOperator):
         super().__init__(**kwargs)
         self.asked |= {"strategy": strategy}
         self.strategy = strategy
-        self.on_spark = on_spark
+        self.on_spark = given.fixed_flag(on_spark, "on_spark", who=self.task_id)
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was merged: version (None if nothing was), jobs, inputs, objects, size_in, size_out; depth, objects
@@ -52,7 +53,7 @@ class LakeCompactOperator(LakeOperator):
         else:
             results = compact_pool(lake, self.pool_name, plan, branch=self.branch)
         pool = lake.pool(self.pool_name)
-        after = standing_of(pool.at(self.branch).references)
+        after = standing_of(pool.at_branch(self.branch).references)
         values = summary(self.pool_name, results, before=plan.standing, after=after)
         values |= published(pool, branch=self.branch)
         self.effects = (self.done_effect(values | {"size": values["size_out"]}, reads=True),)

@@ -40,6 +40,7 @@ class LakeDeleteOperator(LakeOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        everything = given.fixed_flag(everything, "everything", who=self.task_id)
         if everything == any(text is not None for text in (low, high, where)):
             raise ValueError(
                 f"{self.task_id}: give one or more of low, high and where, or everything=True and none of them"

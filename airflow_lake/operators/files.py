@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
-from airflow_lake.assets import check_partitions, event_of, lake_alias, lake_asset, withhold
+from airflow_lake.assets import check_partitions, event_of, is_pool, lake_alias, lake_asset, withhold
 from airflow_lake.operators.base import LakeOperator
 from lake_core.phrases import choices
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from lake_core.records.source_files import SourceFile
 
 FAIL, SKIP, EMPTY = "fail", "skip", "empty"
+LEFT_OUT: Any = object()
+"""As `files`: the DAG names none.  A list of another task that turns out to be empty falls under `missing`."""
 
 
 class LakeFilesOperator(LakeOperator):
     """An action that reads `files` (paths, globs, folders); `format` and `options` as of `lake load`.
 
-    `missing`: what becomes of the task if none of the names has a file: `fail`, or `skip`.  If it may be skipped, a
-    name without a file is passed over when others have some.
+    `missing`: what becomes of the task if there is no file, because no name has one or the list of names is empty:
+    `fail`, or `skip`.  If it may be skipped, a name without a file is passed over when others have some.
     """
 
     ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP)
@@ -55,23 +57,28 @@ class LakeFilesOperator(LakeOperator):
                 f"{self.task_id}: missing must be {choices(self.ways_of_missing)} (got {missing!r})"
             )
         self.missing = missing
-        self.files = files
+        self.names_files = files is not LEFT_OUT
+        self.files = files if self.names_files else ()
         self.format = format
         self.options = options
         self.asked |= self.asked_token(token)
         self.token = token
         self.message = message
         self.partitions = partitions
-        self.asset: Any = None
         self.alias = lake_alias(self.lake)
 
     def add_outlets(self, *, is_known: bool) -> None:
         """Say what the task emits events of: the asset of its pool, if it `is_known` now, otherwise an alias."""
-        self.asset = self._asset() if is_known else None
-        self.add_outlet(self.alias if self.asset is None else self.asset)
+        if not (is_known and self._named_asset()):
+            self.add_outlet(self._asset() if is_known else self.alias)
 
     def _asset(self) -> Any:
         return lake_asset(self.pool_name, lake=self.lake, branch=self.branch)
+
+    def _named_asset(self) -> Any:
+        """The asset of the pool, if the task names it as an outlet, itself or in the DAG; otherwise None."""
+        uri = self._asset().uri
+        return next((outlet for outlet in self.outlets or () if getattr(outlet, "uri", None) == uri), None)
 
     @property
     def has_template(self) -> bool:
@@ -103,7 +110,7 @@ class LakeFilesOperator(LakeOperator):
             return first
 
     def files_there(self, lake: Lake) -> list[SourceFile]:
-        """The files, each of them there; empty if none were named, or none needs to be there.
+        """The files, each of them there; empty if the DAG leaves them out, or none needs to be there.
 
         Raises NotFound, InvalidInput, Unavailable; AirflowSkipException if none is there and the task says so.
         """
@@ -113,8 +120,13 @@ class LakeFilesOperator(LakeOperator):
         from lake_core.errors import NotFound
         from lake_core.store import address_of
 
-        if not self.files:
+        if not self.names_files:
             return []
+        if not self.files and self.missing == FAIL:
+            raise NotFound(
+                f"{self.task_id}: files is empty: there is nothing to read, and nothing was changed. If that may "
+                f"be, say so: missing={choices(self.ways_of_missing[1:])}"
+            )
         how = (lake.pool(self.pool_name).config.settings, self.options or {})
         access = address_of(lake.store)
         if self.missing == FAIL:
@@ -154,17 +166,22 @@ class LakeFilesOperator(LakeOperator):
         }
 
     def announce(self, values: Mapping[str, Any], partitions: Sequence[str], context: Context) -> None:
-        """Emit an event of the pool's asset, one for each partition; none if nothing was committed."""
+        """Emit an event of the pool's asset, one for each partition; none if nothing was committed.
+
+        Assets of other pools that a DAG names, as it must for a mapped operator, have none of this task.
+        """
+        asset = self._named_asset() if values["version"] is not None else None
+        pools = [outlet for outlet in self.outlets or () if is_pool(outlet) and outlet != asset]
+        withhold(self, pools)
         if values["version"] is None:
-            if self.asset is not None:
-                withhold(self, [self.asset])
-        elif self.asset is None:
+            return
+        if asset is None:
             context["outlet_events"][self.alias].add(self._asset(), extra=event_of(values))
-        else:
-            events = context["outlet_events"][self.asset]
-            events.extra = event_of(values)
-            if partitions:
-                events.add_partitions(list(partitions))
+            return
+        events = context["outlet_events"][asset]
+        events.extra = event_of(values)
+        if partitions:
+            events.add_partitions(list(partitions))
 
     def load_on_spark(self, lake: Lake, files: list[SourceFile], *, title: str, **more: Any) -> Any:
         """The result of one load by Spark; `more` are arguments of `load_files`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import given
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import LakeFilesOperator
 
@@ -21,7 +22,7 @@ class LakeLoadOperator(LakeFilesOperator):
 
     def __init__(self, *, on_spark: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.on_spark = on_spark
+        self.on_spark = given.fixed_flag(on_spark, "on_spark", who=self.task_id)
         if self.partitions is not None and self.has_template:
             raise ValueError(
                 f"{self.task_id}: partitions need a pool, a lake and a branch that are no templates: Airflow must "

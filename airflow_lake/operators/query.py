@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_lake import given
 from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator
+from lake_core.agents.roster import Kind
 from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
@@ -42,9 +43,14 @@ class LakeQueryOperator(LakeOperator):
 
     def __init__(self, *, sql: str, max_rows: int = MAX_ROWS, must_hold: bool = False, **kwargs: Any) -> None:
         super().__init__(pool_name="", **kwargs)
+        unread, why = (
+            ("branch", "spark", "spark_conf"),
+            'the statement names pools and branches ("flights@dev")',
+        )
+        given.refuse_unread(kwargs, unread, who=self.task_id, why=f"{why}, and needs no Spark")
         self.sql = sql
-        self.max_rows = max_rows
-        self.must_hold = must_hold
+        self.max_rows = given.declared(max_rows, "max_rows", Kind.COUNT, who=self.task_id, fixed=True)
+        self.must_hold = given.fixed_flag(must_hold, "must_hold", who=self.task_id)
 
     def take(self) -> None:
         """The statement; it names the pools."""

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_lake.assets import partition_keys
 from airflow_lake.effects import OVERWRITE
 from airflow_lake.operators.base import plain
-from airflow_lake.operators.files import EMPTY, FAIL, SKIP, LakeFilesOperator
+from airflow_lake.operators.files import EMPTY, FAIL, LEFT_OUT, SKIP, LakeFilesOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
 class LakeReplaceOperator(LakeFilesOperator):
-    """Replace what a pool holds of an interval or a range; no `files`: remove it.
+    """Replace what a pool holds of an interval or a range; if `files` is left out: remove it.
 
-    With `missing="empty"` it is removed too if `files` names some and none is there, as the intervals agent does.
+    With `missing="empty"` it is removed too if no file is there, as the intervals agent does.
 
     Either `begin` and `end` (ISO 8601 with a zone), for a key that begins with a time: then Spark reads the
     files.  Or `low` (inclusive), `high` (exclusive) and `where`, as of `lake replace`: then the task itself
@@ -49,7 +49,7 @@ class LakeReplaceOperator(LakeFilesOperator):
     def __init__(
         self,
         *,
-        files: Sequence[str] | str = (),
+        files: Sequence[str] | str = LEFT_OUT,
         begin: str | None = None,
         end: str | None = None,
         low: str | None = None,

@@ -53,11 +53,11 @@ class LakeTransactionSensor(BaseSensorOperator):
         self.pools = pools
         self.asked = {"lake": lake, "after": after}  # what the DAG says, before templates are filled in
         self.lake = lake
-        self.branch = branch
+        self.branch = given.branch_or_main(branch)
         self.after = after
-        self.maintenance = maintenance
+        self.maintenance = given.fixed_flag(maintenance, "maintenance", who=self.task_id)
         self.pause = pause
-        self.deferrable = deferrable
+        self.deferrable = given.fixed_flag(deferrable, "deferrable", who=self.task_id)
         self._name = ""
         self._positions: dict[str, Position] = {}
 

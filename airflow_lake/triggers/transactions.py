@@ -214,6 +214,20 @@ class TransactionTrigger(BaseEventTrigger):
             raise ValueError(
                 f"TransactionTrigger: pause must be a number of seconds, at least {LEAST_PAUSE} (got {pause!r})"
             )
+        if any("{{" in pool or "{%" in pool for pool in pools):
+            raise ValueError(
+                f"TransactionTrigger: pools may be no templates: nothing fills them in (got {pools!r})"
+            )
+        if unknown := sorted(set(after or ()) - set(pools)):
+            raise ValueError(
+                f"TransactionTrigger: after names the pool {unknown[0]!r}, which is none of pools"
+            )
+        if not isinstance(maintenance, bool):
+            raise ValueError(f"TransactionTrigger: maintenance must be true or false (got {maintenance!r})")
+        if not isinstance(rest, int | float) or isinstance(rest, bool) or not 0 <= rest < math.inf:
+            raise ValueError(
+                f"TransactionTrigger: rest must be a number of seconds, at least 0 (got {rest!r})"
+            )
         self.pools = sorted(set(pools))
         self.lake = lake
         self.branch = branch

@@ -31,7 +31,7 @@ def compact(args: Namespace) -> None:
             branch=args.branch,
             progress=lambda one, result: None if args.json else say(job_line(one, result)),
         )
-        after = standing_of(pool.at(args.branch).references)
+        after = standing_of(pool.at_branch(args.branch).references)
         done = summary(args.pool, results, before=plan.standing, after=after)
         done |= published(pool, branch=args.branch)
         job.update(done)

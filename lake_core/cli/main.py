@@ -18,6 +18,7 @@ from functools import partial
 
 from lake_core import naming
 from lake_core.agents.compact import strategies
+from lake_core.agents.roster import AGENTS
 from lake_core.catalog.setting_types import duration
 from lake_core.cli.completion import SHELLS
 from lake_core.cli.options import CHANGING, FILES, add_read_options
@@ -513,7 +514,7 @@ def build_parser() -> Parser:
 
     sub = command("jobs", "jobs.jobs", "list what the agents did, newest first")
     sub.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
-    sub.add_argument("--agent", metavar="A", help="only jobs of this agent")
+    sub.add_argument("--agent", choices=tuple(AGENTS), metavar="A", help="only jobs of this agent")
     sub.add_argument(
         "--state", choices=("running", "done", "failed", "died", "put off"), help="only jobs in this state"
     )

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from lake_core.catalog import Settings
 from lake_core.catalog.csv_options import csv_options
-from lake_core.catalog.settings import check_settings
+from lake_core.catalog.settings import READ_OPTIONS, check_settings
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import rule_of
+from lake_core.errors import InvalidInput
 from lake_core.loading.block import Reading
 from lake_core.loading.files import FileSource
 from lake_core.loading.opening import kept_streams
@@ -35,6 +36,12 @@ def readings(
     check_settings(
         chosen, kind=config.kind, key=config.key, aggregates=config.aggregates, stored=config.settings
     )
+    for name in chosen:
+        if name not in READ_OPTIONS and not name.startswith("type."):
+            raise InvalidInput(
+                f"option {name}: says nothing of how files are read; set it for the pool: lake set {config.name} "
+                f"{name}={chosen[name]}"
+            )
     settings = Settings({**config.settings, **chosen})
     rule = rule_of(config)
     declared = settings.declared

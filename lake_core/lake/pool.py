@@ -68,7 +68,7 @@ class Pool:
         """
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
-        self._check_branch(name)
+        self._check_branch(name, self.history.load_open().state)
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
     def at(self, revision: str = MAIN, *, on_missing: str = FAIL) -> View:
@@ -81,6 +81,12 @@ class Pool:
             raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
         loaded, branch = self.history.resolve_revision(revision)
         return self._view(loaded, branch, on_missing=on_missing)
+
+    def at_branch(self, name: str = MAIN) -> View:
+        """The newest revision of a branch, and of nothing else that `at` takes.  Raises NotFound."""
+        loaded = self.history.load_open()
+        self._check_branch(name, loaded.state)
+        return self._view(loaded, name, on_missing=FAIL)
 
     def at_version(self, version: int, *, branch: str = MAIN) -> View:
         """A branch after an entry, whichever branch the entry changed.  Raises NotFound."""
@@ -187,7 +193,7 @@ class Pool:
 
     def feed(self, branch: str = MAIN) -> Feed:
         """The objects of the branch's transactions, to follow; raises NotFound."""
-        self._check_branch(branch)
+        self._check_branch(branch, self.history.load_open().state)
         return Feed(self.history, branch, self.sub_pool)
 
     def close(self) -> None:
@@ -232,12 +238,11 @@ class Pool:
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""
         if branch is not None:
-            self._check_branch(branch)
+            self._check_branch(branch, self.history.load_open().state)
         return self.history.read_transactions(branch=branch)
 
-    def _check_branch(self, name: str) -> None:
-        branches = self.history.load_open().state.branches
-        if name not in branches:
+    def _check_branch(self, name: str, state: PoolState) -> None:
+        if name not in state.branches:
             raise NotFound(
-                f"pool {self.name!r}: branch {name!r} does not exist; {did_you_mean(name, branches)}"
+                f"pool {self.name!r}: branch {name!r} does not exist; {did_you_mean(name, state.branches)}"
             )

@@ -41,8 +41,9 @@ def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey
             added.low < key_range.low or (key_range.high is not None and added.high > key_range.high)
         ):
             raise InvalidInput(
-                f"replace: new records from key {key_text(added.low, key)} to {key_text(added.high, key)} (both "
-                "inclusive) lie outside the range; nothing was committed. Leave them out, or replace a wider range"
+                f"replace: of the new records from key {key_text(added.low, key)} to {key_text(added.high, key)} "
+                "(both inclusive) some lie outside the range; nothing was committed. Leave them out, or replace a "
+                "wider range"
             )
 
 

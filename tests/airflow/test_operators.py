@@ -65,6 +65,71 @@ with DAG("d"):
     LakeUpkeep(agents="retention", group_id="alone")
     CompactGroup(group_id="again")
 """
+UNREAD = """
+from airflow.sdk import DAG
+from airflow_lake.groups import CheckpointGroup, CompactGroup, LakeConfig, LakeUpkeep
+from airflow_lake.operators.apply import LakeApplyOperator
+from airflow_lake.operators.checkpoint import LakeCheckpointOperator
+from airflow_lake.operators.compact import LakeCompactOperator
+from airflow_lake.operators.delete import LakeDeleteOperator
+from airflow_lake.operators.load import LakeLoadOperator
+from airflow_lake.operators.query import LakeQueryOperator
+from airflow_lake.sensors.transactions import LakeTransactionSensor
+from airflow_lake.triggers.transactions import TransactionTrigger
+answer = {}
+with DAG("d", default_args={"branch": "dev", "spark": "s"}):
+    LakeQueryOperator(task_id="q", sql="select 1")
+    LakeCheckpointOperator(task_id="c", pool_name="p")
+    for name, make in {
+        "text": lambda: LakeDeleteOperator(task_id="a", pool_name="p", everything="false"),
+        "template": lambda: LakeDeleteOperator(task_id="b", pool_name="p", everything="{{ params.all }}"),
+        "none": lambda: LakeDeleteOperator(task_id="e", pool_name="p", everything=None),
+        "on_spark": lambda: LakeLoadOperator(task_id="f", pool_name="p", files="x", on_spark="no"),
+        "compact": lambda: LakeCompactOperator(task_id="g", pool_name="p", on_spark="{{ x }}"),
+        "purging": lambda: LakeCheckpointOperator(task_id="h", pool_name="p", purging=0),
+        "must_hold": lambda: LakeQueryOperator(task_id="i", sql="select 1", must_hold="yes"),
+        "max_rows": lambda: LakeQueryOperator(task_id="j", sql="select 1", max_rows=0),
+        "maintenance": lambda: LakeTransactionSensor(task_id="k", pools=["p"], maintenance="no"),
+        "deferrable": lambda: LakeTransactionSensor(task_id="l", pools=["p"], deferrable=None),
+        "checkpoint's branch": lambda: LakeCheckpointOperator(task_id="m", pool_name="p", branch="dev"),
+        "query's branch": lambda: LakeQueryOperator(task_id="n", sql="select 1", branch="dev"),
+        "apply's spark": lambda: LakeApplyOperator(task_id="o", path="x", spark="s"),
+        "approval": lambda: LakeUpkeep(LakeConfig(approval=True), agents=["compact"]),
+        "asked": lambda: LakeConfig(asked={"branch": "dev"}),
+        "submit": lambda: LakeConfig(spark="s", submit={"conn_id": "t"}),
+        "trigger's template": lambda: TransactionTrigger(pools=["{{ x }}"]),
+        "trigger's rest": lambda: TransactionTrigger(pools=["p"], rest=-1),
+        "trigger's after": lambda: TransactionTrigger(pools=["p"], after={"q": ["id", 1]}),
+        "trigger's maintenance": lambda: TransactionTrigger(pools=["p"], maintenance="no"),
+    }.items():
+        try:
+            make()
+        except ValueError as error:
+            answer[name] = str(error)
+        else:
+            answer[name] = ""
+    LakeUpkeep(LakeConfig(approval=True, spark="s", submit={"application": "local:///agent.py"}))
+"""
+OUTLETS = """
+from types import SimpleNamespace
+from airflow.sdk import DAG, Asset
+from airflow.sdk.execution_time.context import OutletEventAccessors
+from airflow_lake.assets import lake_asset
+from airflow_lake.operators.load import LakeLoadOperator
+answer = []
+for file in sys.argv[2:]:
+    with DAG("d"):
+        named = [lake_asset("p", lake=sys.argv[1]), lake_asset("q", lake=sys.argv[1]), Asset("other")]
+        operator = LakeLoadOperator(
+            task_id="a", lake=sys.argv[1], pool_name="p", files=file, on_spark=False, outlets=named
+        )
+    task = SimpleNamespace(dag_id="d", run_id="r", task_id="a", map_index=-1)
+    events = OutletEventAccessors()
+    operator.execute({"params": {}, "ti": task, "outlet_events": events})
+    kept = [one for one in operator.outlets if isinstance(one, Asset)]
+    aliased = [event for event in events[operator.alias].asset_alias_events]
+    answer.append([[one.uri.rpartition("/")[2], events[one].extra.get("version")] for one in kept] + aliased)
+"""
 APPLIED = """
 from types import SimpleNamespace
 from airflow_lake.operators.apply import LakeApplyOperator
@@ -231,7 +296,7 @@ def test_airflow_can_keep_the_dags_of_a_user_and_reads_no_lake_for_it(tmp_path: 
     assert answer["slow"] == []
     assert answer["tasks"]["own_upkeep"] == [
         "before",
-        *(f"lake_upkeep.checkpoint.{name}" for name in ("find", "has_work", "report", "run")),
+        *(f"lake_upkeep.checkpoint.{name}" for name in ("find", "report", "run")),
         *(f"lake_upkeep.compact.{name}" for name in ("find", "report", "run")),
     ]
 
@@ -256,6 +321,53 @@ def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> No
     assert said[14].startswith("h: partitions need a pool, a lake and a branch that are no templates")
     assert said[13] == "g: missing must be fail or skip (got 'empty')"
     assert said[9] == "LakeUpkeep: agents is empty; the agents are compact, tombstones, checkpoint, retention"
+
+
+def test_an_argument_that_nothing_would_read_or_that_would_be_misread_is_refused(tmp_path: Path) -> None:
+    """A text counts as true: `everything="false"` deleted a pool.  The DAG's default_args are for others too."""
+    said = ask(tmp_path, UNREAD)
+    assert said == {
+        "text": "a: give one or more of low, high and where, or everything=True and none of them",
+        "template": "b: everything must be true or false (got '{{ params.all }}')",
+        "none": "e: everything must be true or false (got None)",
+        "on_spark": "f: on_spark must be true or false (got 'no')",
+        "compact": "g: on_spark must be true or false (got '{{ x }}')",
+        "purging": "h: purging must be true or false (got 0)",
+        "must_hold": "i: must_hold must be true or false (got 'yes')",
+        "max_rows": "j: max_rows must be a whole number of at least 1 (got 0)",
+        "maintenance": "k: maintenance must be true or false (got 'no')",
+        "deferrable": "l: deferrable must be true or false (got None)",
+        "checkpoint's branch": (
+            "m: branch has no meaning here: a checkpoint is of all branches, without Spark; leave it out"
+        ),
+        "query's branch": (
+            'n: branch has no meaning here: the statement names pools and branches ("flights@dev"), and needs no '
+            "Spark; leave it out"
+        ),
+        "apply's spark": (
+            "o: spark has no meaning here: the policy file says all, and needs no Spark; leave it out"
+        ),
+        "approval": "LakeUpkeep: approval has no meaning here: none of compact deletes",
+        "asked": "LakeConfig: asked may not have 'branch': write LakeConfig(branch=...)",
+        "submit": "LakeConfig: submit may not have 'conn_id': LakeConfig(spark=...) names the connection",
+        "trigger's template": (
+            "TransactionTrigger: pools may be no templates: nothing fills them in (got ['{{ x }}'])"
+        ),
+        "trigger's rest": "TransactionTrigger: rest must be a number of seconds, at least 0 (got -1)",
+        "trigger's after": "TransactionTrigger: after names the pool 'q', which is none of pools",
+        "trigger's maintenance": "TransactionTrigger: maintenance must be true or false (got 'no')",
+    }
+
+
+def test_assets_that_a_dag_names_as_outlets_have_an_event_if_the_task_committed_to_their_pool(
+    tmp_path: Path,
+) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k")
+    for name, content in (("one.ndjson", '{"k": 1}\n'), ("zero.ndjson", "")):
+        (tmp_path / name).write_text(content)
+    said = ask(tmp_path, OUTLETS, lake.store.uri, str(tmp_path / "zero.ndjson"), str(tmp_path / "one.ndjson"))
+    assert said == [[["other", None]], [["p", 1], ["other", None]]]
 
 
 def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> None:
@@ -407,6 +519,28 @@ def test_a_replace_whose_pool_is_a_template_has_one_event(tmp_path: Path) -> Non
     events = ask(tmp_path, TEMPLATED, lake.store.uri)
     assert [[version for _, version in of_task] for of_task in events] == [[2], [3]]
     assert {uri.rpartition("/")[2] for of_task in events for uri, _ in of_task} == {"p"}
+
+
+def test_a_list_of_files_that_turns_out_to_be_empty_is_as_files_that_are_missing(tmp_path: Path) -> None:
+    """Only a DAG that leaves `files` out says that records are to be removed."""
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": ["a", "b", "c"]}))
+    replace, load = {"files": W, "low": "b"}, {"files": W, "on_spark": False}
+    cases: list[tuple[str, bool, Any, dict[str, Any]]] = [
+        ("replace", True, [], replace),
+        ("replace", True, [], {"files": W, "begin": "2026-01-01", "end": "2026-01-02"}),
+        ("replace", False, "", replace | {"files": []}),
+        ("load", True, [], load),
+        ("replace", True, [], replace | {"missing": "skip"}),
+        ("load", True, [], load | {"missing": "skip"}),
+        ("replace", True, [], {"files": W, "low": "c", "missing": "empty", "token": ""}),
+        ("replace", False, "", {"low": "b", "token": ""}),
+    ]
+    said = ask(tmp_path, FILLED, lake.store.uri, json.dumps(cases))
+    assert all(text.startswith("NotFound: a: files is empty: there is nothing to read") for text in said[:4])
+    assert said[4:6] == ["AirflowSkipException: p: there are no files, and the task says missing='skip'"] * 2
+    assert said[6:] == [2, 3]
+    assert Lake.open(lake.store.uri).pool("p").at().to_table()["k"].to_pylist() == ["a"]
 
 
 @pytest.mark.parametrize("missing", ["fail", "skip"])

@@ -284,7 +284,7 @@ def test_a_group_in_a_dag_of_ones_own_keeps_the_pools_that_it_is_given(agent: Ag
     assert set(states) == {
         "before",
         *(f"lake_upkeep.compact.{name}" for name in ("find", "run", "report")),
-        *(f"lake_upkeep.checkpoint.{name}" for name in ("find", "has_work", "run", "report")),
+        *(f"lake_upkeep.checkpoint.{name}" for name in ("find", "run", "report")),
     }
     assert set(states.values()) == {"success"}
     lake = Lake.open(own.store.uri)
@@ -293,6 +293,15 @@ def test_a_group_in_a_dag_of_ones_own_keeps_the_pools_that_it_is_given(agent: Ag
         "kept_b": 1,
         "not_kept": 12,
     }
+    again = agent.run_dag("own_mapped")  # a mapped group, without work
+    mapped = sorted(
+        (task["task_id"], task["map_index"], task["state"]) for task in api.tasks("own_mapped", again)
+    )
+    assert mapped == [
+        (f"each.checkpoint.{name}", index, state)
+        for name, state in (("find", "success"), ("report", "success"), ("run", "skipped"))
+        for index in (0, 1)
+    ]
     titles = [
         task["rendered_map_index"]
         for task in api.tasks("own_upkeep", run)

@@ -395,7 +395,10 @@ def test_a_first_overwrite_may_name_a_range_and_fields_that_only_its_records_bri
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"from": "10", "to": "20"}, "new records from key .* lie outside the range; nothing was committed"),
+        (
+            {"from": "10", "to": "20"},
+            "new records from key .* some lie outside the range; nothing was committed",
+        ),
         ({"where": "day = 3"}, "new records do not fulfil the condition; nothing was committed"),
         ({"from": "5", "to": "5"}, "InvalidInput: .*empty"),
     ],

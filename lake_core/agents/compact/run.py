@@ -52,7 +52,7 @@ def plan_pool(
     lake: Lake, name: str, *, branch: str = MAIN, strategy: str | None = None, now: float
 ) -> CompactionPlan:
     """The plan of the pool's policy, or of another strategy.  Raises NotFound, InvalidInput."""
-    return _plan(lake.pool(name).at(branch), strategy=strategy, now=now)
+    return _plan(lake.pool(name).at_branch(branch), strategy=strategy, now=now)
 
 
 def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
@@ -71,7 +71,7 @@ def jobs_now(lake: Lake, work: Mapping[str, Any]) -> tuple[list[CompactionJob], 
     left may still be too deep.
     """
     name, branch = work["pool"], work["branch"]
-    references = lake.pool(name).at(branch).references
+    references = lake.pool(name).at_branch(branch).references
     jobs = jobs_still_there(references, work["jobs"])
     lost = len(work["jobs"]) - len(jobs)
     if lost:
@@ -159,7 +159,7 @@ def find(
 
     def look(name: str) -> tuple[PoolConfig, CompactionPlan, str, bool]:
         now, pool = lake.context.now(), lake.pool(name)
-        view, strategy = pool.at(asked.branch), asked.strategy
+        view, strategy = pool.at_branch(asked.branch), asked.strategy
         plan = _plan(view, strategy=strategy, now=now)
         due = publication_due(pool, branch=asked.branch)
         # whether time alone brings work while the look is remembered: any strategy may depend on the time

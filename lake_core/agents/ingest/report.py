@@ -128,7 +128,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
     ):
         totals[figure] = int(sum(here)) + sum(work.get(figure, 0) for work in left_alone)
     conclude(
-        totals_line(totals) if results else "nothing was ingested" if all_work else "no new files",
+        totals_line(totals) if results else "nothing was ingested",
         failed=[
             *missing(all_work, results, by="token"),
             *(line for result in results for line in _parked_lines(result)),

@@ -5,10 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from airflow.sdk import DAG, Asset, AssetWatcher, CronDataIntervalTimetable, PartitionedAssetTimetable, task
+from airflow.sdk import (
+    DAG,
+    Asset,
+    AssetWatcher,
+    CronDataIntervalTimetable,
+    PartitionedAssetTimetable,
+    task,
+    task_group,
+)
 
 from airflow_lake.assets import asset_uri, lake_asset
 from airflow_lake.groups import (
+    CheckpointGroup,
     CompactGroup,
     ErasureGroup,
     IngestGroup,
@@ -60,6 +69,14 @@ with DAG("own_orders_loaded", schedule=[lake_asset("orders", lake=LAKE)]):
         ]
 
     events()
+
+with DAG("own_mapped", schedule=None):
+
+    @task_group
+    def each(pool: str) -> None:
+        CheckpointGroup(LakeConfig(lake=LAKE, pools=[pool]))
+
+    each.expand(pool=["kept_a", "kept_b"])
 
 with DAG("own_days", schedule=None, params={"folder": "", "begin": "", "end": ""}):
     LakeReplaceOperator(

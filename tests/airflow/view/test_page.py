@@ -427,7 +427,7 @@ def test_the_dag_of_the_quick_start_is_a_graph_of_groups(shown: Shown, browser: 
     graph = page.locator(".react-flow")
     for group in ("lake_upkeep", "compact", "tombstones", "checkpoint", "retention"):
         graph.locator(".react-flow__node", has_text=group).first.wait_for()
-    for name, count in (("find", 4), ("report", 4), ("has_work", 1)):
+    for name, count in (("find", 4), ("report", 4)):
         graph.get_by_text(name, exact=True).nth(count - 1).wait_for()
     page.locator(".react-flow__minimap").evaluate("map => map.remove()")
     picture(graph, "airflow-graph")

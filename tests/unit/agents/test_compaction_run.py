@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from lake_core.agents.compact import CompactionJob, CompactionResult
 from lake_core.agents.compact.report import job_line, report, start_line, summary
 from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.compact.run import find, jobs_now
+from lake_core.agents.compact.run import find, jobs_now, plan_pool
 from lake_core.agents.gain import Standing
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.lake import Lake
@@ -51,6 +52,20 @@ def test_a_pool_whose_job_has_lost_an_input_since_is_planned_again(tmp_path: Pat
     assert {(r.object, r.low) for r in job.inputs} <= held
     compact(pool.branch(), pool.at().references)
     assert jobs_now(lake, work)[:2] == ([], 1)
+
+
+@pytest.mark.parametrize("revision", ["1", "main@2030-01-01T00:00:00Z", "a_tag", "dve"])
+def test_a_run_that_names_anything_but_a_branch_is_refused(tmp_path: Path, revision: str) -> None:
+    lake = Lake.create(str(tmp_path))
+    pool = lake.create_pool("p", key="k", settings={"compact.depth": "1"})
+    for _ in range(2):
+        pool.branch().append(pa.table({"k": [1]}))
+    pool.tag("a_tag")
+    says = f"pool 'p': branch '{revision}' does not exist; "
+    with pytest.raises(NotFound, match=re.escape(says)):
+        find({"lake": str(tmp_path), "branch": revision})
+    with pytest.raises(NotFound, match=re.escape(says)):
+        plan_pool(lake, "p", branch=revision, now=lake.context.now())
 
 
 FOUND = [{"pool": "p"}, {"pool": "q"}]

@@ -322,7 +322,7 @@ def test_a_report_sums_the_batches(caplog: pytest.LogCaptureFixture) -> None:
     ]
     caplog.clear()
     assert report([], [])["batches"] == 0
-    assert caplog.messages == ["no new files"]
+    assert caplog.messages == ["nothing was ingested"]
 
 
 def test_a_report_says_what_was_done_also_where_a_batch_failed(caplog: pytest.LogCaptureFixture) -> None:
@@ -381,7 +381,7 @@ def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
     assert (left["put_off"], left["parked"]) == ("1 file is parked (lake parked p)", 1)
     assert report([left], [])["parked"] == 1
     mention = f"p: 1 file is parked until it changes or is released (lake parked p): {a.uri}"
-    assert caplog.messages == [mention, "no batch is due", mention, "no new files"]
+    assert caplog.messages == [mention, "no batch is due", mention, "nothing was ingested"]
 
 
 def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
