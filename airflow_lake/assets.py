@@ -76,6 +76,23 @@ def is_pool(outlet: Any) -> bool:
     return str(getattr(outlet, "uri", "")).startswith(f"{SCHEME}://")
 
 
+def is_other_pool(outlet: Any, own: Any) -> bool:
+    """Whether an asset is that of another pool, or branch, of the lake; a sub-pool of the `own` pool is none.
+
+    A lake under another name may be the same one.
+    """
+    (lake, name, branch), (own_lake, own_name, own_branch) = map(_parts, (outlet.uri, own.uri))
+    is_own = name == own_name or name.startswith(f"{own_name}.$")
+    return lake == own_lake and not (is_own and branch == own_branch)
+
+
+def _parts(uri: str) -> tuple[str, str, str]:
+    """The lake, the pool and the branch of an asset."""
+    lake, _, rest = uri.rpartition("/")
+    name, _, branch = rest.partition("?")
+    return lake, name, branch
+
+
 def check_partitions(keys: Sequence[str], *, task: str) -> None:
     """Raises InvalidInput for keys that Airflow would refuse; ask before anything is committed."""
     from lake_core.errors import InvalidInput

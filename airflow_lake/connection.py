@@ -86,7 +86,7 @@ def lake_address(connection: Connection) -> LakeAddress:
     if connection.schema:  # AIRFLOW_CONN_...=lake://s3://bucket/prefix has the prefix here
         host = f"{host.rstrip('/')}/{connection.schema}"
     uri = host or str(extra.get("uri") or "")
-    if host and extra.get("uri") not in (None, "", host):
+    if host and str(extra.get("uri") or host).rstrip("/") != host.rstrip("/"):
         raise InvalidInput(
             f"{what}: names two lakes: its host and uri in its extra say different things; leave one out"
         )
@@ -251,11 +251,21 @@ def spark_address(connection: Connection) -> SparkAddress:
             ("user_id", connection.login),
             ("token", connection.password),
             ("session_id", extra.get("session_id")),
-            ("use_ssl", "true" if str(extra.get("use_ssl")).lower() == "true" else ""),
+            ("use_ssl", _use_ssl(extra.get("use_ssl"), what)),
         )
         if value
     ]
     return SparkAddress(remote=f"sc://{host.removeprefix('sc://')}/" + "".join(f";{part}" for part in parts))
+
+
+def _use_ssl(value: Any, what: str) -> str:
+    """As Spark Connect reads it, "" for no.  Raises InvalidInput: a slip would send the token unencrypted."""
+    text = str(value).strip().lower() if value not in (None, "") else "false"
+    if text not in ("true", "false"):
+        raise InvalidInput(
+            f"{what}, field 'use_ssl': must be true or false (got {value!r}); correct the connection"
+        )
+    return "true" if text == "true" else ""
 
 
 def _named(connection: Connection, *kinds: str) -> str:

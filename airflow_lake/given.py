@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from lake_core.agents.roster import Kind
@@ -66,6 +67,29 @@ def declared(value: Any, name: str, kind: Kind, *, who: str, fixed: bool = False
 def fixed_flag(value: Any, name: str, *, who: str) -> bool:
     """A flag in which Airflow fills in no template: "{{ ... }}" would count as true.  Raises ValueError."""
     return bool(declared(value, name, Kind.FLAG, who=who, fixed=True))
+
+
+class LeftOut(Enum):
+    """As an argument: the DAG leaves it out.
+
+    None, or an empty list, is something else: another task may give it by mistake, and what is mapped over it would
+    delete more than it should.  A member of an enumeration stays what it is when Airflow copies the operator.
+    """
+
+    LEFT_OUT = "left out"
+
+
+LEFT_OUT = LeftOut.LEFT_OUT
+
+
+def bounds(*, who: str, **values: str | LeftOut) -> dict[str, str | None]:
+    """The bounds by name; None if the DAG leaves one out.  Raises ValueError if it gives None."""
+    for name, value in values.items():
+        if value is None:
+            raise ValueError(
+                f"{who}: {name} is None; give a text, or leave it out: then there is no such bound"
+            )
+    return {name: None if isinstance(value, LeftOut) else value for name, value in values.items()}
 
 
 def refuse_unread(arguments: Collection[str], names: Collection[str], *, who: str, why: str) -> None:

@@ -185,7 +185,8 @@ def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> d
     for name, value in (params or {}).items():
         if name == "dry_run" and request.get(name) is True:
             continue
-        if value is not None and value not in ("", []):
+        is_flag = PARAMETERS.get(name) is Kind.FLAG  # an empty one is refused: it would change the lake
+        if value is not None and (is_flag or value not in ("", [])):
             request[name] = value
         else:
             request.setdefault(name, value)

@@ -58,7 +58,10 @@ class LakeApplyOperator(LakeOperator):
         """Take the parameters of the run too, if it is said so."""
         for name in self.template_fields if self.takes_params else ():
             value = context["params"].get(name)
-            if value is not None and value != "" and not (name == "dry_run" and self.dry_run is True):
+            says = value is not None and (
+                value != "" or name not in ("lake", "path")
+            )  # an empty flag is refused
+            if says and not (name == "dry_run" and self.dry_run is True):
                 setattr(self, name, value)
         return super().execute(context)
 

@@ -69,7 +69,7 @@ class LakeOperator(KeepsConstants, Tells, BaseOperator):
         super().__init__(retry_policy=retry_policy, **kwargs)
         self.pool_name = pool_name
         self.lake = lake
-        self.branch = given.branch_or_main(branch)
+        self.branch = branch
         self.spark = spark
         self.spark_conf = spark_conf
         self.effects: tuple[Effect, ...] = ()

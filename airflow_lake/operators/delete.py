@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_lake import given
 from airflow_lake.effects import TRUNCATE
+from airflow_lake.given import LEFT_OUT, LeftOut
 from airflow_lake.operators.base import LakeOperator, plain
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ class LakeDeleteOperator(LakeOperator):
     def __init__(
         self,
         *,
-        low: str | None = None,
-        high: str | None = None,
-        where: str | None = None,
+        low: str | LeftOut = LEFT_OUT,
+        high: str | LeftOut = LEFT_OUT,
+        where: str | LeftOut = LEFT_OUT,
         everything: bool = False,
         reason: str = "",
         token: str | None = None,
@@ -41,12 +42,13 @@ class LakeDeleteOperator(LakeOperator):
     ) -> None:
         super().__init__(**kwargs)
         everything = given.fixed_flag(everything, "everything", who=self.task_id)
-        if everything == any(text is not None for text in (low, high, where)):
+        bounds = given.bounds(who=self.task_id, low=low, high=high, where=where)
+        if everything == any(text is not None for text in bounds.values()):
             raise ValueError(
                 f"{self.task_id}: give one or more of low, high and where, or everything=True and none of them"
             )
-        self.low, self.high, self.where = low, high, where
-        self.asked |= {"low": low, "high": high, "where": where, **self.asked_token(token)}
+        self.low, self.high, self.where = bounds["low"], bounds["high"], bounds["where"]
+        self.asked |= {**bounds, **self.asked_token(token)}
         self.everything = everything
         self.reason = reason
         self.token = token

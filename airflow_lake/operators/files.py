@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
-from airflow_lake.assets import check_partitions, event_of, is_pool, lake_alias, lake_asset, withhold
+from airflow_lake.assets import (
+    check_partitions,
+    event_of,
+    is_other_pool,
+    is_pool,
+    lake_alias,
+    lake_asset,
+    withhold,
+)
 from airflow_lake.operators.base import LakeOperator
 from lake_core.phrases import choices
 
@@ -18,8 +26,6 @@ if TYPE_CHECKING:
     from lake_core.records.source_files import SourceFile
 
 FAIL, SKIP, EMPTY = "fail", "skip", "empty"
-LEFT_OUT: Any = object()
-"""As `files`: the DAG names none.  A list of another task that turns out to be empty falls under `missing`."""
 
 
 class LakeFilesOperator(LakeOperator):
@@ -42,7 +48,7 @@ class LakeFilesOperator(LakeOperator):
     def __init__(
         self,
         *,
-        files: Sequence[str] | str,
+        files: Sequence[str] | str | given.LeftOut,
         format: str = "auto",
         options: Mapping[str, str] | None = None,
         token: str | None = None,
@@ -57,8 +63,8 @@ class LakeFilesOperator(LakeOperator):
                 f"{self.task_id}: missing must be {choices(self.ways_of_missing)} (got {missing!r})"
             )
         self.missing = missing
-        self.names_files = files is not LEFT_OUT
-        self.files = files if self.names_files else ()
+        self.leaves_files_out = isinstance(files, given.LeftOut)
+        self.files: Any = () if isinstance(files, given.LeftOut) else files
         self.format = format
         self.options = options
         self.asked |= self.asked_token(token)
@@ -120,7 +126,7 @@ class LakeFilesOperator(LakeOperator):
         from lake_core.errors import NotFound
         from lake_core.store import address_of
 
-        if not self.names_files:
+        if self.leaves_files_out and not self.files:
             return []
         if not self.files and self.missing == FAIL:
             raise NotFound(
@@ -168,13 +174,14 @@ class LakeFilesOperator(LakeOperator):
     def announce(self, values: Mapping[str, Any], partitions: Sequence[str], context: Context) -> None:
         """Emit an event of the pool's asset, one for each partition; none if nothing was committed.
 
-        Assets of other pools that a DAG names, as it must for a mapped operator, have none of this task.
+        Assets of other pools of the lake that a DAG names, as for a mapped operator, have none of this task.
         """
-        asset = self._named_asset() if values["version"] is not None else None
-        pools = [outlet for outlet in self.outlets or () if is_pool(outlet) and outlet != asset]
-        withhold(self, pools)
+        named = [outlet for outlet in self.outlets or () if is_pool(outlet)]
         if values["version"] is None:
+            withhold(self, named)
             return
+        asset, own = self._named_asset(), self._asset()
+        withhold(self, [one for one in named if one != asset and is_other_pool(one, own)])
         if asset is None:
             context["outlet_events"][self.alias].add(self._asset(), extra=event_of(values))
             return

@@ -26,6 +26,13 @@ MAX_BYTES = 1 << 20
 """Of an answer as JSON: Airflow keeps it in its database."""
 
 
+UNREAD = {
+    "branch": 'the statement names pools and branches ("flights@dev")',
+    **dict.fromkeys(("spark", "spark_conf"), "a query needs no Spark"),
+}
+"""Arguments of other operators that this one does not read, and why."""
+
+
 SHOWN = 2_000
 """Characters of an answer in the log and in errors."""
 
@@ -43,11 +50,8 @@ class LakeQueryOperator(LakeOperator):
 
     def __init__(self, *, sql: str, max_rows: int = MAX_ROWS, must_hold: bool = False, **kwargs: Any) -> None:
         super().__init__(pool_name="", **kwargs)
-        unread, why = (
-            ("branch", "spark", "spark_conf"),
-            'the statement names pools and branches ("flights@dev")',
-        )
-        given.refuse_unread(kwargs, unread, who=self.task_id, why=f"{why}, and needs no Spark")
+        for name, why in UNREAD.items():
+            given.refuse_unread(kwargs, (name,), who=self.task_id, why=why)
         self.sql = sql
         self.max_rows = given.declared(max_rows, "max_rows", Kind.COUNT, who=self.task_id, fixed=True)
         self.must_hold = given.fixed_flag(must_hold, "must_hold", who=self.task_id)

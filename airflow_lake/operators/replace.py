@@ -13,10 +13,12 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_lake import given
 from airflow_lake.assets import partition_keys
 from airflow_lake.effects import OVERWRITE
+from airflow_lake.given import LEFT_OUT, LeftOut
 from airflow_lake.operators.base import plain
-from airflow_lake.operators.files import EMPTY, FAIL, LEFT_OUT, SKIP, LakeFilesOperator
+from airflow_lake.operators.files import EMPTY, FAIL, SKIP, LakeFilesOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -49,24 +51,23 @@ class LakeReplaceOperator(LakeFilesOperator):
     def __init__(
         self,
         *,
-        files: Sequence[str] | str = LEFT_OUT,
-        begin: str | None = None,
-        end: str | None = None,
-        low: str | None = None,
-        high: str | None = None,
-        where: str | None = None,
+        files: Sequence[str] | str | LeftOut = LEFT_OUT,
+        begin: str | LeftOut = LEFT_OUT,
+        end: str | LeftOut = LEFT_OUT,
+        low: str | LeftOut = LEFT_OUT,
+        high: str | LeftOut = LEFT_OUT,
+        where: str | LeftOut = LEFT_OUT,
         **kwargs: Any,
     ) -> None:
         super().__init__(files=files, **kwargs)
-        if (begin is None) != (end is None) or (begin is None) == (
-            low is None and high is None and where is None
-        ):
+        bounds = given.bounds(who=self.task_id, begin=begin, end=end, low=low, high=high, where=where)
+        self.begin, self.end, self.low, self.high, self.where = bounds.values()
+        has_range = any(bounds[name] is not None for name in ("low", "high", "where"))
+        if (self.begin is None) != (self.end is None) or (self.begin is not None) == has_range:
             raise ValueError(
                 f"{self.task_id}: give either begin and end, or one or more of low, high and where"
             )
-        self.asked |= {"begin": begin, "end": end, "low": low, "high": high, "where": where}
-        self.begin, self.end = begin, end
-        self.low, self.high, self.where = low, high, where
+        self.asked |= bounds
         self.add_outlets(is_known=not self.has_template)
 
     def act(self, context: Context) -> dict[str, Any]:

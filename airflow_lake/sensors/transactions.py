@@ -11,7 +11,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow_lake import given
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.reach import lake_name, open_lake
-from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger, event_of_news
+from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger, check_pause, event_of_news
 from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
@@ -53,9 +53,10 @@ class LakeTransactionSensor(BaseSensorOperator):
         self.pools = pools
         self.asked = {"lake": lake, "after": after}  # what the DAG says, before templates are filled in
         self.lake = lake
-        self.branch = given.branch_or_main(branch)
+        self.branch = branch
         self.after = after
         self.maintenance = given.fixed_flag(maintenance, "maintenance", who=self.task_id)
+        check_pause(pause, who=self.task_id)
         self.pause = pause
         self.deferrable = given.fixed_flag(deferrable, "deferrable", who=self.task_id)
         self._name = ""

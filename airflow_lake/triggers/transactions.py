@@ -178,6 +178,13 @@ _LOOPS: dict[Hashable, _Loop] = {}
 """By the key of the shared stream; one for each lake and pause of this triggerer."""
 
 
+def check_pause(pause: Any, *, who: str) -> None:
+    """Raises ValueError unless it is a number of seconds between two looks."""
+    is_number = isinstance(pause, int | float) and not isinstance(pause, bool)
+    if not (is_number and LEAST_PAUSE <= pause < math.inf):
+        raise ValueError(f"{who}: pause must be a number of seconds, at least {LEAST_PAUSE} (got {pause!r})")
+
+
 class TransactionTrigger(BaseEventTrigger):
     """Fires when one of the pools has a new transaction on the branch.
 
@@ -209,11 +216,7 @@ class TransactionTrigger(BaseEventTrigger):
             raise ValueError(
                 f"TransactionTrigger: after must be the id of a pool and a version, by pool (got {after!r})"
             )
-        is_number = isinstance(pause, int | float) and not isinstance(pause, bool)
-        if not (is_number and LEAST_PAUSE <= pause < math.inf):
-            raise ValueError(
-                f"TransactionTrigger: pause must be a number of seconds, at least {LEAST_PAUSE} (got {pause!r})"
-            )
+        check_pause(pause, who="TransactionTrigger")
         if any("{{" in pool or "{%" in pool for pool in pools):
             raise ValueError(
                 f"TransactionTrigger: pools may be no templates: nothing fills them in (got {pools!r})"

@@ -29,8 +29,9 @@ def check_text(args: argparse.Namespace) -> None:
     Also for an empty name of a revision, a branch or a tag.
     """
     for name, value in vars(args).items():
-        if name in _REVISIONS and value == "":
-            raise InvalidInput(f"--{name} '': it is empty; name one, or leave it out")
+        option = name.removeprefix("asked_")  # of lake-agent
+        if option in _REVISIONS and value == "":
+            raise InvalidInput(f"--{option} '': it is empty; name one, or leave it out")
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and name not in _FILES and not text.isascii():
                 try:

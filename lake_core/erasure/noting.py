@@ -14,9 +14,10 @@ import msgspec
 
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.means import Means, chunks
-from lake_core.erasure.receipt import Receipt, ReceiptObject, ReceiptTransaction
+from lake_core.erasure.receipt import PENDING, Receipt, ReceiptObject, ReceiptTransaction
 from lake_core.erasure.target import Target
 from lake_core.history import PoolState
+from lake_core.history.activity import ActivityNote
 from lake_core.lake.pool import Pool
 from lake_core.naming import SUB_POOLS
 from lake_core.phrases import counted, human_size
@@ -33,6 +34,7 @@ class Notes:
 
     def __init__(self, pool: Pool, receipt: Receipt, means: Means) -> None:
         self.pool, self.receipt, self.means = pool, receipt, means
+        self._note = ActivityNote(pool.store, pool.config.id, pool.context.now)
 
     def add(self, objects: Collection[str]) -> None:
         """Name objects that hold such records, with their checksums."""
@@ -69,6 +71,8 @@ class Notes:
         """Keep the receipt, with these changes, beside the pool; returns it.  Raises Corrupt, Unavailable."""
         stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
         self.receipt = receipts.united(stored, msgspec.structs.replace(self.receipt, **changes))
+        if self.receipt.status == PENDING:  # perhaps again: the agent may have seen it as done
+            self._note.keep()
         receipts.write(self.pool, self.receipt)
         log.info(
             "%s: %s: %s erased (%s), %s written, %s held",

@@ -147,7 +147,8 @@ def read_all(pool: Pool) -> Iterator[Receipt]:
 def united(stored: Receipt, newer: Receipt) -> Receipt:
     """The newer one, with the objects and transactions that only the stored one names.
 
-    What another process has done stays done: the newer one may be of a run that is behind.
+    An erasure that another process has finished stays done, unless the newer one names objects that it does not, or
+    that are held: then a writer brought such records back meanwhile.
     """
     objects = {
         name: tuple({one.object: one for one in (*getattr(stored, name), *getattr(newer, name))}.values())
@@ -156,8 +157,9 @@ def united(stored: Receipt, newer: Receipt) -> Receipt:
     transactions = {one.id: one for one in (*stored.transactions, *newer.transactions)}
     ordered = tuple(sorted(transactions.values(), key=lambda one: (one.version, one.id)))
     keeps_history = stored.keeps_history or newer.keeps_history
-    known_last = stored if stored.status == DONE else newer
-    return msgspec.structs.replace(known_last, transactions=ordered, keeps_history=keeps_history, **objects)
+    adds = {one.object for one in newer.erased} - {one.object for one in stored.erased}
+    last = stored if stored.status == DONE and not (adds or newer.held) else newer
+    return msgspec.structs.replace(last, transactions=ordered, keeps_history=keeps_history, **objects)
 
 
 def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:

@@ -39,8 +39,7 @@ def readings(
     for name in chosen:
         if name not in READ_OPTIONS and not name.startswith("type."):
             raise InvalidInput(
-                f"option {name}: says nothing of how files are read; set it for the pool: lake set {config.name} "
-                f"{name}={chosen[name]}"
+                f"option {name}: is a setting of the pool, and says nothing of how files are read; leave it out"
             )
     settings = Settings({**config.settings, **chosen})
     rule = rule_of(config)

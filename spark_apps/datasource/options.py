@@ -86,7 +86,7 @@ def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> No
     if unknown:
         names = ", ".join(dict.fromkeys(("lake", *accepted, "caseSensitive")))
         raise InvalidInput(f"unknown option {unknown[0]!r}: {what} has {names}")
-    for name in ("at", "branch", "since", "until"):
+    for name in ("at", "branch", "since", "until", "startingtransaction"):
         if options.get(name) == "":
             raise InvalidInput(f"the option {name} is empty; name one, or leave it out")
     if "at" in options and "@" in options.get("path", ""):

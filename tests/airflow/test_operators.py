@@ -74,6 +74,7 @@ from airflow_lake.operators.compact import LakeCompactOperator
 from airflow_lake.operators.delete import LakeDeleteOperator
 from airflow_lake.operators.load import LakeLoadOperator
 from airflow_lake.operators.query import LakeQueryOperator
+from airflow_lake.operators.replace import LakeReplaceOperator
 from airflow_lake.sensors.transactions import LakeTransactionSensor
 from airflow_lake.triggers.transactions import TransactionTrigger
 answer = {}
@@ -84,6 +85,9 @@ with DAG("d", default_args={"branch": "dev", "spark": "s"}):
         "text": lambda: LakeDeleteOperator(task_id="a", pool_name="p", everything="false"),
         "template": lambda: LakeDeleteOperator(task_id="b", pool_name="p", everything="{{ params.all }}"),
         "none": lambda: LakeDeleteOperator(task_id="e", pool_name="p", everything=None),
+        "bound": lambda: LakeDeleteOperator(task_id="p", pool_name="p", low="a", high=None),
+        "end": lambda: LakeReplaceOperator(task_id="r", pool_name="p", begin="2026-01-01", end=None),
+        "pause": lambda: LakeTransactionSensor(task_id="s", pools=["p"], deferrable=False, pause=0),
         "on_spark": lambda: LakeLoadOperator(task_id="f", pool_name="p", files="x", on_spark="no"),
         "compact": lambda: LakeCompactOperator(task_id="g", pool_name="p", on_spark="{{ x }}"),
         "purging": lambda: LakeCheckpointOperator(task_id="h", pool_name="p", purging=0),
@@ -137,7 +141,8 @@ answer = []
 for how in json.loads(sys.argv[2]):
     try:
         operator = LakeApplyOperator(task_id="a", lake=sys.argv[1], **how)
-        answer.append(operator.execute({"dag": SimpleNamespace(folder=sys.argv[3])}))
+        context = {"dag": SimpleNamespace(folder=sys.argv[3]), "params": {"path": "", "dry_run": ""}}
+        answer.append(operator.execute(context))
     except Exception as error:
         answer.append(f"{type(error).__name__}: {error}")
 """
@@ -330,6 +335,9 @@ def test_an_argument_that_nothing_would_read_or_that_would_be_misread_is_refused
         "text": "a: give one or more of low, high and where, or everything=True and none of them",
         "template": "b: everything must be true or false (got '{{ params.all }}')",
         "none": "e: everything must be true or false (got None)",
+        "bound": "p: high is None; give a text, or leave it out: then there is no such bound",
+        "end": "r: end is None; give a text, or leave it out: then there is no such bound",
+        "pause": "s: pause must be a number of seconds, at least 0.05 (got 0)",
         "on_spark": "f: on_spark must be true or false (got 'no')",
         "compact": "g: on_spark must be true or false (got '{{ x }}')",
         "purging": "h: purging must be true or false (got 0)",
@@ -341,8 +349,7 @@ def test_an_argument_that_nothing_would_read_or_that_would_be_misread_is_refused
             "m: branch has no meaning here: a checkpoint is of all branches, without Spark; leave it out"
         ),
         "query's branch": (
-            'n: branch has no meaning here: the statement names pools and branches ("flights@dev"), and needs no '
-            "Spark; leave it out"
+            'n: branch has no meaning here: the statement names pools and branches ("flights@dev"); leave it out'
         ),
         "apply's spark": (
             "o: spark has no meaning here: the policy file says all, and needs no Spark; leave it out"
@@ -383,6 +390,7 @@ def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> N
         {"path": "bad.yaml"},
         {},
         {"path": "pools.yaml", "dry_run": ""},
+        {"path": "pools.yaml", "takes_params": True},
         {"path": "pools.yaml", "prune": "True", "yes": "true"},
     ]
     done = ask(tmp_path, APPLIED, lake.store.uri, json.dumps(ways), str(tmp_path))
@@ -394,6 +402,7 @@ def test_a_policy_file_is_applied_as_texts_of_templates_say(tmp_path: Path) -> N
         f"InvalidInput: {tmp_path}/bad.yaml:1:33: pool 'new': kind must be append, upsert or aggregate (got 'x'); "
         "nothing was changed",
         "InvalidInput: a: no policy file: set path, or the variable LAKE_POLICY_FILE",
+        "InvalidInput: a: dry_run must be true or false (got '')",
         "InvalidInput: a: dry_run must be true or false (got '')",
         {"created": 1, "changed": 0, "dropped": 1, "version": 3},
     ]
@@ -465,6 +474,8 @@ def test_a_template_that_gives_nothing_deletes_replaces_and_loads_nothing(tmp_pa
         ("delete", {"low": "a", "lake": W}),
         ("compact", {"spark": W}),
         ("compact", {"strategy": W}),
+        ("delete", {"low": "a", "branch": ""}),
+        ("wait", {"branch": ""}),
         ("wait", {"lake": W}),
         ("wait", {"after": W}),
     ]

@@ -349,6 +349,9 @@ def test_a_read_names_one_revision_of_a_pool_and_a_look_up_no_other_table(
             call(spark, "p@1", lake=landing.uri, at=99)
         with pytest.raises(InvalidInput, match="the option at is empty"):
             call(spark, "p", lake=landing.uri, at="")
+    stream = spark.readStream.format("lake").options(lake=landing.uri, startingTransaction="")
+    with pytest.raises(Exception, match="the option startingtransaction is empty"):
+        stream.load("p")
     for name in ("p:typed", "p:values", "p:log", "lake:pools"):
         with pytest.raises(InvalidInput, match=f"a get of '{name}': it is of a pool"):
             pyspark_lake.get(spark, name, 1, lake=landing.uri)

@@ -42,7 +42,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 @pytest.fixture(autouse=True)
 def levels() -> Iterator[None]:
     """The command sets the levels of loggers: other tests of this process have theirs."""
-    loggers = [logging.getLogger(name) for name in ("lake_core", "spark_apps")]
+    loggers = [logging.getLogger(name) for name in ("lake_core.agents", "spark_apps")]
     before = [logger.level for logger in loggers]
     yield
     for logger, level in zip(loggers, before, strict=True):
@@ -107,6 +107,7 @@ def test_what_failed_or_cannot_be_is_said_with_the_status_of_the_error(
     assert refused("intervals", "a", "--begin", "soon", "--end", "x")[1].startswith(
         "lake-agent: --begin 'soon'"
     )
+    assert refused("retention", "--branch", "")[1].startswith("lake-agent: --branch '': it is empty")
     assert "'limit' must be a whole number of at least 1" in refused("compact", "--limit", "0")[1]
     (tmp_path / "a" / "bad.ndjson").write_text("bad\n")
     status, said = refused("ingest", "a")

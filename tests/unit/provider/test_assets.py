@@ -13,6 +13,8 @@ from airflow_lake.assets import (
     check_partitions,
     check_uri,
     event_of,
+    is_other_pool,
+    lake_asset,
     partition_keys,
 )
 from lake_core.errors import InvalidInput
@@ -34,6 +36,24 @@ from lake_core.errors import InvalidInput
 def test_a_pool_has_one_uri(pool: str, lake: str, branch: str, uri: str) -> None:
     assert asset_uri(pool, lake=lake, branch=branch) == uri
     assert check_uri(urlsplit(uri)).geturl() == uri, "Airflow keeps it as it is"
+
+
+@pytest.mark.parametrize(
+    ("pool", "lake", "branch", "is_other"),
+    [
+        ("p", "c", "dev", False),
+        ("p.$rejected", "c", "dev", False),
+        ("p", "c", "main", True),
+        ("p2", "c", "dev", True),
+        ("q", "c", "dev", True),
+        ("q", "another", "dev", False),
+    ],
+)
+def test_an_asset_is_of_another_pool_if_its_lake_has_the_same_name(
+    pool: str, lake: str, branch: str, is_other: bool
+) -> None:
+    own = lake_asset("p", lake="c", branch="dev")
+    assert is_other_pool(lake_asset(pool, lake=lake, branch=branch), own) is is_other
 
 
 @pytest.mark.parametrize("uri", ["lake://lake_default", "lake://lake_default/", "lake:///flights"])

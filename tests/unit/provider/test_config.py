@@ -68,6 +68,8 @@ def test_a_flag_and_a_number_may_be_texts_as_templates_give_them() -> None:
         late["request"]["dry_run"] = wrong
         with pytest.raises(InvalidInput, match="LakeConfig: dry_run must be true or false"):
             request_of(late, None)
+    untyped = LakeConfig().plain(agent="ingest", also=())  # the parameter of a DAG of one's own
+    assert request_of(untyped, {"dry_run": ""})["dry_run"] == "", "the agent refuses it"
 
 
 def test_an_empty_branch_is_main_and_a_template_is_no_asset_yet() -> None:

@@ -92,6 +92,7 @@ def test_work_up_to_so_many_mebibytes_needs_no_spark(given: Any) -> None:
             "its login and password would not be read; write the cred",
         ),
         (replace(LAKE, port=9000), "its port would not be read"),
+        (with_extra(LAKE, uri="/elsewhere"), "names two lakes: its host and uri in its extra say different"),
         (Row(conn_type="aws"), "is of type 'aws'; name one of type lake"),
         (with_extra(LAKE, option="{}"), r"unknown field 'option' in the extra: did you mean 'options'\?"),
         (with_extra(LAKE, options="{hush"), "field 'options': must be a JSON object"),
@@ -278,3 +279,13 @@ def test_a_size_that_no_store_holds_and_an_extra_nested_too_deep_are_refused_in_
 @pytest.mark.parametrize(("said", "is_on"), [("TRUE", True), ("true", True), ("false", False), ("", False)])
 def test_tls_is_on_however_true_is_written(said: str, is_on: bool) -> None:
     assert ("use_ssl=true" in spark_address(with_extra(CONNECT, use_ssl=said)).remote) is is_on
+
+
+@pytest.mark.parametrize("said", ["yes", 1, "1", 0])
+def test_what_is_neither_true_nor_false_does_not_turn_tls_off(said: object) -> None:
+    with pytest.raises(InvalidInput, match="field 'use_ssl': must be true or false"):
+        spark_address(with_extra(CONNECT, use_ssl=said))
+
+
+def test_a_lake_may_be_named_twice_in_one_way() -> None:
+    assert lake_address(with_extra(LAKE, uri=f"{LAKE.host}/")).uri == lake_address(LAKE).uri
