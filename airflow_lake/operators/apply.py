@@ -58,9 +58,8 @@ class LakeApplyOperator(LakeOperator):
         """Take the parameters of the run too, if it is said so."""
         for name in self.template_fields if self.takes_params else ():
             value = context["params"].get(name)
-            says = value is not None and (
-                value != "" or name not in ("lake", "path")
-            )  # an empty flag is refused
+            # an empty lake or path says nothing; an empty flag is refused
+            says = value is not None and (value != "" or name not in ("lake", "path"))
             if says and not (name == "dry_run" and self.dry_run is True):
                 setattr(self, name, value)
         return super().execute(context)

@@ -167,10 +167,12 @@ def _with_work(
         if isinstance(seen, LakeError):
             log.error("%s: %s", name, seen)
             kept.append(one)
-        elif not seen[1]:
+            continue
+        pool, idle = seen
+        if not idle:
             kept.append(one)
-        elif not seen[0].sub_pool:
-            quiet.found_nothing(seen[0].config)
+        elif not pool.sub_pool:
+            quiet.found_nothing(pool.config)
     return kept
 
 
