@@ -22,6 +22,9 @@ from typing import Any
 from lake_core.agents.roster import Kind
 from lake_core.naming import MAIN
 
+OF_NOTHING = ("None", "nan", "NaN", "NaT", "<NA>", "inf", "-inf", "Infinity", "-Infinity")
+"""Texts of values that are missing, in Python and pandas, or endless: as a bound of a delete they would be none."""
+
 MOST_DIGITS = 18
 """Of a count: more than anything has."""
 
@@ -142,25 +145,29 @@ def count(value: Any, name: str, *, task: str) -> int:
     return read
 
 
-def text(value: Any, name: str, *, task: str, asked: Any = "None") -> str:
+def text(value: Any, name: str, *, task: str, asked: Any = LEFT_OUT) -> str:
     """A text that is not blank.
 
-    `asked` is what the DAG says: an ordinary template makes "None" of None, so "None" counts as empty unless the
-    DAG itself says it.  Raises InvalidInput.
+    `asked` is what the DAG says: an ordinary template makes "None" of None, and "nan" of a missing number, so such
+    a text counts as empty unless the DAG itself says it.  Without `asked` it is a text like any other.
+
+    Raises InvalidInput.
     """
     from lake_core.errors import InvalidInput
 
     match value:
-        case str() if value.strip() and (value != "None" or asked == "None"):
-            return value
-        case None | str():
-            pass
+        case None:
+            as_text = ""
+        case str():
+            as_text = value
         case int() | float() | decimal.Decimal() if not isinstance(value, bool):
-            return str(value)
+            as_text = str(value)
         case dt.date():
-            return value.isoformat()
+            as_text = value.isoformat()
         case _:
             raise InvalidInput(f"{task}: {name} must be a text (got {value!r})")
+    if as_text.strip() and (as_text not in OF_NOTHING or asked in (as_text, LEFT_OUT)):
+        return as_text
     raise InvalidInput(
         f"{task}: {name} is empty after its template was filled in (got {value!r}); nothing was done"
     )
@@ -186,17 +193,25 @@ def texts(value: Any, name: str, *, task: str) -> list[str]:
     from lake_core.errors import InvalidInput
 
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [text(one, name, task=task, asked=None) for one in value]
+        return [_name(one, name, task=task) for one in value]
     if isinstance(value, bytes | Mapping | set | frozenset):
         raise InvalidInput(f"{task}: {name} must be a text or a list of texts (got {value!r})")
-    return [text(value, name, task=task, asked=None)]
+    return [_name(value, name, task=task)]
 
 
-def texts_by_name(value: Any, name: str, *, task: str) -> dict[str, str]:
-    """Texts by name; true and false are spelled so.  Raises InvalidInput."""
+def _name(value: Any, name: str, *, task: str) -> str:
+    """A text of a list, such as a pool or a file; it may be called "nan"."""
+    return text(value, name, task=task, asked=None if value == "None" else LEFT_OUT)
+
+
+def texts_by_name(value: Any, name: str, *, task: str, asked: Any = None) -> dict[str, str]:
+    """Texts by name; true and false are spelled so.  None only if the DAG says that (`asked`).
+
+    Raises InvalidInput.
+    """
     from lake_core.errors import InvalidInput
 
-    if value is None:
+    if value is None and asked is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InvalidInput(f"{task}: {name} must be texts by name, as {{'a': 'b'}} (got {value!r})")

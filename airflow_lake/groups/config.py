@@ -103,7 +103,9 @@ class LakeConfig:
             )
         asked = dict(self.asked)
         for name, value in self.asked.items():
-            if value is not None and name in PARAMETERS:  # `plain` refuses what the agent does not know
+            if value is None:
+                raise ValueError(f"LakeConfig: asked[{name!r}] is None: give a value, or leave it out")
+            if name in PARAMETERS:  # `plain` refuses what the agent does not know
                 asked[name] = given.declared(value, name, PARAMETERS[name], who="LakeConfig")
         values: dict[str, Any] = {"asked": asked}
         for name, kind, fixed in _FIELDS:

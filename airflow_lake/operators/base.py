@@ -74,6 +74,7 @@ class LakeOperator(KeepsConstants, Tells, BaseOperator):
         self.spark_conf = spark_conf
         self.effects: tuple[Effect, ...] = ()
         self.asked: dict[str, Any] = {}  # what the DAG says, before templates are filled in
+        self.asked_names: dict[str, Any] = {"spark_conf": spark_conf}  # the same, of texts by name
         self.asked_or_default: dict[str, Any] = {"lake": lake, "spark": spark}  # the same; "" has a meaning
 
     def execute(self, context: Context) -> Any:
@@ -96,7 +97,8 @@ class LakeOperator(KeepsConstants, Tells, BaseOperator):
     def take(self) -> None:
         """Take the parameters as templates filled them in.  Raises InvalidInput before anything is done."""
         task = self.task_id
-        self.spark_conf = given.texts_by_name(self.spark_conf, "spark_conf", task=task)
+        for name, asked in self.asked_names.items():
+            setattr(self, name, given.texts_by_name(getattr(self, name), name, task=task, asked=asked))
         self.branch = given.text(self.branch, "branch", task=task)
         self.pool_name = given.text(self.pool_name, "pool_name", task=task)
         self.take_asked()

@@ -16,6 +16,7 @@ from airflow_lake.assets import (
     withhold,
 )
 from airflow_lake.operators.base import LakeOperator
+from lake_core.agents.roster import Kind
 from lake_core.phrases import choices
 
 if TYPE_CHECKING:
@@ -68,13 +69,16 @@ class LakeFilesOperator(LakeOperator):
         self.format = format
         self.options = options
         self.asked |= self.asked_token(token)
+        self.asked_names |= {"options": options}
         self.token = token
         self.message = message
         self.partitions = partitions
+        self.has_partitions = partitions is not None
         self.alias = lake_alias(self.lake)
 
     def add_outlets(self, *, is_known: bool) -> None:
         """Say what the task emits events of: the asset of its pool, if it `is_known` now, otherwise an alias."""
+        is_known = is_known and all(isinstance(one, str) for one in (self.pool_name, self.lake, self.branch))
         if not (is_known and self._named_asset()):
             self.add_outlet(self._asset() if is_known else self.alias)
 
@@ -96,10 +100,9 @@ class LakeFilesOperator(LakeOperator):
         super().take()
         task = self.task_id
         self.files = given.texts(self.files, "files", task=task)
-        self.options = given.texts_by_name(self.options, "options", task=task)
         self.message = given.text_or_empty(self.message, "message", task=task)
-        if self.partitions is not None:
-            self.partitions = given.texts(self.partitions, "partitions", task=task)
+        if self.has_partitions:
+            self.partitions = given.filled_in(self.partitions, "partitions", Kind.TEXTS, task=task)
             check_partitions(self.partitions, task=task)
 
     def source_files(self, lake: Lake, context: Context) -> list[SourceFile] | LoadResult:

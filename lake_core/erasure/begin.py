@@ -1,7 +1,6 @@
 """Beginning an erasure: the records that are asked for are checked, and the receipt is written.
 
-From then on any process finds the erasure as pending and goes on with it (`run.go_on`).  The activity note is
-written with it: otherwise the agent may leave the pool alone for days (`agents.quiet`).  Beginning the same one
+From then on any process finds the erasure as pending and goes on with it (`run.go_on`).  Beginning the same one
 again gives the receipt that is there.  Callers: `run.erase`, the first task of the erasure agent.
 """
 
@@ -9,13 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
-from lake_core import naming
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.receipt import Receipt
 from lake_core.erasure.target import Target, target_of
-from lake_core.errors import InvalidInput, Unavailable
+from lake_core.errors import InvalidInput
 from lake_core.history import PoolState
-from lake_core.history.activity import ActivityNote
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.pool import Pool
@@ -57,16 +54,7 @@ def begin(
         int(context.now() * 1_000_000),
         keeps_history=keeps_history,
     )
-    note = ActivityNote(pool.store, pool.config.id, context.now)
-    if not note.keep():
-        raise Unavailable(
-            f"erase of pool {pool.name!r}: {pool.store.uri} took no activity note; nothing was begun. "
-            f"Try again, or allow this process to write below {naming.ACTIVITY}/"
-        )
-    try:
-        receipts.write(pool, receipt)
-    finally:
-        note.keep()  # again if that took so long that the note does not stand for the receipt
+    receipts.write(pool, receipt)
     return receipt
 
 

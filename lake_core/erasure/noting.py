@@ -14,16 +14,18 @@ import msgspec
 
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure.means import Means, chunks
-from lake_core.erasure.receipt import PENDING, Receipt, ReceiptObject, ReceiptTransaction
+from lake_core.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
 from lake_core.erasure.target import Target
 from lake_core.history import PoolState
-from lake_core.history.activity import ActivityNote
 from lake_core.lake.pool import Pool
 from lake_core.naming import SUB_POOLS
 from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject, BeginVacuum, RemoveReference, Transaction
 
 log = logging.getLogger(__name__)
+
+ANOTHER_RUN = "another run of this erasure"
+"""What holds an object that only another run has named."""
 
 METADATA = "erasure"
 """The name of the metadata by which the transactions of an erasure are found."""
@@ -34,13 +36,25 @@ class Notes:
 
     def __init__(self, pool: Pool, receipt: Receipt, means: Means) -> None:
         self.pool, self.receipt, self.means = pool, receipt, means
-        self._note = ActivityNote(pool.store, pool.config.id, pool.context.now)
+        self._own = {one.object for one in receipt.erased}
 
     def add(self, objects: Collection[str]) -> None:
         """Name objects that hold such records, with their checksums."""
         ids = {one.object for one in self.receipt.erased}
         new = self._summed(id for id in dict.fromkeys(objects) if id not in ids)
         self.receipt = msgspec.structs.replace(self.receipt, erased=(*self.receipt.erased, *new))
+        self._own |= set(objects)
+
+    def held_by_others(self) -> tuple[Held, ...]:
+        """Objects that another run of this erasure has named, and that are on the store: it may be at work on them.
+
+        This run has not looked at them.  Raises Corrupt, Unavailable.
+        """
+        stored = receipts.read(self.pool, self.receipt.id)
+        named = dict.fromkeys(one.object for one in (*self.receipt.erased, *stored.erased))
+        store, pool_id = self.pool.store, self.pool.config.id
+        left = [id for id in named if id not in self._own and receipts.exists(store, pool_id, id)]
+        return tuple(Held(id, ANOTHER_RUN) for id in left)
 
     def _summed(self, ids: Iterable[str]) -> list[ReceiptObject]:
         """Those that are on the store, with their checksums."""
@@ -71,8 +85,6 @@ class Notes:
         """Keep the receipt, with these changes, beside the pool; returns it.  Raises Corrupt, Unavailable."""
         stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
         self.receipt = receipts.united(stored, msgspec.structs.replace(self.receipt, **changes))
-        if self.receipt.status == PENDING:  # perhaps again: the agent may have seen it as done
-            self._note.keep()
         receipts.write(self.pool, self.receipt)
         log.info(
             "%s: %s: %s erased (%s), %s written, %s held",

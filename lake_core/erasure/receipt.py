@@ -16,7 +16,8 @@ from typing import Literal
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Corrupt, InvalidInput, NotFound, ObjectMissing
+from lake_core.errors import Corrupt, InvalidInput, NotFound, ObjectMissing, Unavailable
+from lake_core.history.activity import ActivityNote
 from lake_core.keys import KeyRange
 from lake_core.lake.pool import Pool
 from lake_core.store import Store
@@ -123,7 +124,27 @@ def decode(data: bytes, *, name: str) -> Receipt:
 
 
 def write(pool: Pool, receipt: Receipt) -> None:
-    """Keep the receipt beside the pool.  Raises Unavailable."""
+    """Keep the receipt beside the pool.  Raises Unavailable.
+
+    The pool's activity note is written with a pending one, which is no entry of the journal: otherwise the agent
+    may leave the pool alone for days (`agents.quiet`).
+    """
+    if receipt.status != PENDING:
+        _put(pool, receipt)
+        return
+    note = ActivityNote(pool.store, pool.config.id, pool.context.now)
+    if not note.keep():
+        raise Unavailable(
+            f"erasure of pool {pool.name!r}: {pool.store.uri} took no activity note; its receipt was not written. "
+            f"Try again, or allow this process to write below {naming.ACTIVITY}/"
+        )
+    try:
+        _put(pool, receipt)
+    finally:
+        note.keep()  # again if that took so long that the note does not stand for the receipt
+
+
+def _put(pool: Pool, receipt: Receipt) -> None:
     pool.store.put(naming.erasure(pool.config.id, receipt.id), receipt.encode())
 
 
@@ -147,8 +168,8 @@ def read_all(pool: Pool) -> Iterator[Receipt]:
 def united(stored: Receipt, newer: Receipt) -> Receipt:
     """The newer one, with the objects and transactions that only the stored one names.
 
-    An erasure that another process has finished stays done, unless the newer one names objects that it does not, or
-    that are held: then a writer brought such records back meanwhile.
+    A run that is at work says so even if another one has said that the erasure is done: it may have met such
+    records again.
     """
     objects = {
         name: tuple({one.object: one for one in (*getattr(stored, name), *getattr(newer, name))}.values())
@@ -157,9 +178,7 @@ def united(stored: Receipt, newer: Receipt) -> Receipt:
     transactions = {one.id: one for one in (*stored.transactions, *newer.transactions)}
     ordered = tuple(sorted(transactions.values(), key=lambda one: (one.version, one.id)))
     keeps_history = stored.keeps_history or newer.keeps_history
-    adds = {one.object for one in newer.erased} - {one.object for one in stored.erased}
-    last = stored if stored.status == DONE and not (adds or newer.held) else newer
-    return msgspec.structs.replace(last, transactions=ordered, keeps_history=keeps_history, **objects)
+    return msgspec.structs.replace(newer, transactions=ordered, keeps_history=keeps_history, **objects)
 
 
 def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:

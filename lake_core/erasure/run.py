@@ -138,14 +138,9 @@ class _Run:
 
     def end(self) -> Receipt:
         """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""
+        self.held += self.notes.held_by_others()
         if self.held:
-            by = ", ".join(dict.fromkeys(one.by for one in self.held))
-            count = len({one.object for one in self.held if one.object})
-            statement = (
-                f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
-                "that, and run the erasure again"
-            )
-            return self.notes.write(status=PENDING, held=self.held, statement=statement)
+            return self._end_held()
         self._forget()
         self.notes.gather(self.target)
         self.notes.write(held=())
@@ -156,6 +151,9 @@ class _Run:
             _, at = write_newest(journal, new_id=context.ids.new, now=context.now())
             purged = purge(journal, until=at).fence
         version = self.pool.history.load_open().version
+        self.held = self.notes.held_by_others()  # one that began since
+        if self.held:
+            return self._end_held()
         statement = (
             f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record; "
             f"the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
@@ -163,6 +161,16 @@ class _Run:
         return self.notes.write(
             status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
         )
+
+    def _end_held(self) -> Receipt:
+        """Write what holds such records."""
+        by = ", ".join(dict.fromkeys(one.by for one in self.held))
+        count = len({one.object for one in self.held if one.object})
+        statement = (
+            f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
+            "that, and run the erasure again"
+        )
+        return self.notes.write(status=PENDING, held=self.held, statement=statement)
 
     def _log(self, what: str) -> None:
         log.info("%s: %s: %s", self.pool.name, self.reason, what)

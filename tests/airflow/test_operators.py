@@ -491,6 +491,28 @@ def test_a_template_that_gives_nothing_deletes_replaces_and_loads_nothing(tmp_pa
     assert lake.pool("p").at().to_table()["k"].to_pylist() == ["Apple", "pear", "zebra"]
 
 
+def test_a_bound_of_a_missing_or_endless_value_deletes_nothing(tmp_path: Path) -> None:
+    """As a key, NaN and infinity come after all numbers, and the text NaT after all dates."""
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": [1.0, 5.0]}))
+    values = [float("nan"), float("inf"), "nan", "NaT", "None"]
+    cases = [
+        ("delete", native, value, {"low": "3", "high": W}) for native in (True, False) for value in values
+    ]
+    cases += [
+        ("load", True, None, {"files": "x", "on_spark": False, name: W}) for name in ("partitions", "options")
+    ]
+    cases += [("load", True, [], {"files": "x", "on_spark": False, "partitions": W})]
+    said = ask(tmp_path, FILLED, lake.store.uri, json.dumps(cases))
+    wanted = " is empty after its template was filled in"
+    assert [text for text in said[:-2] if wanted not in str(text)] == []
+    assert said[-2] == "InvalidInput: a: options must be texts by name, as {'a': 'b'} (got None)"
+    assert wanted in said[-1]
+    assert ask(
+        tmp_path, FILLED, lake.store.uri, json.dumps([("delete", False, "", {"low": "3", "high": "inf"})])
+    ) == [2]
+
+
 def test_a_task_without_files_fails_is_skipped_or_empties_its_range_as_it_says(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     pool = lake.create_pool("p", key="k")

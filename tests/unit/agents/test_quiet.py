@@ -446,7 +446,7 @@ def test_an_erasure_is_not_begun_if_the_store_takes_no_activity_note(site: Site)
     """Otherwise the agent may leave the pool alone for a week."""
     pool = site.lake.pool("b")
     site.store.on("put", naming.activity(pool.config.id), instead=unavailable, times=ALWAYS)
-    with pytest.raises(Unavailable, match="took no activity note; nothing was begun"):
+    with pytest.raises(Unavailable, match="took no activity note; its receipt was not written"):
         begin(pool, where="k = 1")
     assert list(read_all(pool)) == []
 

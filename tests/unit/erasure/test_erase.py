@@ -16,8 +16,8 @@ from lake_core.agents.tombstones import run as tombstones
 from lake_core.erasure.begin import begin
 from lake_core.erasure.holders import release
 from lake_core.erasure.means import here
-from lake_core.erasure.noting import Notes
-from lake_core.erasure.receipt import DONE, PENDING, Held, read, read_all
+from lake_core.erasure.noting import ANOTHER_RUN, Notes
+from lake_core.erasure.receipt import DONE, PENDING, read, read_all
 from lake_core.erasure.run import erase, go_on
 from lake_core.erasure.sighting import look
 from lake_core.erasure.verify import verify
@@ -33,7 +33,7 @@ from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import WRITE, scan_orphans
-from tests.support.stores import ScriptedStore
+from tests.support.stores import ALWAYS, ScriptedStore
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"
@@ -44,43 +44,79 @@ def key(pool: Pool, value: object) -> KeyRange:
     return KeyRange(prefix, prefix + AFTER)
 
 
-def test_what_another_process_finished_meanwhile_stays_done(world: World) -> None:
-    """Two processes go on with one erasure; the slower one writes its receipt last."""
-    world.people("ann", "bob")
-    pending = begin(world.pool, where=ANN)
-    slow = Notes(world.pool, pending, here(world.pool))
-    done = go_on(world.pool, pending)
-    assert done.status == DONE
-    assert slow.write(status=PENDING) == done
-    assert read(world.pool, pending.id) == done
-    held = (Held("x", "a tag"),)  # a writer brought such records back, and another process saw that
-    assert Notes(world.pool, pending, here(world.pool)).write(held=held).status == PENDING
+def another(world: World) -> tuple[ScriptedStore, Pool]:
+    """The pool as another process has it, and what happens at its requests."""
+    store = ScriptedStore(world.store)
+    return store, Lake.open_on(store, ids=IdSource(clock=world.clock)).pool(world.pool.name)
 
 
-def test_an_erasure_goes_on_if_a_slower_process_meets_what_came_after_its_end(world: World) -> None:
+def test_a_run_that_meets_such_records_after_another_has_finished_goes_on_with_the_erasure(
+    world: World,
+) -> None:
+    """Otherwise a kill would leave a receipt that says done, and an object that nobody looks for."""
     world.people("ann", "bob")
     pending = begin(world.pool, where=ANN)
-    assert go_on(world.pool, pending).status == DONE
-    world.people("ann", first=10)
-    note = LeaseNote("read", world.pool.at().version, "reader", 600.0, "reads")
-    with HeldLease(world.store, world.pool.config.id, world.lake.context.ids.new(), note):
-        again = go_on(world.pool, pending)
-        assert (again.status, len(again.held)) == (PENDING, 1)
-        assert read(world.pool, pending.id) == again
-    assert go_on(world.pool, again).status == DONE
+    store, pool = another(world)
+    receipt = naming.erasure(pool.config.id, pending.id)
+    store.on("get", receipt, before=lambda: go_on(world.pool, pending))
+    store.on("put", receipt, before=lambda: world.people("ann", first=10))
+    store.on("delete_all", "", instead=killed, times=ALWAYS)
+    with pytest.raises(KeyboardInterrupt):
+        go_on(pool, pending)
+    left = read(world.pool, pending.id)
+    assert left.status == PENDING
+    assert go_on(world.pool, left).status == DONE
     assert not world.holding(is_ann)
 
 
-def test_an_erasure_that_ends_while_another_asks_to_keep_history_stays_done(world: World) -> None:
+def test_a_run_does_not_say_that_it_is_done_while_another_one_has_named_an_object_that_is_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.people("ann", "bob")
     pending = begin(world.pool, where=ANN)
-    store = ScriptedStore(world.store)
-    pool = Lake.open_on(store, ids=IdSource(clock=world.clock)).pool(world.pool.name)
+    _, pool = another(world)
+
+    def tagged() -> None:  # when the run has looked at everything
+        world.people("ann", first=10)
+        world.pool.tag("keep")
+        assert go_on(world.pool, pending).status == PENDING
+
+    def gather(self: Notes, target: Any) -> None:
+        if self.pool.context is pool.context and not calls:
+            calls.append(1)
+            tagged()
+        looked(self, target)
+
+    calls: list[int] = []
+    looked = Notes.gather
+    monkeypatch.setattr(Notes, "gather", gather)
+    done = go_on(pool, pending)
+    assert calls
+    assert done.status == PENDING
+    assert {one.by for one in done.held} == {ANOTHER_RUN}
+    world.pool.delete_tag("keep")
+    assert go_on(world.pool, done).status == DONE
+    assert not world.holding(is_ann)
+
+
+def test_an_erasure_that_ends_while_another_asks_to_keep_history_is_looked_at_again(world: World) -> None:
+    world.people("ann", "bob")
+    pending = begin(world.pool, where=ANN)
+    store, pool = another(world)
+
+    def ends() -> None:  # the other process has seen it as pending
+        go_on(world.pool, pending)
+        world.people("ann", first=10)
+
     receipt = naming.erasure(pool.config.id, pending.id)
     store.on("get", receipt, before=lambda: None)
-    store.on("get", receipt, before=lambda: go_on(world.pool, pending))  # it has seen it as pending
-    assert begin(pool, where=ANN, keeps_history=True).status == DONE
-    assert read(world.pool, pending.id).status == DONE
+    store.on("get", receipt, before=ends)
+    assert erase(pool, where=ANN, keeps_history=True).status == DONE
+    assert not world.holding(is_ann)
+
+
+def killed() -> None:
+    raise KeyboardInterrupt
 
 
 def test_no_object_holds_the_record_afterwards_and_the_others_stay(world: World) -> None:

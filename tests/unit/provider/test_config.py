@@ -72,6 +72,11 @@ def test_a_flag_and_a_number_may_be_texts_as_templates_give_them() -> None:
     assert request_of(untyped, {"dry_run": ""})["dry_run"] == "", "the agent refuses it"
 
 
+def test_none_among_the_parameters_of_an_agent_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"LakeConfig: asked\['to'\] is None: give a value, or leave it out"):
+        LakeConfig(asked={"from": "3", "to": None})
+
+
 def test_an_empty_branch_is_main_and_a_template_is_no_asset_yet() -> None:
     assert LakeConfig(branch="").branch == "main"
     for branch in ("{{ params.b }}", "{% if x %}dev{% endif %}"):

@@ -27,7 +27,9 @@ def test_numbers_and_times_of_native_templates_are_the_texts_of_ordinary_ones(va
     assert given.text(value, "low", task="t") == text
 
 
-@pytest.mark.parametrize("value", [None, "", "  ", "None"], ids=repr)
+@pytest.mark.parametrize(
+    "value", [None, "", "  ", "None", "nan", "NaT", float("nan"), float("-inf")], ids=repr
+)
 def test_a_parameter_that_is_given_must_hold_something(value: Any) -> None:
     with pytest.raises(InvalidInput, match=r"^t: low is empty after its template was filled in"):
         given.text_if_given(value, "low", task="t", asked="{{ params.low }}")
@@ -51,6 +53,8 @@ def test_one_text_is_a_list_of_one_and_a_list_holds_no_empty_ones() -> None:
     assert given.texts("2026-01-31", "partitions", task="t") == ["2026-01-31"]
     assert given.texts(("a", 2), "partitions", task="t") == ["a", "2"]
     assert given.texts([], "files", task="t") == []
+    assert given.texts(["nan", "inf"], "pools", task="t") == ["nan", "inf"], "pools may be called so"
+    assert given.text("nan", "pool_name", task="t") == "nan"
     for wrong in (None, "", [""], [None], {"a": "b"}, b"a", {"a"}):
         with pytest.raises(InvalidInput, match=r"^t: files "):
             given.texts(wrong, "files", task="t")
