@@ -95,11 +95,11 @@ def bounds(*, who: str, **values: str | LeftOut) -> dict[str, str | None]:
     return {name: None if isinstance(value, LeftOut) else value for name, value in values.items()}
 
 
-def refuse_unread(arguments: Collection[str], names: Collection[str], *, who: str, why: str) -> None:
-    """Raises ValueError if a DAG gives an argument, by its name, that nothing reads."""
+def refuse_unread(arguments: Collection[str], unread: Mapping[str, str], *, who: str) -> None:
+    """Raises ValueError if a DAG gives an argument that nothing reads; `unread` says why, by the name."""
     for name in arguments:
-        if name in names:
-            raise ValueError(f"{who}: {name} has no meaning here: {why}; leave it out")
+        if name in unread:
+            raise ValueError(f"{who}: {name} has no meaning here: {unread[name]}; leave it out")
 
 
 def _is_collection(value: Any) -> bool:

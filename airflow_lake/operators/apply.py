@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from lake_core.policies.difference import Difference
 
 
+UNREAD = dict.fromkeys(("branch", "spark", "spark_conf"), "the policy file says all, and needs no Spark")
+"""Arguments of other operators that this one does not read, and why."""
+
+
 class LakeApplyOperator(LakeOperator):
     """Apply a policy file, as `lake apply` does: create pools, change settings, with `prune` drop the others.
 
@@ -43,10 +47,7 @@ class LakeApplyOperator(LakeOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(pool_name="", **kwargs)
-        unread = ("branch", "spark", "spark_conf")
-        given.refuse_unread(
-            kwargs, unread, who=self.task_id, why="the policy file says all, and needs no Spark"
-        )
+        given.refuse_unread(kwargs, UNREAD, who=self.task_id)
         self.asked_or_default |= {"path": path}
         self.path = path
         self.dry_run = dry_run

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
+UNREAD = dict.fromkeys(("branch", "spark", "spark_conf"), "a checkpoint is of all branches, without Spark")
+"""Arguments of other operators that this one does not read, and why."""
+
+
 class LakeCheckpointOperator(LakeOperator):
     """Write a checkpoint of a pool if there is something new; purge by its `history.keep` unless `purging=False`.
 
@@ -23,10 +27,7 @@ class LakeCheckpointOperator(LakeOperator):
 
     def __init__(self, *, purging: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        unread = ("branch", "spark", "spark_conf")
-        given.refuse_unread(
-            kwargs, unread, who=self.task_id, why="a checkpoint is of all branches, without Spark"
-        )
+        given.refuse_unread(kwargs, UNREAD, who=self.task_id)
         self.purging = given.fixed_flag(purging, "purging", who=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:

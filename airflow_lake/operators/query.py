@@ -50,8 +50,7 @@ class LakeQueryOperator(LakeOperator):
 
     def __init__(self, *, sql: str, max_rows: int = MAX_ROWS, must_hold: bool = False, **kwargs: Any) -> None:
         super().__init__(pool_name="", **kwargs)
-        for name, why in UNREAD.items():
-            given.refuse_unread(kwargs, (name,), who=self.task_id, why=why)
+        given.refuse_unread(kwargs, UNREAD, who=self.task_id)
         self.sql = sql
         self.max_rows = given.declared(max_rows, "max_rows", Kind.COUNT, who=self.task_id, fixed=True)
         self.must_hold = given.fixed_flag(must_hold, "must_hold", who=self.task_id)

@@ -1,7 +1,8 @@
 """Who may still need objects that hold such records, in the words of a receipt; pure.
 
 A tag or a deleted branch may need an object that it refers to.  A lease may need an object that was removed after
-the version that it reads.  A load may still commit an object that nothing refers to.
+the version that it reads.  A load may still commit an object that nothing refers to.  Another run of the same
+erasure may be at work on an object that it has named.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ TAG, DELETED_BRANCH, LEASE = "tag ", "deleted branch ", "lease "
 """How the words begin; the name or the id comes next."""
 
 LOAD = "a load that has not committed"
+ANOTHER_RUN = "another run of this erasure"
 JOURNAL = "the first entries of the journal, because an older object may be that of a lost entry"
 
 
@@ -74,6 +76,8 @@ def release(by: str, *, pool_name: str, erasure_id: str) -> str:
         return f"it ends by itself; until when, says: lake leases {pool_name}"
     if by == JOURNAL:
         return f"purge them: lake checkpoint {pool_name}, then lake purge {pool_name} --keep 0s"
+    if by == ANOTHER_RUN:
+        return f"let it end, then: lake erase {pool_name} --resume {erasure_id} --yes"
     return (
         "wait until vacuum.grace is over; if no load is under way: "
         f"lake erase {pool_name} --resume {erasure_id} --grace 0s --yes"

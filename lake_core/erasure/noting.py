@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from lake_core.erasure import receipt as receipts
+from lake_core.erasure.holders import ANOTHER_RUN
 from lake_core.erasure.means import Means, chunks
 from lake_core.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
 from lake_core.erasure.target import Target
@@ -23,9 +24,6 @@ from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject, BeginVacuum, RemoveReference, Transaction
 
 log = logging.getLogger(__name__)
-
-ANOTHER_RUN = "another run of this erasure"
-"""What holds an object that only another run has named."""
 
 METADATA = "erasure"
 """The name of the metadata by which the transactions of an erasure are found."""
@@ -84,7 +82,7 @@ class Notes:
     def write(self, **changes: object) -> Receipt:
         """Keep the receipt, with these changes, beside the pool; returns it.  Raises Corrupt, Unavailable."""
         stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
-        self.receipt = receipts.united(stored, msgspec.structs.replace(self.receipt, **changes))
+        self.receipt = msgspec.structs.replace(receipts.united(stored, self.receipt), **changes)
         receipts.write(self.pool, self.receipt)
         log.info(
             "%s: %s: %s erased (%s), %s written, %s held",

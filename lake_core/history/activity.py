@@ -9,7 +9,7 @@ looked later than that, and than `SKEW` of clocks, has seen it.
 
 A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
 commit of more than `RENEW`.  A pool without a note is looked at, and every reader looks at all pools now and then.
-Writers: `History.commit`, `erasure.begin`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers:
+Writers: `History.commit`, `erasure.receipt`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers:
 `agents.quiet`, `lake.watch`.
 """
 

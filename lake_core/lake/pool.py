@@ -68,7 +68,7 @@ class Pool:
         """
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
-        self._check_branch(name, self.history.load_open().state)
+        self._loaded(name)
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
     def at(self, revision: str = MAIN, *, on_missing: str = FAIL) -> View:
@@ -84,9 +84,7 @@ class Pool:
 
     def at_branch(self, name: str = MAIN) -> View:
         """The newest revision of a branch, and of nothing else that `at` takes.  Raises NotFound."""
-        loaded = self.history.load_open()
-        self._check_branch(name, loaded.state)
-        return self._view(loaded, name, on_missing=FAIL)
+        return self._view(self._loaded(name), name, on_missing=FAIL)
 
     def at_version(self, version: int, *, branch: str = MAIN) -> View:
         """A branch after an entry, whichever branch the entry changed.  Raises NotFound."""
@@ -193,7 +191,7 @@ class Pool:
 
     def feed(self, branch: str = MAIN) -> Feed:
         """The objects of the branch's transactions, to follow; raises NotFound."""
-        self._check_branch(branch, self.history.load_open().state)
+        self._loaded(branch)
         return Feed(self.history, branch, self.sub_pool)
 
     def close(self) -> None:
@@ -238,11 +236,13 @@ class Pool:
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""
         if branch is not None:
-            self._check_branch(branch, self.history.load_open().state)
+            self._loaded(branch)
         return self.history.read_transactions(branch=branch)
 
-    def _check_branch(self, name: str, state: PoolState) -> None:
-        if name not in state.branches:
-            raise NotFound(
-                f"pool {self.name!r}: branch {name!r} does not exist; {did_you_mean(name, state.branches)}"
-            )
+    def _loaded(self, branch: str) -> LoadedState[PoolState]:
+        """The newest state; raises NotFound if it has no such branch."""
+        loaded = self.history.load_open()
+        if branch not in loaded.state.branches:
+            near = did_you_mean(branch, loaded.state.branches)
+            raise NotFound(f"pool {self.name!r}: branch {branch!r} does not exist; {near}")
+        return loaded

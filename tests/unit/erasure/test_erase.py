@@ -14,9 +14,9 @@ from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.erasure.begin import begin
-from lake_core.erasure.holders import release
+from lake_core.erasure.holders import ANOTHER_RUN, release
 from lake_core.erasure.means import here
-from lake_core.erasure.noting import ANOTHER_RUN, Notes
+from lake_core.erasure.noting import Notes
 from lake_core.erasure.receipt import DONE, PENDING, read, read_all
 from lake_core.erasure.run import erase, go_on
 from lake_core.erasure.sighting import look
@@ -94,6 +94,8 @@ def test_a_run_does_not_say_that_it_is_done_while_another_one_has_named_an_objec
     assert calls
     assert done.status == PENDING
     assert {one.by for one in done.held} == {ANOTHER_RUN}
+    advice = release(ANOTHER_RUN, pool_name="p", erasure_id=done.id)
+    assert advice == f"let it end, then: lake erase p --resume {done.id} --yes"
     world.pool.delete_tag("keep")
     assert go_on(world.pool, done).status == DONE
     assert not world.holding(is_ann)
