@@ -128,6 +128,12 @@ def test_tasks_that_bring_data_go_before_upkeep(tmp_path: Path) -> None:
     assert {one[1:] for order in agents for one in order} == {("absolute", "default_pool", 1)}
 
 
+def test_a_part_of_a_slot_is_an_error(tmp_path: Path) -> None:
+    errors = load(tmp_path, LAKE_UPKEEP_POOL_SLOTS="2.7")["errors"]
+    assert errors
+    assert all("LAKE_UPKEEP_POOL_SLOTS='2.7': must be a whole number" in error for error in errors.values())
+
+
 def test_upkeep_runs_in_the_pool_of_airflow_that_is_named(tmp_path: Path) -> None:
     dags = load(tmp_path, LAKE_UPKEEP_AIRFLOW_POOL="upkeep", LAKE_UPKEEP_POOL_SLOTS="3")["dags"]
     assert {task: order[2:] for task, order in dags["lake_compact"]["order"].items()} == {

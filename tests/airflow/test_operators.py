@@ -499,6 +499,7 @@ def test_a_bound_of_a_missing_or_endless_value_deletes_nothing(tmp_path: Path) -
     cases = [
         ("delete", native, value, {"low": "3", "high": W}) for native in (True, False) for value in values
     ]
+    cases += [("replace", False, "", {"files": "x", "low": "3", "pool_name": None})]
     cases += [
         ("load", True, None, {"files": "x", "on_spark": False, name: W}) for name in ("partitions", "options")
     ]

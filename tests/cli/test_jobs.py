@@ -68,6 +68,11 @@ def test_a_lake_without_agents_gets_no_pool_of_jobs(lake: Command) -> None:
     assert [pool["pool"] for pool in lake("ls", "--json").records] == ["p"]
 
 
+def test_jobs_of_an_agent_that_there_is_not_are_refused(lake: Command) -> None:
+    refused = lake.fails(2, "jobs", "--agent", "compakt")
+    assert "unknown --agent 'compakt': did you mean 'compact'?" in refused
+
+
 def test_bytes_have_a_unit_and_counts_have_none() -> None:
     figures = {"inputs": 1200, "size_in": 1_234_567, "expired_size": 0, "freed": 999}
     assert figures_text(figures) == "inputs 1,200, size_in 1.2 MB, freed 999 B"

@@ -433,6 +433,13 @@ def test_an_erasure_whose_receipt_is_written_late_is_found_by_the_next_run(site:
     assert site.find("erasure") == ["b"]
 
 
+def test_a_sub_pool_without_an_erasure_does_not_hide_that_of_its_pool(site: Site) -> None:
+    begin(site.lake.pool("b"), where="k = 1")
+    site.rest("erasure")
+    for _ in range(2):
+        assert site.find("erasure", pools=["b", "b.$nokey"], recurring=True) == ["b"]
+
+
 def test_paused_pools_without_an_erasure_cost_no_more_than_others(site: Site) -> None:
     for name in ("a", "b"):
         site.lake.configure_pool(name, {"agents": "paused"})
