@@ -394,7 +394,10 @@ def test_pools_of_before_there_were_notes_become_quiet_too(site: Site, agent: st
 
 
 def test_retention_finds_on_each_day_what_it_would_find_without_memory_and_seldom_looks(site: Site) -> None:
-    """Expiry by age, scan, vacuum and purge come by time alone, at different times in the three pools."""
+    """Expiry by age, scan, vacuum and purge come by time alone, at different times in the three pools.
+
+    A look is forgotten after 4 to 7 runs, by the pool's random id.  The bounds are the counts for 4.
+    """
     site.lake.configure_pool("b", {"expire.age": "25d", "vacuum.grace": "60d"})
     site.lake.configure_pool("c", {"history.keep": "12d", "vacuum.grace": "2d"})
     site.lake.pool("c").branch().delete(where="k = 1")
@@ -409,7 +412,8 @@ def test_retention_finds_on_each_day_what_it_would_find_without_memory_and_seldo
         for name in found:
             retain(site.lake, name)
     assert worked == {"a": 2, "b": 6, "c": 3}
-    assert looks["a"] < 50 > looks["c"]
+    assert looks["a"] <= 49
+    assert looks["c"] <= 51
 
 
 def test_an_erasure_that_another_process_began_is_found_by_the_next_run(site: Site) -> None:
