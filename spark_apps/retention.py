@@ -31,7 +31,7 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.store import Address, ObjectInfo, Store, address_of, open_store
 from lake_core.vacuum.dropped import plan_dropped
-from lake_core.vacuum.orphans import iter_objects
+from lake_core.vacuum.orphans import iter_names, object_id
 from spark_apps.session import OpenSpark, session_when_needed, spark_session
 from spark_apps.spread import Pair, gather, parallelism
 
@@ -91,20 +91,19 @@ def _delete(store: Address, batches: Sequence[Sequence[str]], unit: int) -> list
 def list_objects(
     session: Callable[[], Any], pool: Pool, since: str, upto: str, *, limits: Limits = Limits()
 ) -> list[ObjectInfo]:
-    """The data objects with ids from `since` (inclusive) to `upto` (exclusive), by name: a span of time in each
-    task, after the first names.
+    """The names in the folder of data objects from the id `since` (inclusive) to `upto` (exclusive), by name: a
+    span of time in each task, after the first names.
 
     Raises Unavailable.
     """
-    rest = iter_objects(pool.store, pool.config.id, since, upto)
+    rest = iter_names(pool.store, pool.config.id, since, upto)
     if not pool.store.lists_from_name:
         return list(rest)
     first = list(islice(rest, limits.alone))
     if len(first) < limits.alone:
         return first
     spark = session()
-    after = naming.data_id(first[-1].name)
-    assert after is not None
+    after = max((id for info in first if (id := object_id(info)) is not None), default=since)
     bounds = spans(after, upto, parallelism(spark) * SPANS)
     pairs = gather(spark, partial(_list, address_of(pool.store), pool.config.id, bounds), len(bounds) - 1)
     listed = [info for part, _ in pairs for info in msgspec.msgpack.decode(part, type=list[ObjectInfo])]
@@ -120,7 +119,7 @@ def spans(since: str, upto: str, count: int) -> list[str]:
 
 def _list(store: Address, pool_id: str, bounds: Sequence[str], unit: int) -> list[Pair]:
     """In a worker."""
-    infos = list(iter_objects(open_store(store), pool_id, bounds[unit], bounds[unit + 1]))
+    infos = list(iter_names(open_store(store), pool_id, bounds[unit], bounds[unit + 1]))
     return [(msgspec.msgpack.encode(infos), b"")]
 
 

@@ -2,7 +2,7 @@
 
 A tag or a deleted branch may need an object that it refers to.  A lease may need an object that was removed after
 the version that it reads.  A load may still commit an object that nothing refers to.  Another run of the same
-erasure may be at work on an object that it has named.
+erasure may be at work on an object that it has named.  A file that is none of the pool's objects may hold anything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lake_core.history import PoolState, Reference
 from lake_core.leases import Lease, Leases
 from lake_core.leases.lease import WRITE
 
-TAG, DELETED_BRANCH, LEASE = "tag ", "deleted branch ", "lease "
+TAG, DELETED_BRANCH, LEASE, FILE = "tag ", "deleted branch ", "lease ", "file "
 """How the words begin; the name or the id comes next."""
 
 LOAD = "a load that has not committed"
@@ -67,6 +67,11 @@ def named(lease: Lease) -> str:
     return f"{LEASE}{lease.id} of {lease.note.holder}{why}"
 
 
+def file_words(name: str) -> str:
+    """A file in the pool's folder that no writer of the lake has made: nothing tells what it holds."""
+    return f"{FILE}{name}, which is none of the pool's objects"
+
+
 def release(by: str, *, pool_name: str, erasure_id: str) -> str:
     """What a person does so that the erasure is not held by this any more; `by` is as in a receipt."""
     kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
@@ -74,6 +79,8 @@ def release(by: str, *, pool_name: str, erasure_id: str) -> str:
         return f"delete it: lake tag {pool_name} -d {by.removeprefix(kind)}"
     if by.startswith(LEASE):
         return f"it ends by itself; until when, says: lake leases {pool_name}"
+    if by.startswith(FILE):
+        return "look what it is, and move it out of the lake or delete it"
     if by == JOURNAL:
         return f"purge them: lake checkpoint {pool_name}, then lake purge {pool_name} --keep 0s"
     if by == ANOTHER_RUN:

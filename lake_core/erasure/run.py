@@ -25,14 +25,23 @@ from dataclasses import replace
 
 import msgspec
 
+from lake_core import naming
 from lake_core.erasure import receipt as receipts
 from lake_core.erasure import rewrite
 from lake_core.erasure.begin import begin, target_now
-from lake_core.erasure.holders import DELETED_BRANCH, JOURNAL, LOAD, TAG, Holders, tagged_by_object
+from lake_core.erasure.holders import (
+    DELETED_BRANCH,
+    JOURNAL,
+    LOAD,
+    TAG,
+    Holders,
+    file_words,
+    tagged_by_object,
+)
 from lake_core.erasure.means import Means, chunks, here
 from lake_core.erasure.noting import METADATA, Notes
 from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt
-from lake_core.erasure.search import Search, object_id
+from lake_core.erasure.search import Search, foreign, known_id
 from lake_core.erasure.target import Target
 from lake_core.errors import Conflict, NotFound
 from lake_core.history import Draft, PoolState, Reference
@@ -47,8 +56,9 @@ from lake_core.lake.pool import Pool
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, AddTombstone, Discard, RemoveTombstone
+from lake_core.store import ObjectInfo
 from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import PURGE, WRITE, scan_orphans
+from lake_core.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
 from lake_core.vacuum.plan import Plan, PlannedObject
 
 log = logging.getLogger(__name__)
@@ -189,7 +199,9 @@ class _Run:
         """Check the condition against the fields of now: a load may have brought values of another class."""
         state = self.pool.history.load_open().state
         key_range, where = self.receipt.key_range, self.receipt.where
-        self.search.target = target_now(self.pool, state, key_range=key_range, where=where)
+        target = target_now(self.pool, state, key_range=key_range, where=where)
+        if target != self.search.target:  # what was answered for other fields is no answer
+            self.search = Search(self.pool, target, self.means)
 
     def _hide(self) -> None:
         """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
@@ -247,14 +259,15 @@ class _Run:
     def _vacuum(self) -> None:
         """Delete the objects that hold such records, except those that something may need."""
         self._log("looks for removed objects that hold such records")
+        names = self.search.on_store()
         state = self.pool.history.load_open().state
-        if self.search.uncommitted(state):
-            self._scan()
+        if uncommitted := self.search.uncommitted(state, names):
+            self._scan(state, uncommitted)
         self._discard()
         loaded = self.pool.history.load_open()
-        removed = self.search.removed(loaded.state)
-        uncommitted = self.search.uncommitted(loaded.state)
-        self.notes.add([*removed, *self._tagged(loaded.state), *map(object_id, uncommitted)])
+        removed, begun = self.search.removed(loaded.state), self.search.begun(loaded.state)
+        uncommitted = self.search.uncommitted(loaded.state, names)
+        self.notes.add([*removed, *begun, *self._tagged(loaded.state, names), *map(known_id, uncommitted)])
         self.notes.write()  # checksums must be known before an object is deleted
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
@@ -264,19 +277,27 @@ class _Run:
             )
             vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
 
-    def _scan(self) -> None:
+    def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
         """Scan for orphans; if the scan waits for a write, make one and scan again.
 
         The scan leaves objects alone that are newer than the newest write: the entry that committed them may be
-        lost.  In a pool that is no longer written to, the erasure would wait without end (decision 84).
+        lost.  In a pool that is no longer written to, the erasure would wait without end (decision 84).  The scan
+        looks at every name if one of these is below an earlier scan or ahead of the clock (decision 155).
         """
-        scanned = scan_orphans(self.pool, grace=self.grace, lister=self.means.lister)
+        now, passed = naming.first_id(self.pool.context.now()), state.removed.scanned
+        every = any(not passed <= known_id(info) < now for info in uncommitted)
+
+        def scan() -> Scanned:
+            lister = self.means.lister
+            return scan_orphans(self.pool, grace=self.grace, every_name=every, lister=lister)
+
+        scanned = scan()
         if scanned.waits_for == WRITE:
             id, version = self._new_id(), self.pool.history.load_open().version
             sub_pools = [name for name in self.target.sub_pools if not self.target.range_in(name).empty]
             if sub_pools:
                 self._commit(MAIN, version, id, (self._tombstone(id, sub_pools[0]),), GOES_ON)
-                scanned = scan_orphans(self.pool, grace=self.grace, lister=self.means.lister)
+                scanned = scan()
         self.waits_for = scanned.waits_for
 
     def _is_clean(self) -> bool:
@@ -284,23 +305,25 @@ class _Run:
 
         Another writer may have moved such a record since the vacuum, so all places are looked at in one state.
         """
+        names = self.search.on_store()  # before the state, which knows what was committed meanwhile
         state, leases = self.pool.history.load_open().state, self.pool.leases()
         if self.search.in_branches(state):
             return False
-        removed = self.search.removed(state)
+        removed, begun = self.search.removed(state), self.search.begun(state)
         why = JOURNAL if self.waits_for == PURGE else LOAD
-        uncommitted = {object_id(info): why for info in self.search.uncommitted(state)}
-        tagged = tagged_by_object(state, self.search.in_tags(state, now=leases.now))
+        uncommitted = {known_id(info): why for info in self.search.uncommitted(state, names)}
+        tagged = tagged_by_object(state, self.search.in_tags(state, names, now=leases.now))
         holders = Holders(state, leases, tagged, uncommitted)
-        self.notes.add([*removed, *uncommitted, *tagged])
+        self.notes.add([*removed, *begun, *uncommitted, *tagged])
         self.notes.gather(self.target)
         all_held: list[Held] = []
         for one in self.receipt.erased:
             if self._exists(one.object):
-                if not (by_all := holders.of(one.object)):  # it was removed since the vacuum
+                if not (by_all := holders.of(one.object)):  # it was removed, or another vacuum began, since
                     return False
                 all_held += [Held(one.object, by) for by in by_all]
         all_held += [Held("", by) for by in holders.writers_before(self._clean_since())]
+        all_held += [Held(name, file_words(name)) for name in foreign(names)]
         self.held = tuple(all_held)
         return True
 
@@ -321,9 +344,9 @@ class _Run:
         """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
         return any(one.object == id and one.by.startswith((TAG, DELETED_BRANCH)) for one in self.receipt.held)
 
-    def _tagged(self, state: PoolState) -> list[str]:
+    def _tagged(self, state: PoolState, names: list[ObjectInfo]) -> list[str]:
         now = self.pool.leases().now
-        return [reference.object for _, reference in self.search.in_tags(state, now=now)]
+        return [reference.object for _, reference in self.search.in_tags(state, names, now=now)]
 
     def _clean_since(self) -> int:
         """The version from which on no branch shows such records: writers that begin later hold none."""

@@ -1,11 +1,12 @@
 """Which objects of a pool hold such records, wherever the objects are.
 
-Objects that branches and tags refer to are asked by their statistics first.  Removed objects and objects that were
-never committed have no statistics in the state, so they are opened (`holding`).  Objects never change, so each is
-asked once in a search.
+Objects that branches and tags refer to are asked by their statistics first.  Others have no statistics in the
+state, so they are opened (`holding`): removed ones, those of a vacuum that has begun, and what is on the store and
+no list knows.  Objects never change, so each is asked once in a search.
 
 What an old revision in reach refers to is among these: a branch or a tag still holds it, or it is on the list of
-the removed.
+the removed.  The store says what else is there (`on_store`): no list of ours knows what a writer has left that
+stood still, or whose clock was wrong.
 """
 
 from __future__ import annotations
@@ -20,25 +21,41 @@ from lake_core.erasure.means import Means, chunks
 from lake_core.erasure.target import Target
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.history import PoolState, Reference
-from lake_core.history.roots import tagged_states
+from lake_core.history.roots import Tagged, read_tags
+from lake_core.history.vacuuming import objects_of, unlisted_objects
 from lake_core.lake.pool import Pool
 from lake_core.store import ObjectInfo
-from lake_core.vacuum.orphans import LAST, iter_objects, unknown_objects
+from lake_core.vacuum.orphans import iter_names, object_id
 
 AHEAD = 60.0
 """Seconds: names of a later time than this from now are listed here, by one request, since there are hardly any."""
 
+END = chr(0x10FFFF)
+"""Greater than any name."""
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TaggedObjects:
+    """What a tag keeps: references that may hold such records, by statistics; objects that no list has."""
+
+    references: tuple[Reference, ...]
+    unlisted: frozenset[str]
 
 
 @dataclass
 class Search:
-    """Answers whether objects hold such records; `answers` are those so far."""
+    """Answers whether objects hold such records; `answers` are those so far.
+
+    `tagged`: what was read of tags so far.
+    """
 
     pool: Pool
     target: Target
     means: Means
     answers: dict[str, Answer] = field(default_factory=dict)
+    tagged: dict[Tagged, TaggedObjects] = field(default_factory=dict)
 
     def in_branches(self, state: PoolState) -> dict[str, list[Reference]]:
         """The references of each branch whose objects hold such records, without branches that have none.
@@ -52,30 +69,60 @@ class Search:
                 by_branch[name] = holding
         return by_branch
 
-    def in_tags(self, state: PoolState, *, now: float) -> Iterator[tuple[str, Reference]]:
+    def in_tags(
+        self, state: PoolState, names: list[ObjectInfo], *, now: float
+    ) -> Iterator[tuple[str, Reference]]:
         """Tags that are live at `now` (seconds since 1970), and references of theirs with such records.
 
         Raises Corrupt if the state of a tag cannot be read.
         """
-        for name, tag, tagged in tagged_states(self.pool.history, state, now=now):
-            references = self.target.references(tagged, tag.branch)
-            for reference in self._holding(references, _object_of, self._may_hold):
+        for name, tagged in self._tags(state, self._unlisted(state, names), now=now):
+            for reference in self._holding(tagged.references, _object_of, self._may_hold):
                 yield name, reference
+
+    def _tags(
+        self, state: PoolState, unlisted: frozenset[str], *, now: float | None
+    ) -> Iterator[tuple[str, TaggedObjects]]:
+        """What tags keep, each version read once in a search.
+
+        What comes to the store later is in no version that was read before.  What a list loses later, no live tag
+        of such a version keeps: a branch that is deleted leaves a tag of a version of its own.
+        """
+
+        def read(tagged: PoolState, branch: str) -> TaggedObjects:
+            branch_state = tagged.branches.get(branch)
+            kept = () if branch_state is None else objects_of(branch_state.snapshot, unlisted)
+            return TaggedObjects(tuple(self.target.references(tagged, branch)), frozenset(kept))
+
+        return read_tags(self.pool.history, state, read, now=now, seen=self.tagged)
+
+    def _unlisted(self, state: PoolState, names: list[ObjectInfo]) -> frozenset[str]:
+        """The objects on the store that no branch, list or vacuum knows: of tags, or never committed."""
+        ids = {id for info in names if (id := object_id(info)) is not None}
+        return unlisted_objects(state, ids) - state.removed.vacuumed()
 
     def removed(self, state: PoolState) -> list[str]:
         """Those on the list of the removed."""
         return list(self._holding((id for id, _ in state.removed.items()), str, self._may_hold))
 
-    def uncommitted(self, state: PoolState) -> list[ObjectInfo]:
-        """Those that no branch, tag or list knows, among the names that no scan for orphans has looked at.
+    def begun(self, state: PoolState) -> list[str]:
+        """Those of vacuums that have begun and not ended: no list has them, and they may not be deleted yet."""
+        return list(self._holding(sorted(state.removed.vacuumed()), str, self._may_hold))
 
-        Lists these names.
-        """
+    def uncommitted(self, state: PoolState, names: list[ObjectInfo]) -> list[ObjectInfo]:
+        """Those among the names on the store that no branch, tag, list or vacuum knows."""
+        unknown = self._unlisted(state, names)
+        if unknown:
+            kept = self._tags(state, unknown, now=None)
+            unknown = unknown.difference(*(tagged.unlisted for _, tagged in kept))
+        infos = [info for info in names if object_id(info) in unknown]
+        return list(self._holding(infos, known_id, self._may_hold))
+
+    def on_store(self) -> list[ObjectInfo]:
+        """Every name in the pool's folder of data objects, by name: one listing."""
         soon = naming.first_id(self.pool.context.now() + AHEAD)
-        since = state.removed.scanned
-        infos = self.means.lister(self.pool, since, soon) if since < soon else []
-        infos += iter_objects(self.pool.store, self.pool.config.id, max(since, soon), LAST)
-        return list(self._holding(unknown_objects(self.pool, state, infos), object_id, self._may_hold))
+        infos = self.means.lister(self.pool, "", soon)
+        return infos + list(iter_names(self.pool.store, self.pool.config.id, soon, END))
 
     def _holding(
         self, items: Iterable[T], id_of: Callable[[T], str], holds: Callable[[str], bool]
@@ -103,11 +150,16 @@ class Search:
         return answer
 
 
-def object_id(info: ObjectInfo) -> str:
+def known_id(info: ObjectInfo) -> str:
     """The id of a data object that was listed."""
-    id = naming.data_id(info.name)
-    assert id is not None  # `iter_objects` leaves other names out
+    id = object_id(info)
+    assert id is not None  # `unknown_objects` leaves other names out
     return id
+
+
+def foreign(names: list[ObjectInfo]) -> list[str]:
+    """The names that are none of data objects: nothing tells what they hold."""
+    return [info.name for info in names if object_id(info) is None]
 
 
 def _object_of(reference: Reference) -> str:

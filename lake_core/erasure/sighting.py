@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lake_core.erasure.begin import check
-from lake_core.erasure.holders import LOAD, Holders, tagged_by_object
+from lake_core.erasure.holders import LOAD, Holders, file_words, tagged_by_object
 from lake_core.erasure.means import Means, here
 from lake_core.erasure.receipt import Held
-from lake_core.erasure.search import Search, object_id
+from lake_core.erasure.search import Search, foreign, known_id
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.pool import Pool
@@ -67,27 +67,29 @@ def look(
     Unavailable.
     """
     target = check(pool, key_range=key_range, where=where)
+    search = Search(pool, target, means or here(pool))
+    names = search.on_store()
     loaded, leases = pool.history.load_open(), pool.leases()
     state = loaded.state
-    search = Search(pool, target, means or here(pool))
     referred = {r.object: r.size for references in search.in_branches(state).values() for r in references}
-    removed = sorted(set(search.removed(state)) - referred.keys())
-    uncommitted = search.uncommitted(state)
-    pairs = list(search.in_tags(state, now=leases.now))
+    removed = sorted({*search.removed(state), *search.begun(state)} - referred.keys())
+    uncommitted = search.uncommitted(state, names)
+    pairs = list(search.in_tags(state, names, now=leases.now))
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
     first = oldest_of_writers(leases)
-    young = {object_id(i): LOAD for i in uncommitted if i.modified > before or object_id(i) >= first}
+    young = {known_id(i): LOAD for i in uncommitted if i.modified > before or known_id(i) >= first}
     holders = Holders(state, leases, tagged_by_object(state, pairs), young)
     all_held = [Held(id, by) for id in sorted(referred) for by in holders.of_referred(id)]
     rest = sorted({*removed, *young, *holders.tagged} - referred.keys())
     all_held += [Held(id, by) for id in rest for by in holders.of(id)]
     if referred:
         all_held += [Held("", by) for by in holders.writers_before(loaded.version + 1)]
+    all_held += [Held(name, file_words(name)) for name in foreign(names)]
     return Sighting(
         tuple(sorted(referred)),
         sum(referred.values()),
         tuple(removed),
-        tuple(map(object_id, uncommitted)),
+        tuple(map(known_id, uncommitted)),
         tuple(sorted({name for name, _ in pairs})),
         tuple(all_held),
     )

@@ -1,8 +1,8 @@
 """Checking a receipt against the store, at any time after the erasure; nothing is changed.
 
-Objects that the receipt names as erased must be gone.  Then every object that a branch, a live tag or an old
-revision in reach refers to is asked, as the erasure itself asked: by statistics first, then by reading.  A record
-that was loaded again after the erasure is found too; the finding says in which object.
+Objects that the receipt names as erased must be gone.  Then every object of the pool that is on the store is asked,
+as the erasure itself asked: by statistics first if a branch or a live tag refers to it, otherwise by reading.  A
+record that was loaded again after the erasure is found too; the finding says in which object.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lake_core.erasure import receipt as receipts
+from lake_core.erasure.holders import file_words
 from lake_core.erasure.means import here
 from lake_core.erasure.receipt import DONE, Receipt
-from lake_core.erasure.search import Search, object_id
-from lake_core.erasure.target import target_of
+from lake_core.erasure.search import Search, foreign, known_id
+from lake_core.erasure.target import Target, target_of
 from lake_core.errors import ObjectMissing
 from lake_core.lake.pool import Pool
 
@@ -39,6 +40,7 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
             continue
         if summed != one:
             yield f"object {one.object} has the SHA-256 {summed.sha256}, and was written with {one.sha256}"
+    names = Search(pool, Target(pool.config), here(pool)).on_store()  # the state, read later, knows them all
     loaded = pool.history.load_open()
     state = loaded.state
     target = target_of(
@@ -52,9 +54,16 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
     for name, references in search.in_branches(state).items():
         for reference in references:
             yield f"object {reference.object} of branch {name} at version {loaded.version} holds such a record"
-    for name, reference in search.in_tags(state, now=pool.leases().now):
+    for name, reference in search.in_tags(state, names, now=pool.leases().now):
         yield f"object {reference.object} of tag {name} holds such a record"
     for id in search.removed(state):
         yield f"object {id}, which waits for the vacuum, holds such a record"
-    for info in search.uncommitted(state):
-        yield f"object {object_id(info)}, which was never committed, holds such a record"
+    for id in search.begun(state):
+        yield (
+            f"object {id}, of a vacuum that has begun and not ended, holds such a record; run: lake vacuum "
+            f"{pool.config.name}"
+        )
+    for info in search.uncommitted(state, names):
+        yield f"object {known_id(info)}, which was never committed, holds such a record"
+    for name in foreign(names):
+        yield f"{file_words(name)}, may hold such a record"

@@ -5,48 +5,88 @@ too, one that expires and cannot be read is skipped: a purge may have taken its 
 not asked, because clocks differ, and what such a tag keeps is on the list of the removed or referred to.
 
 A tag that was deleted since the state was loaded keeps nothing.
+
+The state of a version takes a few requests, one after the other.  So each version is read once, however many tags
+name it, and several are read at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, MutableMapping
+from typing import TypeVar
 
 from lake_core.errors import Corrupt, NotFound
 from lake_core.history.history import History
-from lake_core.history.state import PoolState, Tag
+from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import objects_of
 
+T = TypeVar("T")
 
-def tagged_states(
-    history: History, state: PoolState, *, now: float | None
-) -> Iterator[tuple[str, Tag, PoolState]]:
-    """The tags that are live at `now`, in seconds since 1970 (None: all tags), each with the state that it names.
+Tagged = tuple[int, str]
+"""What a tag names: a version, and a branch in it."""
 
-    Raises Corrupt if the state of a tag cannot be read, Unavailable.
+
+def read_tags(
+    history: History,
+    state: PoolState,
+    read: Callable[[PoolState, str], T],
+    *,
+    now: float | None,
+    seen: MutableMapping[Tagged, T] | None = None,
+) -> Iterator[tuple[str, T]]:
+    """The tags that are live at `now`, in seconds since 1970 (None: all tags), each with what `read` makes of the
+    state and the branch that it names.
+
+    `seen`: what was read before, which is not read again; what is read now is added.  Raises Corrupt if the state
+    of a tag cannot be read, Unavailable.
     """
-    for name, tag in sorted(state.tags.items()):
-        if now is not None and not tag.is_live(int(now * 1_000_000)):
-            continue
+    values = {} if seen is None else seen
+    tags = [
+        (name, tag)
+        for name, tag in sorted(state.tags.items())
+        if now is None or tag.is_live(int(now * 1_000_000))
+    ]
+    unread = list(dict.fromkeys((tag.version, tag.branch) for _, tag in tags))
+    unread = [tagged for tagged in unread if tagged not in values]
+    failures: dict[Tagged, NotFound] = {}
+
+    def one(tagged: Tagged) -> T | NotFound:
         try:
-            tagged = history.load_version(tag.version).state
+            return read(history.load_version(tagged[0]).state, tagged[1])
         except NotFound as error:
-            if now is None and tag.expires is not None:
-                continue
-            if history.load().state.tags.get(name) != tag:
-                continue
-            raise Corrupt(
-                f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "
-                "unknown; delete the tag, or restore the checkpoint"
-            ) from error
-        yield name, tag, tagged
+            return error
+
+    for tagged, value in zip(unread, history.journal.read_all(one, unread), strict=True):
+        if isinstance(value, NotFound):
+            failures[tagged] = value
+        else:
+            values[tagged] = value
+    for name, tag in tags:
+        error = failures.get((tag.version, tag.branch))
+        if error is None:
+            yield name, values[tag.version, tag.branch]
+            continue
+        if now is None and tag.expires is not None:
+            continue
+        if history.load().state.tags.get(name) != tag:
+            continue
+        raise Corrupt(
+            f"tag {name!r}: the state of version {tag.version} cannot be read, so what it keeps is "
+            "unknown; delete the tag, or restore the checkpoint"
+        ) from error
 
 
 def tagged_objects(
     history: History, state: PoolState, among: Collection[str], *, now: float | None
 ) -> frozenset[str]:
     """Those objects that such tags keep; reads no state if there is none.  Raises Corrupt, Unavailable."""
-    objects: set[str] = set()
-    for _, tag, tagged in tagged_states(history, state, now=now) if among else ():
-        branch = tagged.branches.get(tag.branch)
-        objects.update(objects_of(branch.snapshot, among) if branch is not None else ())
-    return frozenset(objects)
+
+    def read(tagged: PoolState, branch: str) -> frozenset[str]:
+        branch_state = tagged.branches.get(branch)
+        return frozenset() if branch_state is None else frozenset(objects_of(branch_state.snapshot, among))
+
+    return (
+        frozenset().union(*(ids for _, ids in read_tags(history, state, read, now=now)))
+        if among
+        else frozenset()
+    )

@@ -294,15 +294,15 @@ class PoolCheck:
                 elif id in listed or (
                     extent.first is not None and extent.first <= info.modified < extent.last
                 ):
-                    yield from self._unused("object_unreferenced", id, info)
+                    yield from self._unused("object_unreferenced", id, info, extent)
                 elif extent.first is not None and info.modified < extent.first:
-                    yield from self._unused("object_before_journal", id, info)
+                    yield from self._unused("object_before_journal", id, info, extent)
                 else:
                     behind.append(info)
         yield from self._behind(behind, extent)
 
-    def _unused(self, kind: str, id: str, info: ObjectInfo) -> Iterator[Finding]:
-        if naming.id_seconds(id) < self._young:
+    def _unused(self, kind: str, id: str, info: ObjectInfo, extent: Extent) -> Iterator[Finding]:
+        if self._is_old(id, info, extent):
             day = datetime.fromtimestamp(naming.id_seconds(id), UTC)
             what = f"{human_size(info.size)} of {day:%Y-%m-%d}; no revision in reach refers to it"
             yield self._finding(kind, info.name, what, id=id)
@@ -311,9 +311,9 @@ class PoolCheck:
         """Objects newer than the newest write: of loads under way, that failed, or whose entries are lost."""
         if not infos:
             return
-        ids = {naming.data_id(info.name) or "" for info in infos}
-        unlisted = unlisted_objects(self._history.load().state, ids)  # some may be committed meanwhile
-        old = sorted(id for id in unlisted if naming.id_seconds(id) < self._young)
+        by_id = {naming.data_id(info.name) or "": info for info in infos}
+        unlisted = unlisted_objects(self._history.load().state, by_id)  # some may be committed meanwhile
+        old = sorted(id for id in unlisted if self._is_old(id, by_id[id], extent))
         young = sorted(unlisted.difference(old))
         lost, place = "tail_may_be_lost", "newer than the newest write"
         if extent.first is None:
@@ -323,9 +323,13 @@ class PoolCheck:
                 what = f"{counted(len(objects), 'data object')} {place}, from {objects[0]} on"
                 yield self._finding(kind, naming.pool_journal(self.config.id), what)
 
-    @property
-    def _young(self) -> float:
-        return self.context.now() - self.older_than
+    def _is_old(self, id: str, info: ObjectInfo, extent: Extent) -> bool:
+        """Whether an object that nothing refers to counts: its id or the store says that it is old.
+
+        The clock of its writer may have been ahead, and then its id is not.  With an age of 0 each counts.
+        """
+        is_old_by_id = naming.id_seconds(id) < self.context.now() - self.older_than
+        return self.older_than <= 0 or is_old_by_id or info.modified < extent.last - self.older_than
 
 
 def tables_of(branch: BranchState) -> Iterator[tuple[str, pa.Table]]:

@@ -49,6 +49,10 @@ WRITE, PURGE = "write", "purge"
 LAST = "~"
 """Greater than any id."""
 
+MOST_AHEAD = 10 * 366 * 86_400.0
+"""Seconds by which an id may be ahead of the clock for a scan to go beyond it.  A scan beyond the last id that
+there can be would leave none for new objects."""
+
 
 @dataclass(frozen=True)
 class Scanned:
@@ -69,7 +73,8 @@ class Scanned:
 
 
 Lister = Callable[[Pool, str, str], list[ObjectInfo]]
-"""Lists the data objects of a pool with ids from the first (inclusive) to the second (exclusive), by name."""
+"""Lists the names in a pool's folder of data objects, from the first id (inclusive) to the second (exclusive); by
+name.  Names between them that are none of data objects are in it too."""
 
 
 def scan_orphans(
@@ -82,8 +87,10 @@ def scan_orphans(
 ) -> Scanned:
     """Put orphans older than the grace time (seconds) onto the list of the removed.
 
-    `every_name`: list also the names that earlier scans have passed.  A writer that stood still before it wrote,
-    and then died, leaves an object there.  `lister` lists the names, perhaps spread over machines (default: here).
+    `every_name`: list also the names that earlier scans have passed, and those that are ahead of the clock.  A
+    writer that stood still before it wrote, and then died, leaves an object there, and so does one whose clock was
+    ahead.  To take the latter, the floor goes above them: loads that are under way without a lease are refused, and
+    start again.  `lister` lists the names, perhaps spread over machines (default: here).
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
@@ -92,12 +99,13 @@ def scan_orphans(
 
 
 def is_due(pool: Pool, *, since: str, now: float) -> bool:
-    """Whether there is a name old enough that no scan has looked at, at a time in seconds since 1970; lists one.
+    """Whether there is an object old enough that no scan has looked at, at a time in seconds since 1970; lists one.
 
     `since`: up to which id scans have looked.
     """
     before = naming.first_id(now - pool.settings["vacuum.grace"])
-    return next(iter_objects(pool.store, pool.config.id, since, before), None) is not None
+    names = iter_names(pool.store, pool.config.id, since, before)
+    return any(object_id(info) is not None for info in names)
 
 
 def _scan(
@@ -109,12 +117,12 @@ def _scan(
     loaded = pool.history.load_open()
     state = loaded.state
     _check_end(pool, hint, loaded.version)
-    since = "" if every_name else state.removed.scanned
-    upto = max(min(naming.first_id(before), oldest_of_writers(leases)), state.removed.floor)
+    since, floor = "" if every_name else state.removed.scanned, state.removed.floor
+    upto = max(min(naming.first_id(before), oldest_of_writers(leases)), floor)
     waits_for = ""
-    if upto > state.removed.floor:
+    if every_name or upto > floor:
         extent = journal_extent(pool.history, state)
-        unknown = unknown_objects(pool, state, lister(pool, since, upto))
+        unknown = unknown_objects(pool, state, lister(pool, since, LAST if every_name else upto))
         if extent.first is None:
             if not unknown:
                 return Scanned(pool.name, 0, 0, 0, since)
@@ -123,15 +131,18 @@ def _scan(
                 f"{counted(len(unknown), 'data object')}: the journal is lost, or no load ever succeeded; put it "
                 f"back from a backup, or run: lake rebuild {pool.name}"
             )
+        if every_name:
+            ahead = _above_those_ahead(unknown, upto, before=before, now=leases.now)
+            upto = max(min(ahead, oldest_of_writers(leases)), floor)
         young = [i for i in unknown if i.modified > before or extent.may_be_lost(i.modified)]
         oldest = min(young, key=_id, default=None)
         if oldest is not None and _id(oldest) <= upto:
-            upto = max(_id(oldest), state.removed.floor)
+            upto = max(_id(oldest), floor)
             if oldest.modified <= before:
                 waits_for = PURGE if oldest.modified < extent.first else WRITE
     if upto <= since:
         return Scanned(pool.name, 0, 0, 0, since, waits_for)
-    if upto > state.removed.floor and not dry_run:
+    if upto > floor and not dry_run:
         scan = ScanOrphans(upto, naming.first_id(leases.now))
         pool.commit_actions((scan,), on=loaded.version, message="scan for orphans")
     loaded = pool.history.load_open()
@@ -142,6 +153,13 @@ def _scan(
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
     size = sum(info.size for info in orphans)
     return Scanned(pool.name, len(names), len(orphans), size, upto, waits_for, version)
+
+
+def _above_those_ahead(unknown: list[ObjectInfo], upto: str, *, before: float, now: float) -> str:
+    """The smallest id above the old objects from `upto` on: the clocks of their writers were ahead; or `upto`."""
+    old = [_id(info) for info in unknown if info.modified <= before]
+    ahead = [id for id in old if id >= upto and naming.id_seconds(id) <= now + MOST_AHEAD]
+    return naming.first_above(max(ahead), now=0.0) if ahead else upto
 
 
 def oldest_of_writers(leases: Leases) -> str:
@@ -171,33 +189,43 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
     return pool.commit_actions((Discard(scanned=upto),), on=on, message="scanned for orphans").version
 
 
-def iter_objects(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
-    """The data objects with ids from `since` (inclusive) to `upto` (exclusive), by name.  Raises Unavailable."""
+def iter_names(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
+    """The names of data objects with ids from `since` (inclusive) to `upto` (exclusive), and the names between them
+    that are none of data objects; by name.
+
+    Raises Unavailable.
+    """
     folder = naming.data(pool_id)
     # a listing leaves the name out that it begins after: of an object in zng or zst the id with its format
     after = f"{folder}/{since[: naming.ID_LENGTH]}" if since else ""
     for info in store.list(folder, after=after):
-        id = naming.data_id(info.name)
-        if id is not None and id >= upto:
+        id = object_id(info)
+        if (info.name[len(folder) + 1 :] if id is None else id) >= upto:
             break  # names sort by time
-        if id is not None:
-            yield info
+        yield info
 
 
 def list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
     """The names, listed in this process, one request after another."""
-    return list(iter_objects(pool.store, pool.config.id, since, upto))
+    return list(iter_names(pool.store, pool.config.id, since, upto))
 
 
 def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
-    """Those that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
-    ids = {_id(info) for info in infos}
+    """The data objects that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
+    ids = {id for info in infos if (id := object_id(info)) is not None}
     unknown = unlisted_objects(state, ids) - state.removed.vacuumed()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)
-    return [info for info in infos if _id(info) in unknown]
+    return [info for info in infos if object_id(info) in unknown]
+
+
+def object_id(info: ObjectInfo) -> str | None:
+    """The id of a data object that was listed; None if the name is none of a data object of the pool."""
+    id = naming.data_id(info.name)
+    pool_id = info.name.partition("/")[0]
+    return id if id is not None and info.name == naming.data_object(pool_id, id) else None
 
 
 def _id(info: ObjectInfo) -> str:
-    id = naming.data_id(info.name)
-    assert id is not None  # `iter_objects` leaves other names out
+    id = object_id(info)
+    assert id is not None  # `unknown_objects` leaves other names out
     return id

@@ -15,7 +15,7 @@ from lake_core.errors import Incomplete
 from lake_core.lake import Lake
 from lake_core.naming import IdSource, first_id
 from lake_core.store import ObjectInfo, Store, open_store
-from lake_core.vacuum.orphans import iter_objects
+from lake_core.vacuum.orphans import iter_names
 from spark_apps.retention import Limits, delete_objects, list_objects, main, retain_pool, run, spans
 from tests.spark.conftest import Landing
 from tests.support.stores import StoreInFront
@@ -93,7 +93,7 @@ def test_names_are_listed_by_tasks_each_once_and_in_order(spark: Any, landing: L
     pool = Lake.open_on(ListsFromName(store)).pool("p")
     for since, upto in (("", first_id(SECOND + 301)), (first_id(SECOND + 50), first_id(SECOND + 299.0))):
         listed = list_objects(lambda: spark, pool, since, upto, limits=SMALL)
-        assert listed == list(iter_objects(store, pool_id, since, upto))
+        assert listed == list(iter_names(store, pool_id, since, upto))
         assert len(listed) > 10
         assert all(isinstance(info, ObjectInfo) for info in listed)
     assert list_objects(no_spark, pool, "", first_id(SECOND + 301)) == list_objects(
