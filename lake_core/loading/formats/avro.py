@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.formats.promises import block_fault
 from lake_core.loading.opening import open_unpacked
 from lake_core.objects.limits import MAX_NESTING, batch_rows, schema_fault, too_deep
 from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
@@ -55,8 +56,9 @@ def read_avro(reading: Reading) -> Iterator[Block]:
 
     with open_unpacked(reading) as file:
         with _naming(reading):
-            records = fastavro.reader(file)
-            schema = fastavro.parse_schema(records.writer_schema)
+            avro = fastavro.block_reader(file)
+            records = _records(avro)
+            schema = fastavro.parse_schema(avro.writer_schema)
             fields = list(_field("", schema, {}, 0).type)
         if fault := schema_fault(pa.schema(fields)):
             reading.unreadable(0, fault)
@@ -86,6 +88,14 @@ def _naming(reading: Reading) -> Iterator[None]:
         raise
     except Exception as error:
         reading.unreadable(0, f"not a readable Avro file: {error or type(error).__name__}")
+
+
+def _records(blocks: Iterable[Any]) -> Iterator[Any]:
+    """The records of fastavro's blocks; raises ValueError if a block has more than the records that it counts."""
+    for block in blocks:
+        yield from block
+        if fault := block_fault(block.num_records, len(block.bytes_.read())):
+            raise ValueError(fault)
 
 
 def _field(name: str, schema: Any, named: dict[str, Any], depth: int) -> pa.Field:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.formats.promises import rows_fault
 from lake_core.loading.opening import open_seekable
 from lake_core.objects.limits import schema_fault
 
@@ -23,10 +24,14 @@ def read_orc(reading: Reading) -> Iterator[Block]:
             fault = schema_fault(file.schema)
         if fault:
             reading.unreadable(0, fault)
+        rows = 0
         for stripe in range(file.nstripes):
             with _naming(reading):
                 table = pa.Table.from_batches([file.read_stripe(stripe)])
+            rows += table.num_rows
             yield Block(declared_columns(table, reading.declared, source=reading.file))
+        if fault := rows_fault(rows, file.nrows):
+            reading.unreadable(0, fault)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.formats.promises import footer_fault, rows_fault
 from lake_core.loading.opening import open_seekable
 from lake_core.objects.limits import batch_rows, schema_fault
 
@@ -20,24 +21,30 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
 
 def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Iterator[Block]:
     """The file's records, or those of some row groups, in blocks; raises InvalidInput."""
-    with _opened(reading) as parquet:
-        rows = batch_rows(parquet.schema_arrow, BATCH_ROWS)
-        batches = parquet.iter_batches(batch_size=rows, row_groups=row_groups)
+    with _opened(reading, row_groups) as parquet:
+        footer, rows = parquet.metadata, 0
+        chosen = range(footer.num_row_groups) if row_groups is None else row_groups
+        most = batch_rows(parquet.schema_arrow, BATCH_ROWS)
+        batches = parquet.iter_batches(batch_size=most, row_groups=row_groups)
         while True:  # bounded by the file
             with _naming(reading):
                 batch = next(batches, None)
                 if batch is None:
-                    return
+                    break
                 table = pa.Table.from_batches([batch])
+            rows += table.num_rows
             yield Block(declared_columns(table, reading.declared, source=reading.file))
+        if fault := rows_fault(rows, sum(footer.row_group(at).num_rows for at in chosen)):
+            reading.unreadable(0, fault)
 
 
 @contextmanager
-def _opened(reading: Reading) -> Iterator[pq.ParquetFile]:
+def _opened(reading: Reading, row_groups: list[int] | None = None) -> Iterator[pq.ParquetFile]:
     with open_seekable(reading) as file:
         with _naming(reading):
-            parquet = pq.ParquetFile(pa.PythonFile(file, mode="r"))
-            fault = schema_fault(parquet.schema_arrow)
+            parquet = pq.ParquetFile(pa.PythonFile(file, mode="r"), page_checksum_verification=True)
+            chosen = range(parquet.num_row_groups) if row_groups is None else row_groups
+            fault = schema_fault(parquet.schema_arrow) or footer_fault(parquet, chosen)
         if fault:
             reading.unreadable(0, fault)
         yield parquet

@@ -1,0 +1,56 @@
+"""What a file says of its own records, held against what is there.
+
+A reader that gives fewer records than the file has loses them, and a replace by such a file deletes what it should
+renew.  So each reader of a format that counts its records compares: Parquet (rows of the file and of its row
+groups, values of each column), ORC (rows of the file), Avro (records and bytes of each block).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow.parquet as pq
+
+from lake_core.phrases import counted
+
+_DAMAGED = "the file is damaged; write it again, or fetch it again"
+
+
+def rows_fault(rows: int, promised: int) -> str:
+    """The fault of a file whose records are not as many as it says; "" if they are."""
+    if rows == promised:
+        return ""
+    return f"it says that it has {counted(promised, 'record')}, but has {rows:,}: {_DAMAGED}"
+
+
+def footer_fault(parquet: pq.ParquetFile, row_groups: Iterable[int]) -> str:
+    """The first contradiction within a Parquet file's footer; "" if there is none.
+
+    `row_groups` are those whose columns are looked at.  A column has one value a record, or, inside of lists and
+    maps, at least one.
+    """
+    footer = parquet.metadata
+    rows = sum(footer.row_group(at).num_rows for at in range(footer.num_row_groups))
+    if fault := rows_fault(rows, footer.num_rows):
+        return fault
+    columns = [parquet.schema.column(at) for at in range(len(parquet.schema))]
+    for at in row_groups:
+        group = footer.row_group(at)
+        for number, column in enumerate(columns):
+            values, repeats = group.column(number).num_values, column.max_repetition_level > 0
+            if values < group.num_rows or (values > group.num_rows and not repeats):
+                return (
+                    f"row group {at + 1} says that it has {counted(group.num_rows, 'record')}, but its column "
+                    f"{column.path!r} has {counted(values, 'value')}: {_DAMAGED}"
+                )
+    return ""
+
+
+def block_fault(records: int, bytes_left: int) -> str:
+    """The fault of an Avro block whose records do not fill it; "" if they do."""
+    if not bytes_left:
+        return ""
+    return (
+        f"a block says that it has {counted(records, 'record')}, but they leave {counted(bytes_left, 'byte')} "
+        f"of it: {_DAMAGED}"
+    )
