@@ -62,7 +62,7 @@ class LakeQueryOperator(LakeOperator):
 
     def planned_effects(self) -> Iterable[Effect]:
         """The pools that the statement reads, as far as it can be parsed."""
-        from lake_core.system_tables.sql import pools_read
+        from lake_core.system_tables.statement import pools_read
 
         return [
             Effect(lake=self.lake_name, pool=pool, branch=revision or MAIN, reads=True, writes=False)

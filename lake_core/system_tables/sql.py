@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import duckdb
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -33,12 +32,12 @@ from lake_core.lake.by_type import Records, records_of
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import FAIL, View
 from lake_core.system_tables.answers import carried, distinct, marked
+from lake_core.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from lake_core.system_tables.names import is_system_table, pool_and_shape, system_table
+from lake_core.system_tables.statement import table_names
 from lake_core.values.nested import Items, mask_of
 from lake_core.values.typed_json import shown, typed_inside
 from lake_core.values.types import is_json
-
-_GIVES_ROWS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
 def query(
@@ -48,6 +47,7 @@ def query(
     on_missing: str = FAIL,
     lease: bool = False,
     reads: Callable[[Pool, View], None] = lambda pool, view: None,
+    limits: SqlLimits = SQL_LIMITS,
 ) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
@@ -55,7 +55,7 @@ def query(
     is called with each pool that is read, and its view, before the first record.  Raises
     InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
     """
-    question = _Question(on_missing, lease=lease, reads=reads)
+    question = _Question(on_missing, lease=lease, reads=reads, limits=limits)
     try:
         reader, schema = question.ask(lake, sql)
     except BaseException:
@@ -69,12 +69,12 @@ class _Question:
 
     _open: ClassVar[set[_Question]] = set()
 
-    def __init__(self, on_missing: str, *, lease: bool, reads: Callable[[Pool, View], None]) -> None:
+    def __init__(
+        self, on_missing: str, *, lease: bool, reads: Callable[[Pool, View], None], limits: SqlLimits
+    ) -> None:
         self._on_missing, self._lease, self._reads = on_missing, lease, reads
-        self._leases = ExitStack()
-        self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(
-            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-        )
+        self._leases, self._engine = ExitStack(), ExitStack()
+        self._connection: duckdb.DuckDBPyConnection | None = self._engine.enter_context(connected(limits))
         self._raised: list[LakeError] = []
         self._reader: pa.RecordBatchReader | None = None
         self._open.add(self)
@@ -83,21 +83,14 @@ class _Question:
         """The answer as DuckDB streams it, and the schema with the lake's marks."""
         connection = self._connection
         assert connection is not None
-        if any("\ud800" <= sign <= "\udfff" for sign in sql):
-            raise InvalidInput("query: the SQL is not UTF-8; write it in UTF-8")
         try:
-            statements = connection.extract_statements(sql)
-            if len(statements) != 1 or statements[0].type not in _GIVES_ROWS:
-                raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
-            names, defined = _table_names(connection, sql)
+            names, defined = table_names(connection, sql)
             for name in sorted(names):
                 try:
                     connection.register(name, self._table(lake, name))
                 except NotFound:
                     if name not in defined:
                         raise
-            connection.execute("SET TimeZone = 'UTC'")  # an answer does not depend on where it is asked
-            connection.execute("SET enable_external_access = false")
             relation = carried(connection.sql(sql))
             self._reader = reader = relation.to_arrow_reader(65_536)
             fields = zip(reader.schema, distinct(relation.columns), relation.types, strict=True)
@@ -134,7 +127,16 @@ class _Question:
         return PoolDataset(view, records_of(view, shape), self._raised)
 
     def _as_ours(self, error: Exception) -> LakeError:
-        return self._raised[0] if self._raised else InvalidInput(f"query: {_message(error)}")
+        if self._raised:
+            return self._raised[0]
+        if isinstance(error, duckdb.PermissionException):
+            return InvalidInput(
+                f"query: SQL reads pools and no files; load the file first: {_message(error)}"
+            )
+        if isinstance(error, duckdb.OutOfMemoryException):
+            first, _, _ = str(error).partition("\n")
+            return InvalidInput(f"query: {first.strip()}: select fewer columns, or a smaller range of keys")
+        return InvalidInput(f"query: {_message(error)}")
 
     def close(self) -> None:
         """Stop, and free everything; may be called again."""
@@ -145,7 +147,7 @@ class _Question:
         connection.interrupt()
         if self._reader is not None:
             self._reader.close()
-        connection.close()
+        self._engine.close()
         self._leases.close()
 
     @classmethod
@@ -156,52 +158,6 @@ class _Question:
 
 
 atexit.register(_Question.close_all)
-
-
-def pools_read(sql: str) -> list[tuple[str, str]]:
-    """The pools that a statement reads, each with its revision ("" if none is said); empty if it has a fault."""
-    with duckdb.connect() as connection:
-        try:
-            names, defined = _table_names(connection, sql)
-        except (duckdb.Error, InvalidInput):
-            return []
-    tables = sorted(pool_and_shape(name)[0] for name in names - defined if not is_system_table(name))
-    pools = (name.partition("@") for name in dict.fromkeys(tables))
-    return [(pool, revision) for pool, _, revision in pools]
-
-
-def _table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[str], set[str]]:
-    """The tables that a statement names, and those among them that the statement may define itself (WITH).
-
-    They come from the parsed statement.  DuckDB's own `get_table_names` also binds the statement, to tables without
-    columns, and fails at the first USING.  It serves an EXPLAIN, for which the parser gives no tree.
-    """
-    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
-    tree = msgspec.json.decode(text)
-    if tree["error"]:
-        return connection.get_table_names(sql), set()
-    names: set[str] = set()
-    defined: set[str] = set()
-    nodes = [tree]
-    while nodes:  # bounded by the tree
-        node = nodes.pop()
-        if isinstance(node, dict):
-            if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
-                names.add(node["table_name"])
-            defined |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
-        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
-    _check_distinct(names)
-    return names, names & defined
-
-
-def _check_distinct(names: set[str]) -> None:
-    """Raises InvalidInput if SQL takes two of the tables for one."""
-    by_folded: dict[str, str] = {}
-    for name in sorted(names):
-        if (other := by_folded.setdefault(name.lower(), name)) != name:
-            raise InvalidInput(
-                f'query: SQL takes "{other}" and "{name}" for one table; ask for one at a time'
-            )
 
 
 def _message(error: Exception) -> str:

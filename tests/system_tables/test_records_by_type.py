@@ -13,7 +13,7 @@ from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
 from lake_core.system_tables import query
 from lake_core.system_tables.names import KINDS
-from lake_core.system_tables.sql import pools_read
+from lake_core.system_tables.statement import pools_read
 from tests.support.typed_pools import ANIMALS, load, shrink
 
 TYPED = ("zng", "zst")
