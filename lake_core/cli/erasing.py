@@ -52,7 +52,7 @@ def erase_records(args: Namespace) -> None:
 
 def _report(done: Receipt, args: Namespace) -> None:
     if args.output is not None:
-        with sink(args.output) as file:
+        with sink(args.output, private=True) as file:  # it holds the key or the condition
             file.write(done.encode())
     if args.json or args.output is None:
         print_json(done, indented=not args.json)

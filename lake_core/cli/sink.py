@@ -77,8 +77,8 @@ def standard_output() -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def sink(path: str | None, *, may_replace: bool = True) -> Iterator[BinaryIO]:
-    """The output that `-o` names; None is standard output.
+def sink(path: str | None, *, may_replace: bool = True, private: bool = False) -> Iterator[BinaryIO]:
+    """The output that `-o` names; None is standard output.  Only its owner may read a `private` file.
 
     Raises InvalidInput and OutputFailed, and AlreadyExists if a file has the name and must not be replaced.
     """
@@ -92,7 +92,7 @@ def sink(path: str | None, *, may_replace: bool = True) -> Iterator[BinaryIO]:
         special = _is_special(path)
         if not (may_replace or special) and os.path.lexists(path):
             raise exists(path)
-        file = open(path, "wb") if special else _beside(path)  # noqa: SIM115 - closed below
+        file = open(path, "wb") if special else _beside(path, private=private)  # noqa: SIM115 - closed below
     lost = "what was written before stands" if special else "nothing was written under that name"
     try:
         told = cast(BinaryIO, _Told(file, f"-o {path}", lost))
@@ -148,8 +148,11 @@ def _is_special(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-def _beside(path: str) -> IO[bytes]:
-    """A new file in the folder of `path`, which may be a link; with the rights of the file that it will replace."""
+def _beside(path: str, *, private: bool) -> IO[bytes]:
+    """A new file in the folder of `path`, which may be a link; with the rights of the file that it will replace.
+
+    A `private` file has those of its owner alone, whatever it replaces.
+    """
     target = os.path.realpath(path)
     try:
         mode = stat.S_IMODE(os.stat(target).st_mode)
@@ -159,6 +162,8 @@ def _beside(path: str) -> IO[bytes]:
         mask = os.umask(0)
         os.umask(mask)
         mode = 0o666 & ~mask
+    if private:
+        mode = 0o600
     handle, name = tempfile.mkstemp(prefix=".lake-", suffix=".tmp", dir=os.path.dirname(target))
     with suppress(OSError):  # some file systems have no rights
         os.fchmod(handle, mode)

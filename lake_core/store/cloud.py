@@ -29,7 +29,7 @@ from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
 from lake_core.store.listing import PAGE, PAGES
-from lake_core.store.port import Created, ObjectInfo
+from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
 
 log = logging.getLogger(__name__)
 
@@ -81,11 +81,11 @@ class CloudStore:
             return None
 
     def create(self, name: str, data: bytes) -> Created:
-        maybe_done = False
+        path, maybe_done = self._path(name), False
         for attempt in range(_CONFLICTS):
             with sends.counted() as count:
                 try:
-                    self._fs.pipe_file(self._path(name), data, mode="create", chunksize=_ONE_REQUEST)
+                    self._fs.pipe_file(path, data, mode="create", chunksize=_ONE_REQUEST)
                 except FileExistsError:
                     return Created.EXISTS
                 except Exception as error:  # classified by its HTTP status
@@ -125,6 +125,7 @@ class CloudStore:
             raise self._unavailable(name, error) from error
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        check_prefix(prefix)
         bucket, _, base = self._root.partition("/")
         base = f"{base}/" if base else ""
         folder = f"{base}{prefix.strip('/')}/" if prefix else base
@@ -155,6 +156,8 @@ class CloudStore:
 
     def _delete_batch(self, names: Sequence[str]) -> None:
         bucket, _, base = self._root.partition("/")
+        for name in names:
+            check_name(name)
         keys = [{"Key": f"{base}/{name}" if base else name} for name in names]
         with self._failing(names[0]):
             answer = self._fs.call_s3(
@@ -208,6 +211,7 @@ class CloudStore:
         return False
 
     def _path(self, name: str) -> str:
+        check_name(name)
         return f"{self._root}/{name}"
 
     def _failing(self, name: str) -> AbstractContextManager[None]:

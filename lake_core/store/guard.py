@@ -1,4 +1,4 @@
-"""A store that raises only the errors of the port, in front of any other store.
+"""A store that raises only the errors of the port, and refuses names that lead out of it, in front of any other.
 
 `Lake` puts it in front of every store.  Our own stores already raise only these.  A user's own store, or a bug in a
 library, may raise others; they must not pass, above all not after an entry was written.  If a create fails with an
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lake_core.errors import LakeError
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile
-from lake_core.store.port import Created, ObjectInfo, Store
+from lake_core.store.port import Created, ObjectInfo, Store, check_name, check_prefix
 
 log = logging.getLogger(__name__)
 
@@ -42,10 +42,12 @@ class GuardedStore:
         return self.behind.lists_from_name
 
     def get(self, name: str) -> bytes | None:
+        check_name(name)
         with self._failing(name):
             return self.behind.get(name)
 
     def create(self, name: str, data: bytes) -> Created:
+        check_name(name)
         try:
             return self.behind.create(name, data)
         except LakeError:
@@ -61,6 +63,7 @@ class GuardedStore:
             return Created.UNKNOWN
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        check_name(name)
         with self._failing(name):
             if durable:
                 self.behind.put(name, data, durable=True)
@@ -68,26 +71,33 @@ class GuardedStore:
                 self.behind.put(name, data)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        check_prefix(prefix)
         with self._failing(prefix):
             yield from self.behind.list(prefix, after=after)
 
     def delete(self, name: str) -> None:
+        check_name(name)
         with self._failing(name):
             self.behind.delete(name)
 
     def delete_all(self, names: Sequence[str]) -> None:
+        for name in names:
+            check_name(name)
         with self._failing(f"{len(names)} objects"):
             self.behind.delete_all(names)
 
     def local_path(self, name: str) -> str | None:
+        check_name(name)
         return self.behind.local_path(name)
 
     def open_input(self, name: str) -> pa.NativeFile:
+        check_name(name)
         with self._failing(name):
             return self.behind.open_input(name)
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
+        check_name(name)
         with self._failing(name):
             output = self.behind.open_output(name)
             file = output.__enter__()

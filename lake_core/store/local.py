@@ -6,6 +6,11 @@ killed writer leaves no half object.  Then the folder is synced; otherwise a cra
 sync fails, this process never reports the object as durable: after an I/O error a second, successful sync proves
 nothing.
 
+No file below the root is reached through a link, because a link may lead out of the lake: a writer with the
+right to one pool's folder could have another pool's objects deleted.  The root itself may be a link, or lie behind
+one.  Deletes open each folder of the path without following links, so that no link put there meanwhile counts;
+other calls look at the path before they use it.
+
 Hints are written under a temporary name and renamed, so that a full disk leaves the old hint or none, never an
 empty one.  A durable one is synced before it is renamed, and its folder afterwards.
 """
@@ -17,6 +22,7 @@ import errno
 import logging
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -25,9 +31,9 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from lake_core.errors import NotFound, Unavailable
+from lake_core.errors import Corrupt, LakeError, NoCreate, NotFound, Unavailable
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable
-from lake_core.store.port import Created, ObjectInfo
+from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +55,20 @@ class LocalStore:
         return self._root
 
     def path(self, name: str) -> str:
-        """The file of an object."""
-        return f"{self._root}/{name}"
+        """The file of an object.  Raises Corrupt if the name, or a link, could lead out of the store."""
+        check_name(name)
+        path = f"{self._root}/{name}"
+        at = len(self._root)
+        while at >= 0:  # bounded by the parts of the name
+            at = path.find("/", at + 1)
+            part = path if at < 0 else path[:at]
+            try:
+                mode = os.lstat(part).st_mode
+            except OSError:  # nothing is there, or what follows will say why not
+                break
+            if stat.S_ISLNK(mode):
+                raise _through_link(part)
+        return path
 
     @property
     def lists_from_name(self) -> bool:
@@ -75,6 +93,8 @@ class LocalStore:
             with self._unnamed(path) as (file, publish):
                 file.write(data)
                 publish()
+        except NoCreate:
+            raise
         except FileExistsError:
             return Created.EXISTS
         except NotADirectoryError as error:  # the folder is made before anything is written
@@ -111,6 +131,7 @@ class LocalStore:
                     os.unlink(temporary)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        check_prefix(prefix)
         names: list[ObjectInfo] = []
         folders = [prefix.rstrip("/")]
         with self._failing(prefix):
@@ -121,13 +142,16 @@ class LocalStore:
                 floor = after[len(inside) :] if after.startswith(inside) else ""
                 with (
                     contextlib.suppress(FileNotFoundError, NotADirectoryError),
-                    os.scandir(self.path(folder)) as entries,
+                    os.scandir(self.path(folder) if folder else self._root) as entries,
                 ):
                     for entry in entries:
                         if entry.name <= floor and entry.is_file():
                             continue
                         name = f"{inside}{entry.name}"
-                        if entry.is_dir():
+                        if entry.is_symlink():  # no object is a link
+                            if entry.is_dir():
+                                raise _through_link(f"{self._root}/{name}")
+                        elif entry.is_dir():
                             folders.append(name)
                         elif name > after and not entry.name.startswith(_TEMPORARY):
                             with contextlib.suppress(FileNotFoundError):
@@ -136,8 +160,18 @@ class LocalStore:
         yield from sorted(names)
 
     def delete(self, name: str) -> None:
+        self.path(name)  # names the link if there is one
         with contextlib.suppress(FileNotFoundError), self._failing(name):
-            os.unlink(self.path(name))
+            *folders, file = name.split("/")
+            folder = os.open(self._root, os.O_PATH | os.O_DIRECTORY)
+            try:
+                for part in folders:
+                    inside = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                    os.close(folder)
+                    folder = inside
+                os.unlink(file, dir_fd=folder)
+            finally:
+                os.close(folder)
 
     def delete_all(self, names: Sequence[str]) -> None:
         """Several threads delete: a file system that frees blocks at once makes each caller wait (decision 72)."""
@@ -149,11 +183,11 @@ class LocalStore:
             future.result()
 
     def _delete_each(self, names: Sequence[str]) -> None:
-        failure: Unavailable | None = None
+        failure: Unavailable | Corrupt | None = None
         for name in names:
             try:
                 self.delete(name)
-            except Unavailable as error:
+            except (Unavailable, Corrupt) as error:
                 failure = error
         if failure is not None:
             raise failure
@@ -168,7 +202,7 @@ class LocalStore:
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
-        unnamed = self._unnamed(self.path(name))
+        unnamed = self._unnamed(self.path(name), may_rename=True)
         try:
             file, publish = unnamed.__enter__()
         except Exception as error:
@@ -178,6 +212,8 @@ class LocalStore:
             yield cast(BinaryIO, GuardedFile(file, self._root, name))
             try:
                 publish()
+            except LakeError:
+                raise
             except Exception as error:
                 raise unavailable(self._root, name, error) from error
 
@@ -185,40 +221,63 @@ class LocalStore:
         return FailingAsUnavailable(self._root, name)
 
     @contextlib.contextmanager
-    def _unnamed(self, path: str) -> Iterator[tuple[BinaryIO, _Publish]]:
-        """A file without a name in the folder of `path`, and the step that gives it the name, durably."""
+    def _unnamed(self, path: str, *, may_rename: bool = False) -> Iterator[tuple[BinaryIO, _Publish]]:
+        """A file without a name in the folder of `path`, and the step that gives it the name, durably.
+
+        `may_rename`: no other writer uses the name, so on a file system without hard links the file is renamed.
+        Raises NoCreate on such a file system otherwise, and removes the folders that were made for the file.
+        """
         folder = os.path.dirname(path)
-        self._make_folder(folder)
+        new_folders = self._make_folder(folder)
         try:
-            handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o644)
+            handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)  # less the person's umask
             temporary = None
         except OSError as error:
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
                 raise
             temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
-            handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
+            handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         file = os.fdopen(handle, "w+b")
+        has_links = True
         try:
-            yield file, _Publish(file, temporary, path)
+            yield file, _Publish(file, temporary, path, root=self._root, may_rename=may_rename)
+        except NoCreate:
+            has_links = False
+            raise
         finally:
             with contextlib.suppress(OSError):  # a published file is durable by now
                 file.close()
             if temporary is not None:
                 with contextlib.suppress(OSError):  # listings hide a temporary file that stays
                     os.unlink(temporary)
+            if not has_links:
+                with contextlib.suppress(OSError):  # another writer put something there
+                    for empty in new_folders:
+                        os.rmdir(empty)
 
-    def _make_folder(self, folder: str) -> None:
+    def _make_folder(self, folder: str) -> Sequence[str]:
+        """Make the folder and those above it, durably; returns those that were not there, the deepest first."""
         path = folder
         missing = []
         while not os.path.isdir(path) or path in self._unsynced:  # bounded by the depth of the path
             missing.append(path)
             path = os.path.dirname(path)
+        folders: tuple[str, ...] = ()
         for path in reversed(missing):
             self._unsynced.add(path)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(path)
+                folders = (path, *folders)
             _sync_folder(os.path.dirname(path))
             self._unsynced.discard(path)
+        return folders
+
+
+def _through_link(path: str) -> Corrupt:
+    return Corrupt(
+        f"{path}: is a link; no file of a lake is reached through one, because it may lead out of the lake. Put "
+        "the folder or file itself there (the lake's own folder may be a link)"
+    )
 
 
 _REFUSED = {
@@ -237,11 +296,25 @@ client of a file server repeats a lost request itself, and the repeat may be ref
 lost answer."""
 
 
+_NO_LINKS = {
+    errno.EPERM,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EINVAL,
+    errno.EMLINK,
+    errno.EXDEV,
+}
+"""Errors with which file systems say that they make no hard links; EMLINK: not even a second name."""
+
+
 class _Publish:
     """Makes the content durable, links it to its name, makes the name durable; in this order."""
 
-    def __init__(self, file: BinaryIO, temporary: str | None, path: str) -> None:
+    def __init__(
+        self, file: BinaryIO, temporary: str | None, path: str, *, root: str, may_rename: bool
+    ) -> None:
         self._file, self._temporary, self._path = file, temporary, path
+        self._root, self._may_rename = root, may_rename
         self.surely_not = True
         """Whether the object surely did not get its name."""
 
@@ -267,8 +340,18 @@ class _Publish:
             else:
                 os.link(self._temporary, self._path)
         except OSError as error:
-            self.surely_not = error.errno in _REFUSED and not self._is_ours()
-            raise
+            has_no_links = error.errno in _NO_LINKS
+            self.surely_not = (has_no_links or error.errno in _REFUSED) and not self._is_ours()
+            if not has_no_links or not self.surely_not:
+                raise
+            if self._may_rename and self._temporary is not None:
+                self.surely_not = False
+                os.rename(self._temporary, self._path)
+                return
+            raise NoCreate(
+                f"{self._root}: this file system makes no hard links ({error.strerror}), by which the lake creates "
+                "a file only if it is missing"
+            ) from error
 
     def _is_ours(self) -> bool:
         """Whether the name may refer to our file."""

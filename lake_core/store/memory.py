@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from lake_core.store.port import Created, ObjectInfo
+from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
 
 
 class MemoryStore:
@@ -39,10 +39,12 @@ class MemoryStore:
         return True
 
     def get(self, name: str) -> bytes | None:
+        check_name(name)
         with self._lock:
             return self._objects.get(name)
 
     def create(self, name: str, data: bytes) -> Created:
+        check_name(name)
         with self._lock:
             if name in self._objects:
                 return Created.EXISTS
@@ -50,6 +52,7 @@ class MemoryStore:
             return Created.YES
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        check_name(name)
         with self._lock:
             self._set(name, data)
 
@@ -60,6 +63,7 @@ class MemoryStore:
         self._modified[name] = self._clock()
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+        check_prefix(prefix)
         folder = prefix.rstrip("/") + "/" if prefix else ""
         with self._lock:
             infos: list[ObjectInfo] = []
@@ -71,6 +75,7 @@ class MemoryStore:
         yield from infos
 
     def delete(self, name: str) -> None:
+        check_name(name)
         with self._lock:
             if self._objects.pop(name, None) is not None:
                 del self._names[bisect_left(self._names, name)]
@@ -91,6 +96,7 @@ class MemoryStore:
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
+        check_name(name)
         buffer = io.BytesIO()
         yield buffer
         self.create(name, buffer.getvalue())

@@ -4,7 +4,8 @@
   the bytes or no object.  The answer can be lost: then it is UNKNOWN, and the caller reads back.
 - `put` overwrites and guarantees nothing about races: for hints only.
 - `get` and `list` see every create that was answered before they began.
-- Names are relative to the store's root, with `/` between folders.
+- Names are relative to the store's root, with `/` between folders.  A name that is absolute, or has an empty part,
+  `.` or `..`, could lead out of the lake: every store refuses it (`check_name`).
 
 A store is safe to use from several threads.  Every failure below the port raises `Unavailable` (`failures`), also
 in reads and writes of open files.  The one exception is FileNotFoundError of `open_input`.
@@ -18,6 +19,31 @@ from contextlib import AbstractContextManager
 from typing import BinaryIO, NamedTuple, Protocol
 
 import pyarrow as pa
+
+from lake_core.errors import Corrupt
+
+
+def is_inside(name: str) -> bool:
+    """Whether an object may have this name: parts between `/` that are not empty, `.` or `..`; no zero byte."""
+    return "\0" not in name and _OUTSIDE.isdisjoint(name.split("/"))
+
+
+_OUTSIDE = frozenset(("", ".", ".."))
+
+
+def check_name(name: str) -> None:
+    """Raises Corrupt for a name that no object can have: a stored thing that gives it is not the lake's."""
+    if not is_inside(name):
+        raise Corrupt(
+            f"{name!r}: no object of a lake has such a name, which could lead out of the lake; nothing was read, "
+            "written or deleted. What names it is damaged or was not written by the lake: lake fsck says more"
+        )
+
+
+def check_prefix(prefix: str) -> None:
+    """Raises Corrupt for a folder that no object can be in; "" is the root."""
+    if prefix and not is_inside(prefix.removesuffix("/")):
+        check_name(prefix)
 
 
 class Created(enum.Enum):

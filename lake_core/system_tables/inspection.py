@@ -17,7 +17,7 @@ from lake_core import naming
 from lake_core.catalog.checkpoint import POOL
 from lake_core.checkpoints import CheckpointFile
 from lake_core.checkpoints.layout import Group
-from lake_core.errors import CheckpointGone, Corrupt, NotFound, ObjectMissing
+from lake_core.errors import CheckpointGone, Corrupt, InvalidInput, NotFound, ObjectMissing
 from lake_core.history.checkpoint import BRANCH, CLOSING, FORK, SCHEMA, TAG, BranchRow, ForkRow
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.snapshot.fixed import REFERENCE
@@ -30,6 +30,7 @@ from lake_core.records import Entry, PoolsEntry
 from lake_core.records.codec import Codec
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
+from lake_core.store.port import is_inside
 from lake_core.values.types import show_type
 
 _SHOWN = {BRANCH: BranchRow, CLOSING: Closing, FORK: ForkRow, POOL: PoolConfig, TAG: Tag}
@@ -37,7 +38,11 @@ _SHOWN = {BRANCH: BranchRow, CLOSING: Closing, FORK: ForkRow, POOL: PoolConfig, 
 
 
 def inspect_object(store: Store, name: str) -> Any:
-    """The object as JSON values; raises NotFound, Corrupt, Unavailable."""
+    """The object as JSON values; raises NotFound, Corrupt, Unavailable, InvalidInput (a name of no object)."""
+    if not is_inside(name):
+        raise InvalidInput(
+            f"object {name!r}: a name has no empty part, '.' or '..'; write it as the lake lists it"
+        )
     with reading(f"{store.uri}/{name}", "cannot be shown"):
         return _inspected(store, name)
 

@@ -27,6 +27,7 @@ def test_an_erasure_gives_a_receipt_that_can_be_checked(people: Command, tmp_pat
     done = lake.run("erase", "p", "--where", ANN, "--yes", "-o", file)
     assert "is done: deleted 1 object" in done.err
     assert lake.scan("p") == [{"k": 1, "who": "bob"}, {"k": 2, "who": "cid"}]
+    assert Path(file).stat().st_mode & 0o777 == 0o600  # it holds the condition
     receipt = json.loads(Path(file).read_text())
     assert (receipt["status"], receipt["where"], len(receipt["erased"])) == ("done", ANN, 1)
     assert "holds" in lake.run("verify-erasure", file).err

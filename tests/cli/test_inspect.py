@@ -11,7 +11,7 @@ import pytest
 from lake_core import naming
 from lake_core.history.group_commit.requests import Requests
 from lake_core.store import open_store
-from tests.support.command import CORRUPT, NOT_FOUND, Command
+from tests.support.command import CORRUPT, INVALID_INPUT, NOT_FOUND, Command
 from tests.support.records import SCHEMA, add, an_id, draft
 
 
@@ -112,3 +112,8 @@ def test_a_checkpoint_that_is_not_there_is_not_found(lake: Command, journal: str
     missing = naming.checkpoint(journal, 9, an_id(9))
     assert "does not exist" in lake.fails(NOT_FOUND, "inspect", missing)
     assert "does not exist" in lake.fails(NOT_FOUND, "inspect", naming.fence(journal, 9))
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/hosts", "pools//x", "pools/"])
+def test_a_name_that_leads_out_of_the_lake_is_refused_as_input(lake: Command, name: str) -> None:
+    assert "a name has no empty part" in lake.fails(INVALID_INPUT, "inspect", name)

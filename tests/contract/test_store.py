@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.lake import Lake
 from lake_core.store import Created, Store, open_store
 from lake_core.store.listing import PAGE
@@ -266,6 +266,24 @@ def test_an_object_whose_block_raised_never_appears(
     gc.collect()  # what a collected file may still do to finish itself
     assert complaints == []
     assert store.get("data/1") is None
+    assert listed(store, "") == []
+
+
+def test_a_name_that_leads_out_of_the_store_is_refused(store: Store) -> None:
+    for name in ("../a", "/a", "a/../b", "a//b", "a/.", ""):
+        for call in (
+            lambda name: store.get(name),
+            lambda name: store.create(name, b"x"),
+            lambda name: store.put(name, b"x"),
+            lambda name: store.delete(name),
+            lambda name: store.delete_all([name]),
+            lambda name: store.open_input(name),
+            lambda name: store.open_output(name).__enter__(),
+        ):
+            with pytest.raises(Corrupt, match="lead out"):
+                call(name)
+    with pytest.raises(Corrupt, match="lead out"):
+        listed(store, "../a")
     assert listed(store, "") == []
 
 

@@ -78,6 +78,13 @@ def test_a_first_answer_that_is_lost_does_no_harm() -> None:
     assert store.get("probe") is None
 
 
+def test_a_store_that_says_exists_of_nothing_is_refused_and_named() -> None:
+    store = ScriptedStore()
+    store.on("create", "probe", instead=lambda: Created.EXISTS)
+    with pytest.raises(InvalidInput, match="says that it does not exist when it is read"):
+        probe_create(store, name="probe")
+
+
 # ---------------------------------------------------------------- a folder
 
 
