@@ -30,7 +30,7 @@ from lake_core.journal.journal import Journal
 from lake_core.journal.loaded_state import RECENT, LoadedState
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.recent import Recent
-from lake_core.store import Created
+from lake_core.store.probe import is_there
 
 log = logging.getLogger(__name__)
 
@@ -154,11 +154,11 @@ def put_fence(journal: Journal[Any, Any], version: int) -> bool:
     """Put the fence, again if its answer is lost; returns True.  Raises Unavailable."""
     name = naming.fence(journal.name, version)
     for attempt in range(journal.retry.repeats):
-        if journal.store.create(name, str(version).encode()) is not Created.UNKNOWN:
+        if is_there(journal.store, name, journal.store.create(name, str(version).encode())):
             log.info("%s: put the fence at version %d", journal.name, version)
             return True  # reading it back is not enough: it may be visible and not durable
         journal.retry.pause(attempt)
-    raise Unavailable(f"{name}: the store does not say whether it has this fence; run the purge again")
+    raise Unavailable(f"{name}: the store does not show that it has this fence; run the purge again")
 
 
 def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:

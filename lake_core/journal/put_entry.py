@@ -2,7 +2,8 @@
 
 Rules 2 and 3 of `journal`.  If the answer of a put is lost, the writer repeats it with the same bytes until the
 store says that the entry exists, and reads it back: it may be ours from an earlier try.  Reading our own bytes is
-not enough, because a folder whose sync failed shows them too.
+not enough, because a folder whose sync failed shows them too.  If the store says that the entry exists, and does
+not return it, the writer asks again; if the store keeps saying so, the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import enum
 import logging
 
 from lake_core import naming
-from lake_core.errors import Corrupt, OutcomeUnknown, Unavailable
+from lake_core.errors import OutcomeUnknown, Unavailable
 from lake_core.journal.link import StoredEntry
 from lake_core.journal.loaded_state import E, S
 from lake_core.journal.reader import JournalReader
 from lake_core.store import Created
+from lake_core.store.probe import DENIES
 
 log = logging.getLogger(__name__)
+
+
+NO_ANSWER = "the store gave no answer"
 
 
 class PutOutcome(enum.Enum):
@@ -31,10 +36,11 @@ class PutOutcome(enum.Enum):
 def put_entry(journal: JournalReader[E, S], version: int, ours: StoredEntry[E]) -> PutOutcome:
     """Put the entry of a version; asks at most `retry.repeats` times whose entry is there.
 
-    Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt.
+    Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt if the
+    entry of another writer cannot be read.
     """
     name = naming.entry(journal.name, version)
-    sent = False
+    sent, problem = False, ""
     for attempt in range(journal.retry.repeats):
         try:
             created = journal.store.create(name, ours.data)
@@ -48,21 +54,21 @@ def put_entry(journal: JournalReader[E, S], version: int, ours: StoredEntry[E]) 
                 return PutOutcome.OTHERS
             if stored is not None and created is Created.EXISTS:  # only this answer says that it is durable
                 return PutOutcome.OURS
-            if created is Created.EXISTS:
-                if journal.is_purged(version):
-                    return PutOutcome.GONE
-                raise Corrupt(f"{name}: the store says that this entry exists, but does not return it")
-            log.info("%s: no answer to the put, try %d of %d", name, attempt + 1, journal.retry.repeats)
+            if created is Created.EXISTS and journal.is_purged(version):
+                return PutOutcome.GONE
+            problem = DENIES if created is Created.EXISTS else NO_ANSWER
+            log.info("%s: try %d of %d: %s", name, attempt + 1, journal.retry.repeats, problem)
         except Unavailable as error:
             if not sent:  # refused before anything was written
                 raise
+            problem = NO_ANSWER
             log.info(
                 "%s: cannot be read back, try %d of %d: %s", name, attempt + 1, journal.retry.repeats, error
             )
         journal.retry.pause(attempt)
     raise OutcomeUnknown(
-        f"{name}: the store gave no answer in {journal.retry.repeats} tries; whether entry {ours.entry.id} was "
-        "written is unknown",
+        f"{name}: {problem}; whether entry {ours.entry.id} was written is unknown after "
+        f"{journal.retry.repeats} tries",
         entry_id=ours.entry.id,
         version=version,
     )

@@ -22,7 +22,8 @@ from lake_core import naming
 from lake_core.errors import LakeError, Unavailable
 from lake_core.leases.alarm import ALARM
 from lake_core.leases.lease import MAX_TTL, LeaseNote
-from lake_core.store import Created, Store
+from lake_core.store import Store
+from lake_core.store.probe import is_there
 
 log = logging.getLogger(__name__)
 
@@ -82,10 +83,10 @@ class HeldLease:
         """
         begun = time.monotonic()
         for _ in range(TRIES):
-            if self._store.create(self.name, self.note.encode()) is not Created.UNKNOWN:
+            if is_there(self._store, self.name, self._store.create(self.name, self.note.encode())):
                 break
         else:
-            raise Unavailable(f"{self.name}: the store does not say whether it has this lease; try again")
+            raise Unavailable(f"{self.name}: the store does not show that it has this lease; try again")
         self._written = begun
 
     def renew(self) -> None:

@@ -14,6 +14,7 @@ from lake_core.publish.leftovers import is_ours, leftovers
 from lake_core.publish.place import Place
 from lake_core.publish.published import hinted, published_at
 from lake_core.store import Created
+from lake_core.store.probe import is_there
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +38,11 @@ def read_file(place: Place, location: str) -> bytes:
 
 def create_file(place: Place, location: str, data: bytes) -> None:
     """Create a file of the table, whose name no other publisher uses.  Raises Unavailable."""
+    name = place.name_of(location)
     for _ in range(2):  # only a second attempt tells whether a create of unknown outcome acted
-        if place.store.create(place.name_of(location), data) is not Created.UNKNOWN:
+        if is_there(place.store, name, place.store.create(name, data)):
             return
-    raise Unavailable(f"{location}: the store does not say whether this file was written; publish again")
+    raise Unavailable(f"{location}: the store does not show that this file was written; publish again")
 
 
 def commit_metadata(place: Place, number: int, text: bytes) -> bool:
@@ -49,9 +51,9 @@ def commit_metadata(place: Place, number: int, text: bytes) -> bool:
     created = place.store.create(name, text)
     if created is Created.UNKNOWN:
         created = place.store.create(name, text)
-    if created is Created.UNKNOWN:
+    if not is_there(place.store, name, created):
         raise Unavailable(
-            f"{place.location}: the store does not say whether metadata {number} was written; publish again"
+            f"{place.location}: the store does not show that metadata {number} was written; publish again"
         )
     return created is Created.YES or place.store.get(name) == text
 

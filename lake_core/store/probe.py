@@ -1,7 +1,11 @@
-"""A check of the store's create-only put, once, when a lake is created.
+"""Whether a store does what it says of create-only puts.
 
-The probe creates one name twice.  A store that answers yes twice overwrites silently, and two writers of one entry
-would destroy each other's commits.  The probe does not find a store that overwrites only in races.
+`probe_create` asks once, when a lake is created: it creates one name twice.  A store that answers yes twice
+overwrites silently, and two writers of one entry would destroy each other's commits.  The probe does not find a
+store that overwrites only in races.
+
+`is_there` asks after an "exists".  Some stores, and proxies in front of them, answer so (412) though they have no
+such object.  A writer that believed it would go on without its fence, its lease or its file.
 """
 
 from __future__ import annotations
@@ -14,13 +18,28 @@ from lake_core.store.port import Created, Store
 log = logging.getLogger(__name__)
 
 
+DENIES = (
+    "the store refused to create this object because it exists, and says that it does not exist when it is read. A "
+    "store, or a cache or proxy in front of it, that answers so cannot hold a lake: check it"
+)
+"""What is said of a store after such an answer."""
+
+
+def is_there(store: Store, name: str, created: Created) -> bool:
+    """Whether the store surely has the object after this answer of a create.  Raises Unavailable."""
+    return created is Created.YES or (created is Created.EXISTS and store.get(name) is not None)
+
+
 def probe_create(store: Store, *, name: str) -> None:
     """Create a name twice.
 
     Raises NoCreate (an InvalidInput) if the second create does not fail, Unavailable if neither works or an answer
     is lost.
     """
-    if store.create(name, b"probe") is Created.UNKNOWN and store.get(name) is None:
+    first = store.create(name, b"probe")
+    if first is not Created.YES and store.get(name) is None:
+        if first is Created.EXISTS:
+            raise NoCreate(f"{store.uri}/{name}: {DENIES}")
         raise Unavailable(
             f"{store.uri}: the store did not take {name}; check that you may write there, and try again"
         )

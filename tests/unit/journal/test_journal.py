@@ -422,10 +422,25 @@ def test_after_the_faults_a_new_writer_commits_at_once(store: ScriptedStore) -> 
     assert texts(store.behind) == ("a", "b")
 
 
-def test_an_entry_that_exists_and_cannot_be_had_is_corrupt(store: ScriptedStore) -> None:
-    store.on("create", FIRST, instead=lambda: Created.EXISTS)
-    with pytest.raises(Corrupt, match="exists"):
-        write(journal(store), "a")
+def test_a_store_that_denies_and_does_not_have_an_entry_is_named_and_nothing_is_called_damaged(
+    store: ScriptedStore,
+) -> None:
+    """A false 412: nothing is there."""
+    ours = journal(store)
+    store.on("create", FIRST, instead=lambda: Created.EXISTS, times=ALWAYS)
+    with pytest.raises(OutcomeUnknown, match=r"refused to create .* cache or proxy .* --token") as raised:
+        write(ours, "a")
+    assert raised.value.version == 1
+    assert store.asked("create") == ours.retry.repeats
+    store.forget()
+    assert write(journal(store), "b").version == 1
+    assert texts(store.behind) == ("b",)
+
+
+def test_a_false_denial_that_ends_costs_a_try(store: ScriptedStore) -> None:
+    store.on("create", FIRST, instead=lambda: Created.EXISTS, times=2)
+    assert write(journal(store), "a").version == 1
+    assert texts(store.behind) == ("a",)
 
 
 # ---------------------------------------------------------------- what does not fold

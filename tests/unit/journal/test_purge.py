@@ -279,9 +279,12 @@ def test_a_fence_whose_answer_is_lost_is_asked_for_again(store: ScriptedStore) -
     assert purged(store).fence == 5
 
 
-def test_nothing_is_deleted_where_the_fence_is_not_known_to_stand(store: ScriptedStore) -> None:
+@pytest.mark.parametrize("said", [Created.UNKNOWN, Created.EXISTS], ids=["lost", "a false denial"])
+def test_nothing_is_deleted_where_the_fence_is_not_known_to_stand(
+    store: ScriptedStore, said: Created
+) -> None:
     checkpoint(store)
-    store.on("create", ".fence", instead=lost, times=ALWAYS)
+    store.on("create", ".fence", instead=lambda: said, times=ALWAYS)
     with pytest.raises(Unavailable, match="run the purge again"):
         purged(store)
     assert store.asked("delete_all") == store.asked("delete") == 0

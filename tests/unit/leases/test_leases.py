@@ -10,9 +10,10 @@ from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.leases import HeldLease, LeaseNote, read_leases, remove_dead
 from lake_core.naming import IdSource
+from lake_core.store import Created
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
-from tests.support.stores import ScriptedStore, lost, unavailable
+from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 IDS = IdSource()
 
@@ -82,6 +83,14 @@ def test_a_lease_whose_answer_is_lost_is_created_again() -> None:
     store.on("create", ".lease", answer=lost)
     with held(store) as lease:
         assert store.get(lease.name) is not None
+
+
+def test_a_lease_that_the_store_says_exists_and_does_not_have_is_not_held() -> None:
+    """A false 412: a vacuum would delete what the holder needs."""
+    store = ScriptedStore()
+    store.on("create", ".lease", instead=lambda: Created.EXISTS, times=ALWAYS)
+    with pytest.raises(Unavailable, match="does not show that it has this lease"), held(store):
+        raise AssertionError("the block must not begin")
 
 
 def test_a_lease_that_the_lister_did_not_write_is_no_clock() -> None:
