@@ -293,6 +293,10 @@ def _has_marks(kind: pa.DataType) -> bool:
 
 
 def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
+    """The array in the target's type; `field`, not the array's own type, says what is JSON.
+
+    Arrow's builders of maps lose the marks inside.
+    """
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target.type)
     if is_json(target):
@@ -302,21 +306,21 @@ def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array
         for child in target.type:
             index = array.type.get_field_index(child.name)
             values = pa.nulls(len(array), child.type) if index < 0 else array.field(index)
-            source = child if index < 0 else array.type.field(index)
+            source = child if index < 0 else field.type.field(index)
             if index >= 0 and array.offset:
                 values = values.slice(array.offset, len(array)) if len(values) != len(array) else values
             children.append(_cast_nested(values, source, child))
         return pa.StructArray.from_arrays(children, fields=list(target.type), mask=mask_of(array))
     if pa.types.is_list(target.type):
         items = Items(array)
-        values = _cast_nested(items.values, array.type.value_field, target.type.value_field)
+        values = _cast_nested(items.values, field.type.value_field, target.type.value_field)
         return items.as_lists(values, target.type)
     if pa.types.is_map(target.type):
         items = Items(array)
         keys, values = items.entries
         return items.as_maps(
-            _cast_nested(keys, array.type.key_field, target.type.key_field),
-            _cast_nested(values, array.type.item_field, target.type.item_field),
+            _cast_nested(keys, field.type.key_field, target.type.key_field),
+            _cast_nested(values, field.type.item_field, target.type.item_field),
             target.type,
         )
     return array if array.type == target.type else array.cast(target.type)

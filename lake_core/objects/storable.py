@@ -22,7 +22,15 @@ import pyarrow.compute as pc
 
 from lake_core.keys.encoding import TICKS
 from lake_core.values.nested import Items, alternatives, fields_of, is_list, mask_of
-from lake_core.values.text import FIRST_DAY, FIRST_SECOND, LAST_DAY, LAST_SECOND
+from lake_core.values.text import (
+    DATE_FAULT,
+    FIRST_DAY,
+    FIRST_SECOND,
+    LAST_DAY,
+    LAST_SECOND,
+    TIME_FAULT,
+    TIMESTAMP_FAULT,
+)
 from lake_core.values.typed_json import is_typed, typed
 from lake_core.values.types import is_json
 
@@ -110,15 +118,15 @@ def _faults(array: pa.Array, field: pa.Field, rows: Rows, reads_json: bool) -> I
 def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
     """The least and the greatest count of the type's unit (both inclusive), and the fault of values beyond."""
     if pa.types.is_date32(kind):
-        return (FIRST_DAY, LAST_DAY, "a date outside of the years 1 to 9999")
+        return (FIRST_DAY, LAST_DAY, DATE_FAULT)
     if pa.types.is_date64(kind):
-        return FIRST_SECOND * 1000, LAST_SECOND * 1000, "a date outside of the years 1 to 9999"
+        return FIRST_SECOND * 1000, LAST_SECOND * 1000, DATE_FAULT
     if pa.types.is_timestamp(kind):
         ticks = TICKS[kind.unit]
         low, high = max(FIRST_SECOND * ticks, -(2**63)), min(LAST_SECOND * ticks + ticks - 1, 2**63 - 1)
-        return low, high, "a timestamp outside of the years 1 to 9999"
+        return low, high, TIMESTAMP_FAULT
     if pa.types.is_time(kind):
-        return 0, 86_400 * TICKS[kind.unit] - 1, "a time outside of a day"
+        return 0, 86_400 * TICKS[kind.unit] - 1, TIME_FAULT
     return None
 
 

@@ -63,6 +63,11 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 FIRST_SECOND, LAST_SECOND = FIRST_DAY * 86_400, (LAST_DAY + 1) * 86_400 - 1
 """Seconds since 1970 of the same years (inclusive)."""
 
+DATE_FAULT = "a date outside of the years 1 to 9999"
+TIMESTAMP_FAULT = "a timestamp outside of the years 1 to 9999"
+TIME_FAULT = "a time outside of a day"
+"""What is wrong with values beyond those bounds, in the messages of bad records."""
+
 DATE, NAIVE, ZONED, TIME, DURATION = 0x07, 0x08, 0x09, 0x0A, 0x0B
 """The tags of an `Instant` (`keys.encoding`)."""
 

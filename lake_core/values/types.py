@@ -94,6 +94,8 @@ def show_type(field: pa.Field) -> str:
         return "struct<" + ", ".join(f"{f.name}: {show_type(f)}" for f in field.type) + ">"
     if pa.types.is_list(field.type):
         return f"list<{show_type(field.type.value_field)}>"
+    if pa.types.is_map(field.type):
+        return f"map<{show_type(field.type.key_field)}, {show_type(field.type.item_field)}>"
     if pa.types.is_decimal(field.type):
         return f"decimal({field.type.precision},{field.type.scale})"
     for name, kind in _NAMED.items():

@@ -1,53 +1,38 @@
-"""Avro: typed by the schema in the file, read by fastavro, which gives Python values.
+"""Avro: typed by the schema in the file (`avro_types`), read by fastavro, which gives Python values.
 
-Unions of one type and null are that type; other unions become JSON.  Maps stay maps, enums are strings, fixed
-values bytes.  A recursive schema has no Arrow type and is refused.
+The records of a union at the top are united, in the order of the file.  A value that the lake cannot keep makes a
+bad record.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
-from lake_core.loading.block import Block, Reading
+from lake_core.errors import LakeError
+from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.formats.avro_container import open_container
+from lake_core.loading.formats.avro_types import Form, Types
 from lake_core.loading.formats.promises import block_fault
 from lake_core.loading.opening import open_unpacked
-from lake_core.objects.limits import MAX_NESTING, batch_rows, schema_fault, too_deep
-from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
-from lake_core.values.typed_json import text_of
-from lake_core.values.types import is_json, json_field
+from lake_core.objects.limits import batch_rows, schema_fault
+from lake_core.objects.normalize import normalized
+from lake_core.objects.schema import mixed_table, unite_schemas
+from lake_core.values.text import NotReadable
+from lake_core.values.typed_json import dumps_shown
 
 BATCH_ROWS = 16_384
 
-_PLAIN = {
-    "null": pa.null(),
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "bytes": pa.binary(),
-    "string": pa.string(),
-    "enum": pa.string(),
-    "fixed": pa.binary(),
-}
-_LOGICAL = {
-    "date": pa.date32(),
-    "time-millis": pa.time32("ms"),
-    "time-micros": pa.time64("us"),
-    "timestamp-millis": pa.timestamp("ms", "UTC"),
-    "timestamp-micros": pa.timestamp("us", "UTC"),
-    "local-timestamp-millis": pa.timestamp("ms"),
-    "local-timestamp-micros": pa.timestamp("us"),
-    "uuid": pa.string(),
-}
+_NO_VALUES = (NotReadable, pa.ArrowException, ValueError, OverflowError)
+"""The exceptions of a value that is none of its type: Arrow raises the latter two for text that is not UTF-8 and
+for numbers that are too large."""
 
 
 def read_avro(reading: Reading) -> Iterator[Block]:
@@ -56,38 +41,24 @@ def read_avro(reading: Reading) -> Iterator[Block]:
 
     with open_unpacked(reading) as file:
         with _naming(reading):
-            avro = fastavro.block_reader(file)
-            records = _records(avro)
-            schema = fastavro.parse_schema(avro.writer_schema)
-            fields = list(_field("", schema, {}, 0).type)
-        if fault := schema_fault(pa.schema(fields)):
-            reading.unreadable(0, fault)
-        most = batch_rows(pa.schema(fields), BATCH_ROWS)
+            container = open_container(file)
+            types = Types()
+            forms = types.alternatives(container.schema)
+            wire = [types.wrapped(form, number) for number, form in enumerate(forms)]
+            blocks = fastavro.block_reader(
+                container.with_schema(wire if isinstance(container.schema, list) else wire[0]),
+                handle_unicode_errors="surrogateescape",
+            )
+            records = _records(blocks)
+        rows = _Rows(reading, forms)
+        first = 1
         while True:  # bounded by the file
             with _naming(reading):
-                rows: list[Any] = list(islice(records, most))
-                columns = [
-                    pa.array([_storable(row[field.name], field) for row in rows], field.type)
-                    for field in fields
-                ]
-            if not rows:
+                values = cast(list[dict[str, Any]], list(islice(records, rows.most)))
+            if not values:
                 return
-            table = pa.table(columns, schema=pa.schema(fields))
-            yield Block(declared_columns(table, reading.declared, source=reading.file))
-
-
-@contextmanager
-def _naming(reading: Reading) -> Iterator[None]:
-    """Within the block every exception becomes InvalidInput, because fastavro raises many classes for a damaged
-    file."""
-    from lake_core.errors import LakeError
-
-    try:
-        yield
-    except LakeError:
-        raise
-    except Exception as error:
-        reading.unreadable(0, f"not a readable Avro file: {error or type(error).__name__}")
+            yield rows.block(values, first)
+            first += len(values)
 
 
 def _records(blocks: Iterable[Any]) -> Iterator[Any]:
@@ -98,81 +69,133 @@ def _records(blocks: Iterable[Any]) -> Iterator[Any]:
             raise ValueError(fault)
 
 
-def _field(name: str, schema: Any, named: dict[str, Any], depth: int) -> pa.Field:
-    """The Arrow field of an Avro schema; raises ValueError if there is none."""
-    if depth > MAX_NESTING + 1:
-        raise ValueError(too_deep(name))
-    if isinstance(schema, list):
-        others = [s for s in schema if s != "null"]
-        return _field(name, others[0], named, depth) if len(others) == 1 else json_field(name)
-    if isinstance(schema, str):
-        if schema in _PLAIN:
-            return pa.field(name, _PLAIN[schema])
-        if named.get(schema) is None:
-            raise ValueError(f"its schema is recursive, or does not define {schema!r}")
-        return named[schema].with_name(name)
-    kind, logical = schema["type"], schema.get("logicalType", "")
-    if isinstance(kind, dict | list):
-        return _field(name, kind, named, depth)
-    if logical == "decimal" and kind in ("fixed", "bytes"):
-        field = _decimal_field(name, schema["precision"], schema.get("scale", 0))
-    elif logical in _LOGICAL:
-        field = pa.field(name, _LOGICAL[logical])
-    elif kind == "record":
-        named[schema["name"]] = None  # until its members are known: a recursive schema meets this None
-        members = [_field(f["name"], f["type"], named, depth + 1) for f in schema["fields"]]
-        field = pa.field(name, pa.struct(members)) if members else json_field(name)
-    elif kind == "array":
-        field = pa.field(name, pa.list_(_field("item", schema["items"], named, depth + 1)))
-    elif kind == "map":
-        field = pa.field(name, pa.map_(pa.string(), _field("value", schema["values"], named, depth + 1)))
-    else:
-        field = _field(name, kind, named, depth)
-    if "name" in schema:
-        named[schema["name"]] = field
-    return field
+@contextmanager
+def _naming(reading: Reading) -> Iterator[None]:
+    """Within the block every exception becomes InvalidInput, because fastavro raises many classes for a damaged
+    file."""
+    try:
+        yield
+    except LakeError:
+        raise
+    except Exception as error:
+        reading.unreadable(0, f"not a readable Avro file: {error or type(error).__name__}")
 
 
-def _decimal_field(name: str, precision: int, scale: int) -> pa.Field:
-    """The field of a decimal; wide ones become JSON when they are stored.  Raises ValueError for wider ones
-    still."""
-    if precision > DECIMAL_DIGITS or scale > FRACTION_DIGITS:
-        raise ValueError(
-            f"field {name!r}: decimal({precision},{scale}): a decimal may have at most {DECIMAL_DIGITS} digits, "
-            f"{FRACTION_DIGITS} of them behind the point"
-        )
-    return pa.field(
-        name, pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
-    )
+class _Rows:
+    """Makes blocks of the values of one file; raises InvalidInput if none of its types is one of records."""
+
+    def __init__(self, reading: Reading, forms: list[Form]) -> None:
+        self._reading, self._forms = reading, forms
+        if not any(form.members for form in forms):
+            reading.unreadable(0, f"{_fault(forms[0])}; a pool holds records with fields")
+        self._faults = ["" if form.members else _fault(form) for form in forms]
+        schemas = [pa.schema(form.kind.type) for form in forms if form.members]
+        for schema in schemas:
+            if fault := schema_fault(schema):
+                reading.unreadable(0, fault)
+        self.most = min(batch_rows(schema, BATCH_ROWS) for schema in schemas)
+
+    def block(self, values: list[dict[str, Any]], first: int) -> Block:
+        """The values as records; `first` is the number of the first one in the file."""
+        rows: list[list[int]] = [[] for _ in self._forms]
+        rejected: list[Rejected] = []
+        for at, value in enumerate(values):
+            number = int(next(iter(value))[1:])
+            if self._faults[number]:
+                rejected.append(self._reading.reject(first + at, self._faults[number], None))
+            else:
+                rows[number].append(at)
+        parts: list[_Part] = []
+        for number, (form, chosen) in enumerate(zip(self._forms, rows, strict=True)):
+            if chosen:
+                records = [values[at][f"f{number}"] for at in chosen]
+                part, bad = _part(form, records, chosen)
+                rejected += [
+                    self._reading.reject(first + chosen[at], why, _raw(form, records[at])) for at, why in bad
+                ]
+                parts.append(part)
+        return Block(self._united(parts), tuple(sorted(rejected, key=lambda one: one.line)))
+
+    def _united(self, parts: list[_Part]) -> pa.Table:
+        """One table, its records in the order of the file."""
+        reading = self._reading
+        tables = [declared_columns(part.table, reading.declared, source=reading.file) for part in parts]
+        if len(tables) <= 1:
+            return tables[0] if tables else pa.table({})
+        stored = [normalized(table) for table in tables]
+        order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+        return mixed_table(stored, unite_schemas(t.schema for t in stored), order, what=reading.file)
 
 
-def _storable(value: Any, field: pa.Field) -> Any:
-    """A value of fastavro's as Arrow takes it."""
-    if value is None:
-        return None
-    if is_json(field):
-        return text_of(_plain(value))
-    kind = field.type
-    if pa.types.is_struct(kind):
-        return {f.name: _storable(value.get(f.name), f) for f in kind}
-    if pa.types.is_list(kind):
-        return [_storable(v, kind.value_field) for v in value]
-    if pa.types.is_map(kind):
-        return [(k, _storable(v, kind.item_field)) for k, v in value.items()]
-    return str(value) if isinstance(value, uuid.UUID) else value
+@dataclass(frozen=True)
+class _Part:
+    """The records of one type, and where in the block they were."""
+
+    table: pa.Table
+    rows: np.ndarray[Any, np.dtype[np.int64]]
 
 
-_AS_TEXT: dict[type, Callable[[Any], Any]] = {
-    uuid.UUID: str,
-    dt.datetime: dt.datetime.isoformat,
-    dt.time: dt.time.isoformat,
-}
+def _fault(form: Form) -> str:
+    """Why values of the form are no records."""
+    if pa.types.is_null(form.kind.type):
+        return "a value that is null, and no record"
+    is_record = isinstance(form.wire, dict) and form.wire["type"] == "record"
+    return "its records have no fields" if is_record else f"its values are no records, but {_said(form)}"
 
 
-def _plain(value: Any) -> Any:
-    """A value of a union as JSON holds it."""
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    return _AS_TEXT.get(type(value), lambda same: same)(value)
+def _said(form: Form) -> str:
+    return "JSON" if form.kind.metadata else f"of type {form.kind.type}"
+
+
+def _part(form: Form, records: list[Any], rows: list[int]) -> tuple[_Part, list[tuple[int, str]]]:
+    """The records as a table, without those that have a bad value; these by their number, and why."""
+    bad: dict[int, str] = {}
+    try:
+        return _Part(_table(form, records), np.array(rows, np.int64)), []
+    except _NO_VALUES:  # one of them, or several: each value is tried alone
+        for name, member in _columns(form):
+            for at, record in enumerate(records):
+                if why := _why_not(member, record[name[0]]):
+                    bad.setdefault(at, f"field {name[1]!r}: {why}")
+        if not bad:
+            raise
+    good = [at for at in range(len(records)) if at not in bad]
+    table = _table(form, [records[at] for at in good])
+    return _Part(table, np.array([rows[at] for at in good], np.int64)), sorted(bad.items())
+
+
+def _columns(form: Form) -> list[tuple[tuple[str, str], Form]]:
+    """The fields of a record: the name on the wire and the own name, and the form."""
+    return [((f"f{at}", name), member) for at, (name, member) in enumerate(form.members)]
+
+
+def _table(form: Form, records: list[Any]) -> pa.Table:
+    columns = [
+        pa.array([member.stored(record[name]) for record in records], member.kind.type)
+        for (name, _), member in _columns(form)
+    ]
+    return pa.table(columns, schema=pa.schema(form.kind.type))
+
+
+def _why_not(form: Form, value: Any) -> str:
+    """Why the value is none of its type; "" if it is one."""
+    try:
+        pa.array([form.stored(value)], form.kind.type)
+    except NotReadable as error:
+        return str(error)
+    except UnicodeError:
+        return "not UTF-8"
+    except _NO_VALUES as error:
+        return str(error)
+    return ""
+
+
+def _raw(form: Form, record: Any) -> str:
+    """The bad record as JSON; a value that has no text is shown as the file has it."""
+    shown: dict[str, Any] = {}
+    for (name, own), member in _columns(form):
+        try:
+            shown[own] = member.shown(record[name])
+        except NotReadable:
+            shown[own] = repr(record[name])
+    return dumps_shown(shown)

@@ -1,0 +1,339 @@
+"""Avro's types, as its specification has them: read exactly, or named as bad records."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import io
+import json
+import struct
+import uuid
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from tests.support.command import Command
+
+
+def record(kind: Any, *more: Any, name: str = "r") -> dict[str, Any]:
+    """The schema of records with the key `k` and a field `v` of the type."""
+    fields = [{"name": "k", "type": "long"}, {"name": "v", "type": kind}, *more]
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def avro(schema: Any, values: list[Any], *, says: Any = None, codec: str = "null") -> bytes:
+    """A file of values that fastavro writes by `schema`; its header says that they are of the schema `says`."""
+    sink = io.BytesIO()
+    fastavro.writer(sink, fastavro.parse_schema(schema), values, codec=codec, sync_interval=1 << 20)
+    data = sink.getvalue()
+    if says is None:
+        return data
+    read = fastavro.reader(io.BytesIO(data))
+    header = io.BytesIO()
+    kind = fastavro.parse_schema(fastavro.read.HEADER_SCHEMA)
+    meta = {"avro.schema": json.dumps(says).encode(), "avro.codec": codec.encode()}
+    plain = io.BytesIO()
+    written = read._header
+    fastavro.schemaless_writer(plain, kind, written)
+    fastavro.schemaless_writer(header, kind, {**written, "meta": meta})
+    return header.getvalue() + data[len(plain.getvalue()) :]
+
+
+def logical(kind: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "logicalType": name, **more}
+
+
+FIXED16 = {"type": "fixed", "name": "f16", "size": 16}
+UUID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
+
+TYPES = [
+    (logical("int", "date"), "int", 18263, "2020-01-02"),
+    (logical("int", "date"), "int", 2_932_896, "9999-12-31"),
+    (logical("int", "date"), "int", -719_162, "0001-01-01"),
+    (logical("int", "time-millis"), "int", 1, "00:00:00.001"),
+    (logical("long", "time-micros"), "long", 86_399_999_999, "23:59:59.999999"),
+    (logical("long", "timestamp-millis"), "long", 253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+    (logical("long", "timestamp-micros"), "long", -1, "1969-12-31T23:59:59.999999Z"),
+    (logical("long", "timestamp-nanos"), "long", 1_577_836_800_000_000_001, "2020-01-01T00:00:00.000000001Z"),
+    (logical("long", "local-timestamp-millis"), "long", 1, "1970-01-01T00:00:00.001"),
+    (logical("long", "local-timestamp-micros"), "long", 1, "1970-01-01T00:00:00.000001"),
+    (logical("long", "local-timestamp-nanos"), "long", 1, "1970-01-01T00:00:00.000000001"),
+    (logical("string", "uuid"), "string", str(UUID).upper(), str(UUID)),
+    (logical("string", "uuid"), "string", "none", "none"),
+    ({**FIXED16, "logicalType": "uuid"}, FIXED16, UUID.bytes, str(UUID)),
+    (logical("bytes", "decimal", precision=4, scale=2), "bytes", b"\xff\x85", -1.23),
+    (
+        {"type": "fixed", "name": "f2", "size": 2, "logicalType": "decimal", "precision": 4, "scale": 2},
+        {"type": "fixed", "name": "f2", "size": 2},
+        b"\x00\x7b",
+        1.23,
+    ),
+    (
+        {"type": "fixed", "name": "f12", "size": 12, "logicalType": "duration"},
+        {"type": "fixed", "name": "f12", "size": 12},
+        struct.pack("<III", 1, 2, 4_000_000_000),
+        {"months": 1, "days": 2, "milliseconds": 4_000_000_000},
+    ),
+    (logical("bytes", "big-decimal"), "bytes", b"\x04\x00\xff\x04", 2.55),  # 2 bytes, 255, scale 2
+    # what the specification asks to ignore: unknown, of another type, without a precision
+    (logical("long", "date"), "long", 7, 7),
+    (logical("int", "moon-phase"), "int", 7, 7),
+    (logical("bytes", "decimal"), "bytes", b"\x07", "Bw=="),
+    (logical("bytes", "decimal", precision=2, scale=3), "bytes", b"\x07", "Bw=="),
+    ({**FIXED16, "logicalType": "duration"}, FIXED16, b"\0" * 16, "AAAAAAAAAAAAAAAAAAAAAA=="),
+]
+
+
+@pytest.mark.parametrize(("says", "kind", "value", "shown"), TYPES, ids=[str(one[0]) for one in TYPES])
+def test_each_logical_type_is_read_alone_in_lists_maps_and_unions(
+    lake: Command, says: Any, kind: Any, value: Any, shown: Any
+) -> None:
+    lake.pool("p")
+    name = kind["name"] if isinstance(kind, dict) else ""  # a named type is defined once
+    again, told = (name, name) if name else (kind, says)
+    other = {"type": "array", "items": "null"}
+
+    def schema(one: Any, another: Any) -> dict[str, Any]:
+        return record(
+            one,
+            {"name": "l", "type": {"type": "array", "items": another}},
+            {"name": "m", "type": {"type": "map", "values": ["null", another]}},
+            {"name": "u", "type": [other, "null", another]},
+            {"name": "um", "type": {"type": "map", "values": [other, another]}},
+        )
+
+    values = {"k": 1, "v": value, "l": [value], "m": {"a": value, "b": None}, "u": value, "um": {"a": value}}
+    lake.load_records("p", avro(schema(kind, again), [values], says=schema(says, told)), "a.avro")
+    assert lake.scan("p") == [
+        {"k": 1, "v": shown, "l": [shown], "m": {"a": shown, "b": None}, "u": shown, "um": {"a": shown}}
+    ]
+
+
+BAD = [
+    (logical("int", "date"), "int", 2_932_897, "a date outside of the years 1 to 9999"),
+    (logical("int", "date"), "int", -719_163, "a date outside of the years 1 to 9999"),
+    (logical("long", "timestamp-micros"), "long", 2**62, "a timestamp outside of the years 1 to 9999"),
+    (
+        logical("long", "local-timestamp-millis"),
+        "long",
+        -(2**63),
+        "a timestamp outside of the years 1 to 9999",
+    ),
+    (logical("long", "time-micros"), "long", -1, "a time outside of a day"),
+    (logical("int", "time-millis"), "int", 86_400_000, "a time outside of a day"),
+    (logical("bytes", "decimal", precision=2), "bytes", b"\x64", "more digits than decimal(2,0) has"),
+]
+
+
+@pytest.mark.parametrize(("says", "kind", "value", "why"), BAD, ids=[f"{one[0]} {one[2]}" for one in BAD])
+@pytest.mark.parametrize("form", ["alone", "list", "map", "union"])
+def test_a_value_out_of_range_makes_a_bad_record_that_is_named(
+    lake: Command, form: str, says: Any, kind: Any, value: Any, why: str
+) -> None:
+    shapes: dict[str, tuple[Callable[[Any], Any], Any]] = {
+        "alone": (lambda one: one, value),
+        "list": (lambda one: {"type": "array", "items": one}, [value]),
+        "map": (lambda one: {"type": "map", "values": one}, {"a": value}),
+        "union": (lambda one: ["null", "boolean", one], value),
+    }
+    shape, bad = shapes[form]
+    good = {"list": [], "map": {}, "union": None}.get(form, b"\x01" if kind == "bytes" else 1)
+    rows = [{"k": 1, "v": good}, {"k": 2, "v": bad}, {"k": 3, "v": good}]
+    data = avro(record(shape(kind)), rows, says=record(shape(says)))
+    lake.pool("p")
+    assert "line 2: field 'v': " in lake.refuses_records("p", data, "a.avro")
+    lake.pool("q", bad_records="quarantine")
+    lake.load_records("q", data, "a.avro")
+    assert [one["k"] for one in lake.scan("q")] == [1, 3]
+    (rejected,) = lake.scan("q.$rejected")
+    assert (rejected["line"], rejected["reason"][:11]) == (2, "field 'v': ")
+    assert why in rejected["reason"]
+    assert json.loads(rejected["raw"])["k"] == 2
+
+
+def test_the_values_of_a_map_that_are_json_stay_what_they_are_everywhere(lake: Command) -> None:
+    """Arrow's builders lose the mark of JSON inside of maps."""
+    union = {"type": "map", "values": ["null", "string", "long"]}
+    schema = record(
+        union, {"name": "n", "type": {"type": "array", "items": {"type": "map", "values": union}}}
+    )
+    value = {"a": 1, "b": "x", "c": None}
+    row = {"k": 1, "v": value, "n": [{"o": value}]}
+    lake.pool("p")
+    lake.load_records("p", avro(schema, [row, {**row, "k": 3}]), "a.avro")
+    lake.load_records("p", avro(schema, [{**row, "k": 2}]), "b.avro")
+    expected = [row, {**row, "k": 2}, {**row, "k": 3}]
+    assert lake.scan("p") == expected
+    assert lake.query("select * from p order by k") == expected
+    assert '"{""a"":1,""b"":""x"",""c"":null}"' in lake("scan", "p", "--format", "csv").out
+    lake("compact", "p", "--strategy", "full")
+    assert lake.scan("p") == expected
+    for name in ("parquet", "zng", "zst"):
+        file = str(lake.folder / f"out.{name}")
+        lake("scan", "p", "--format", name, "-o", file)
+        lake.pool(name)
+        lake("load", name, file)
+        assert lake.scan(name) == expected, name
+    assert "map<string, json>" in lake("show", "p").out
+
+
+def test_each_record_of_a_union_at_the_top_is_read_in_the_order_of_the_file(lake: Command) -> None:
+    one = record(["null", "long"], name="one")
+    two = {
+        "type": "record",
+        "name": "two",
+        "fields": [{"name": "k", "type": "long"}, {"name": "w", "type": "string"}],
+    }
+    values = [("two", {"k": 1, "w": "x"}), ("one", {"k": 2, "v": 5}), ("two", {"k": 3, "w": "y"})]
+    lake.pool("p")
+    lake.load_records("p", avro([one, two], values), "a.avro")
+    assert lake.scan("p") == [{"k": 1, "w": "x"}, {"k": 2, "v": 5}, {"k": 3, "w": "y"}]
+    lake.pool("q", bad_records="quarantine")
+    lake.load_records("q", avro(["null", one, "long"], [None, {"k": 2, "v": 5}, 7]), "a.avro")
+    assert lake.scan("q") == [{"k": 2, "v": 5}]
+    assert [(one["line"], one["reason"]) for one in lake.scan("q.$rejected")] == [
+        (1, "a value that is null, and no record"),
+        (3, "its values are no records, but of type int64"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "says"),
+    [
+        ("long", [1], "its values are no records, but of type int64"),
+        ({"type": "map", "values": "long"}, [], "its values are no records, but of type map<string, int64>"),
+        ({"type": "record", "name": "r", "fields": []}, [{}], "its records have no fields"),
+    ],
+)
+def test_values_that_are_no_records_with_fields_are_refused(
+    lake: Command, schema: Any, values: list[Any], says: str
+) -> None:
+    lake.pool("p", bad_records="quarantine")
+    assert f"a.avro: {says}; a pool holds records with fields" in lake.refuses_records(
+        "p", avro(schema, values), "a.avro"
+    )
+
+
+def test_enums_aliases_defaults_namespaces_and_names_that_avro_does_not_allow(lake: Command) -> None:
+    color = {
+        "type": "enum",
+        "name": "color",
+        "symbols": ["red", "green"],
+        "default": "red",
+        "aliases": ["hue"],
+    }
+    written = record(color, {"name": "w", "type": "color"}, {"name": "n", "type": ["null", "long"]})
+    says = {
+        "type": "record",
+        "namespace": "org.example",
+        "name": "r-1",
+        "doc": "with a default of a wrong type",
+        "fields": [
+            {"name": "k", "type": "long", "aliases": ["key"]},
+            {"name": "v", "type": {**color, "symbols": ["r e d", "green"]}},
+            {"name": "w w", "type": "org.example.color", "order": "ignore"},
+            {"name": "n", "type": ["null", "long"], "default": "null"},
+        ],
+    }
+    lake.pool("p")
+    lake.load_records(
+        "p", avro(written, [{"k": 1, "v": "red", "w": "green", "n": None}], says=says), "a.avro"
+    )
+    assert lake.scan("p") == [{"k": 1, "v": "r e d", "w w": "green"}]
+
+
+def test_text_that_is_not_utf_8_and_a_number_beyond_an_enum_make_bad_records(lake: Command) -> None:
+    lake.pool("p")
+    rows = [{"k": 1, "v": b"x"}, {"k": 2, "v": b"\xff"}]
+    data = avro(record("bytes"), rows, says=record("string"))
+    assert "line 2: field 'v': not UTF-8" in lake.refuses_records("p", data, "a.avro")
+    enum = {"type": "enum", "name": "e", "symbols": ["a", "b"]}
+    data = avro(record("int"), [{"k": 1, "v": 1}, {"k": 2, "v": 2}], says=record(enum))
+    assert "line 2: field 'v': number 2 of an enum of 2 symbols" in lake.refuses_records("p", data, "b.avro")
+
+
+def test_a_key_that_a_map_has_twice_makes_a_bad_record(lake: Command) -> None:
+    entry = {
+        "type": "record", "name": "e", "fields": [{"name": "key", "type": "string"}, {"name": "v", "type": "int"}]
+    }  # fmt: skip
+    twice = [{"key": "a", "v": 1}, {"key": "a", "v": 2}]
+    for values in ("int", ["int", "boolean"]):
+        form = {**entry, "fields": [entry["fields"][0], {"name": "v", "type": values}]}
+        data = avro(
+            record({"type": "array", "items": form}),
+            [{"k": 1, "v": twice}],
+            says=record({"type": "map", "values": values}),
+        )
+        lake.pool(f"p{len(values)}")
+        message = lake.refuses_records(f"p{len(values)}", data, "a.avro")
+        assert "line 1: field 'v': a map has the same key twice" in message
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz", "zstandard", "snappy", "lz4"])
+def test_every_codec_is_read_without_a_package_more(lake: Command, codec: str) -> None:
+    schema, rows = record("string"), [{"k": k, "v": "x" * k} for k in range(300)]
+    plain = avro(schema, rows, codec=codec if codec in ("null", "deflate", "bzip2", "xz") else "null")
+    if codec in ("zstandard", "snappy", "lz4"):
+        blocks = list(fastavro.block_reader(io.BytesIO(plain)))
+        (block,) = blocks
+        data = block.bytes_.getvalue() if hasattr(block.bytes_, "getvalue") else bytes(block.bytes_)
+        arrow = {"zstandard": "zstd", "snappy": "snappy", "lz4": "lz4_raw"}[codec]
+        packed = pa.Codec(arrow).compress(data, asbytes=True)
+        if codec == "snappy":
+            packed += zlib.crc32(data).to_bytes(4, "big")
+        if codec == "lz4":
+            packed = len(data).to_bytes(4, "little") + packed
+        sync = fastavro.reader(io.BytesIO(plain))._header["sync"]
+        head = plain.index(sync) + 16
+        long = io.BytesIO()
+        fastavro.schemaless_writer(long, "long", 300)
+        fastavro.schemaless_writer(long, "long", len(packed))
+        header = plain[:head].replace(
+            b"\x14avro.codec\x08null", b"\x14avro.codec" + bytes([2 * len(codec)]) + codec.encode()
+        )
+        plain = header + long.getvalue() + packed + sync
+    lake.pool("p")
+    lake.load_records("p", plain, "a.avro")
+    assert lake.query("select count(*) as n, sum(length(v)) as s from p") == [{"n": 300, "s": 299 * 150}]
+    for end in (len(plain) - 1, len(plain) - 20):
+        assert "not a readable Avro file" in lake.refuses_records("p", plain[:end], "b.avro")
+    middle = len(plain) - 40
+    damaged = plain[:middle] + bytes([plain[middle] ^ 0xFF]) + plain[middle + 1 :]
+    if codec not in ("null", "lz4"):  # these have no checksum
+        assert lake.refuses_records("p", damaged, "c.avro")
+
+
+def test_an_unknown_codec_is_named(lake: Command) -> None:
+    lake.pool("p")
+    data = avro(record("long"), [{"k": 1, "v": 1}], codec="null").replace(b"\x08null", b"\x08zipp")
+    message = lake.refuses_records("p", data, "a.avro")
+    assert (
+        "codec 'zipp' is unknown; write it with one of null, deflate, snappy, zstandard, bzip2, xz, lz4"
+        in message
+    )
+
+
+def test_wide_and_negative_decimals_are_exact_beside_others_of_a_union(lake: Command) -> None:
+    kind = logical("bytes", "decimal", precision=50, scale=2)
+    with decimal.localcontext(prec=100):
+        number = -decimal.Decimal("9" * 48 + ".25")
+        data = avro(record(["boolean", kind]), [{"k": 1, "v": number}, {"k": 2, "v": True}])
+    lake.pool("p")
+    lake.load_records("p", data, "a.avro")
+    assert f'"v":{number}' in lake("scan", "p").out
+
+
+def test_a_timestamp_of_a_union_keeps_its_class(lake: Command) -> None:
+    kind = ["string", logical("long", "timestamp-micros"), logical("int", "date")]
+    rows = [
+        {"k": 1, "v": "x"},
+        {"k": 2, "v": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)},
+        {"k": 3, "v": dt.date(2020, 1, 2)},
+    ]
+    lake.pool("p")
+    lake.load_records("p", avro(record(kind), rows), "a.avro")
+    assert [one["v"] for one in lake.scan("p")] == ["x", "2020-01-01T00:00:00Z", "2020-01-02"]
