@@ -68,7 +68,7 @@ def too_deep(name: str) -> str:
 def schema_fault(schema: pa.Schema) -> str:
     """The first limit that records of the schema exceed; "" if there is none."""
     if len(schema) > MAX_COLUMNS:
-        return _too_wide(len(schema))
+        return too_wide(len(schema))
     if fault := names_fault(schema.names):
         return fault
     for field in schema:
@@ -87,10 +87,11 @@ def schema_fault(schema: pa.Schema) -> str:
                 kind for kind in children if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind)
             ]
     width = sum(1 for _ in leaves(schema))
-    return _too_wide(width) if width > MAX_COLUMNS else ""
+    return too_wide(width) if width > MAX_COLUMNS else ""
 
 
-def _too_wide(width: int) -> str:
+def too_wide(width: int) -> str:
+    """The message for records of too many fields."""
     return f"{width:,} fields; a record may have at most {MAX_COLUMNS:,}, those inside of records counted"
 
 

@@ -19,7 +19,7 @@ from lake_core.errors import LakeError
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.declared import declared_columns
 from lake_core.loading.formats.avro_container import open_container
-from lake_core.loading.formats.avro_types import Form, Types
+from lake_core.loading.formats.avro_types import Form, Types, Unsupported
 from lake_core.loading.formats.promises import block_fault
 from lake_core.loading.opening import open_unpacked
 from lake_core.objects.limits import batch_rows, schema_fault
@@ -77,6 +77,8 @@ def _naming(reading: Reading) -> Iterator[None]:
         yield
     except LakeError:
         raise
+    except Unsupported as error:
+        reading.unreadable(0, str(error))
     except Exception as error:
         reading.unreadable(0, f"not a readable Avro file: {error or type(error).__name__}")
 

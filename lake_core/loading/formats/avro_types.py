@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from lake_core.keys.encoding import TICKS, Instant
 from lake_core.loading.formats.avro_container import read_big_decimal
-from lake_core.objects.limits import MAX_COLUMNS, MAX_NESTING, too_deep
+from lake_core.objects.limits import MAX_COLUMNS, MAX_NESTING, too_deep, too_wide
 from lake_core.values.text import (
     DATE_FAULT,
     DECIMAL_DIGITS,
@@ -50,6 +50,10 @@ from lake_core.values.types import json_field
 Convert = Callable[[Any], Any]
 
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+
+
+class Unsupported(ValueError):
+    """The lake has no form for the schema; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def _same(value: Any) -> Any:
 
 @dataclass
 class Types:
-    """The forms of one file's types; raises ValueError for a schema that the lake cannot read."""
+    """The forms of one file's types; raises Unsupported for a schema that the lake cannot read."""
 
     _named: dict[str, Form | None] = field(default_factory=dict)
     _names: int = 0
@@ -95,7 +99,7 @@ class Types:
     def form(self, schema: Any, space: str, depth: int, name: str = "") -> Form:
         """The form of a schema; `space` is the namespace around it, `name` that of the field."""
         if depth > MAX_NESTING + 1:
-            raise ValueError(too_deep(name))
+            raise Unsupported(too_deep(name))
         if isinstance(schema, list):
             return self._union(schema, space, depth, name)
         if isinstance(schema, str):
@@ -126,12 +130,12 @@ class Types:
             if full in self._named:
                 form = self._named[full]
                 if form is None:
-                    raise ValueError(
+                    raise Unsupported(
                         f"its schema is recursive: type {name!r} holds itself; the lake has no such type"
                     )
                 is_named = isinstance(form.wire, dict) and "name" in form.wire
                 return replace(form, wire=form.wire["name"]) if is_named else form
-        raise ValueError(f"its schema does not define type {name!r}")
+        raise Unsupported(f"its schema does not define type {name!r}")
 
     def _record(self, schema: Any, space: str, depth: int) -> Form:
         full, inner = _full_name(schema, space)
@@ -142,9 +146,7 @@ class Types:
         )
         columns = sum(form.columns for _, form in members)
         if columns > MAX_COLUMNS:
-            raise ValueError(
-                f"a record may have at most {MAX_COLUMNS:,} fields, those inside of records counted"
-            )
+            raise Unsupported(too_wide(columns))
         wire = {
             "type": "record",
             "name": wire_name,
@@ -317,7 +319,7 @@ def _decimal(schema: Mapping[str, Any], form: Form, name: str) -> Form:
     ):
         return form
     if precision > DECIMAL_DIGITS or scale > FRACTION_DIGITS:
-        raise ValueError(
+        raise Unsupported(
             f"field {name!r}: decimal({precision},{scale}): a decimal may have at most {DECIMAL_DIGITS} digits, "
             f"{FRACTION_DIGITS} of them behind the point"
         )
