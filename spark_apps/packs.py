@@ -16,6 +16,7 @@ from typing import Any
 
 from lake_core import naming
 from lake_core.agents.jobs import recorded, recorded_each
+from lake_core.agents.reporting import PIECE
 from lake_core.agents.request import OpenLake
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import LakeError, from_wire, to_wire
@@ -103,6 +104,7 @@ def carry_out(
                     with recorded(open_lake(work["lake"]), agent=agent, **pool) as job:
                         result = dict(do(work, open_lake=open_lake, open_spark=_opener([work], spark)))
                         job.update(result)
+                    result |= _piece_of(work)
                     pieces.append((piece, result))
                     done(work, result)
                 except LakeError as error:
@@ -117,6 +119,11 @@ def carry_out(
     except Exception as error:
         failures = [error, *(one for one in failures if one not in (error, error.__cause__))]
     return Outcome(tuple(pieces), tuple(failures))
+
+
+def _piece_of(work: Work) -> Result:
+    """What tells the result of a piece of work from others; nothing if the work does not say it."""
+    return {PIECE: work[PIECE]} if PIECE in work else {}
 
 
 def _opener(all_work: Sequence[Work], open_spark: OpenSpark) -> OpenSpark:
@@ -145,9 +152,10 @@ def _together(
         with recorded_each(lake, agent=agent, pool_names=list(numbers)) as jobs:
             for result in do(all_work, open_lake=open_lake, open_spark=open_spark):
                 jobs[result["pool"]] = result
-                pieces.append((numbers[result["pool"]], result))
+                work = all_work[numbers[result["pool"]]]
+                pieces.append((numbers[result["pool"]], {**result, **_piece_of(work)}))
                 if not result.get("failed"):
-                    done(all_work[pieces[-1][0]], result)
+                    done(work, pieces[-1][1])
             import_module(f"lake_core.agents.{agent}.report").check_answered(jobs.values())
     except Exception as error:
         return Outcome(tuple(pieces), (error,))

@@ -16,10 +16,11 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 
 from airflow_lake.groups.question import ANSWER, REJECT, question
 from airflow_lake.groups.tasks import work_of
+from airflow_lake.rendering import KeepsTexts
 from lake_core.errors import without_secrets
 
 
-class LakeApproval(ApprovalOperator):
+class LakeApproval(KeepsTexts, ApprovalOperator):
     """Ask whether the work in `packs`, of an agent, may be done; without an answer in `timeout` it may not.
 
     The answer goes to `report` as an XCom of its own: Airflow keeps no returned value of a task that was refused.

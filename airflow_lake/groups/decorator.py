@@ -12,10 +12,10 @@ from airflow_lake.effects import Effect
 from airflow_lake.groups.tasks import planned
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
-from airflow_lake.rendering import KeepsConstants
+from airflow_lake.rendering import KeepsTexts
 
 
-class LakeTaskOperator(KeepsConstants, Tells, DecoratedOperator, PythonOperator):
+class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
     """A function as a task, which keeps its `effects`; `agent` is the one whose task `run` it is, if any."""
 
     custom_operator_name = "@lake_task"

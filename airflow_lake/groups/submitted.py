@@ -5,8 +5,11 @@
 The job is `spark_apps/agent.py`: it reads its pack of work from the lake, and writes what came of it there.  How
 it is submitted says Airflow's SparkSubmitOperator, whose arguments these are.  In cluster mode that operator keeps
 the id of the job, so that a try after a killed worker finds the job that still runs (`durable`).  This task keeps
-the name of the outcome beside it.  When the outcome is read, both are forgotten, so a try after a failure submits
-anew.
+the name of the outcome beside it, and the names of the packs that it is of.  When the outcome is read, all is
+forgotten, so a try after a failure submits anew.
+
+Airflow keeps such values by the map index, also when the run is cleared.  Then the index may have another pack, or
+the files of an interval may have changed.  The task waits until such a job has ended, and submits its own.
 
 In client mode the driver is a process of the worker, and inherits the options of the connection.  In cluster
 mode it opens the lake with what it finds itself, or with `env_vars` (decision 132).
@@ -14,11 +17,12 @@ mode it opens the lake with what it finds itself, or with `env_vars` (decision 1
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
@@ -28,15 +32,18 @@ from airflow_lake.groups import tasks
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.reach import open_lake
-from airflow_lake.rendering import KeepsConstants
+from airflow_lake.rendering import KeepsTexts
 from airflow_lake.tries import tell_of_tries
+
+if TYPE_CHECKING:
+    from lake_core.lake import Lake
 
 APPLICATION = str(Path(spark_apps.__path__[0]) / "agent.py")
 OUTCOME = "lake_outcome"
-"""The name under which Airflow keeps, with the task, where the job writes what came of it."""
+"""The name under which Airflow keeps, with the task, the packs of its job, and the name of its outcome."""
 
 
-class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
+class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
     """One pack of work, or all packs of an agent that takes them together, as one submitted job.
 
     `work`: a pack, or a list of packs, as `tasks.find` gives them.  `config`: the plain values of the group's.
@@ -70,6 +77,11 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
         """The packs, once the task runs."""
         return [self.work] if isinstance(self.work, Mapping) else list(self.work)
 
+    @property
+    def pack_names(self) -> list[str]:
+        """The names of the packs: each `find` gives new ones."""
+        return [str(pack["pack"]) for pack in self.packs]
+
     def planned_effects(self) -> Iterable[Effect]:
         """What the packs ask for."""
         return tasks.planned(self.agent, self.packs)
@@ -86,13 +98,16 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
         tell_of_tries(context.get("ti"))
         tasks.check_any(self.packs)
         lake = open_lake(self.packs[0]["lake"])
-        fresh = naming.pack(lake.context.ids.new(), 0)
+        self.fresh = self.outcome = naming.pack(lake.context.ids.new(), 0)
         kept = context.get("task_state_store")
-        self.outcome = str(kept.get(OUTCOME) or fresh) if kept is not None else fresh
-        self.fresh = fresh
+        if kept is not None and (before := kept.get(OUTCOME)) is not None:
+            if before["packs"] == self.pack_names and not self._has_changed(lake):
+                self.outcome = str(before["outcome"])
+            else:
+                self._end_other(lake, str(before["outcome"]), context)
         self.application_args = [
-            *("--lake", lake.store.uri, "--agent", self.agent, "--outcome", fresh),
-            *(word for pack in self.packs for word in ("--pack", pack["pack"])),
+            *("--lake", lake.store.uri, "--agent", self.agent, "--outcome", self.fresh),
+            *(word for name in self.pack_names for word in ("--pack", name)),
             *("--metadata", json.dumps(default_metadata())),
         ]
         os.environ[OPTIONS] = json.dumps(dict(address_of(lake.store).options))
@@ -101,11 +116,7 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
         finally:  # `dag.test()` runs other tasks in this process, and these may be credentials
             os.environ.pop(OPTIONS, None)
         (values,) = read_packs(lake, [self.outcome])
-        if kept is not None:
-            handed_over = kept.get(tasks.UNANNOUNCED)
-            kept.clear()  # the job of this try, what Airflow keeps of its end, and its outcome
-            if handed_over:  # by an earlier try
-                kept.set(tasks.UNANNOUNCED, handed_over)
+        _forget(kept)
         outcome, all_work = Outcome.of(values), tasks.work_of(self.packs)
         self.effects = [
             effect
@@ -120,5 +131,49 @@ class SubmittedRun(KeepsConstants, Tells, SparkSubmitOperator):
         """Keep the name of the outcome before the job may write it; a job of before does not count any more."""
         self.outcome = self.fresh
         if (kept := context.get("task_state_store")) is not None:
-            kept.set(OUTCOME, self.fresh)
+            kept.set(OUTCOME, {"outcome": self.fresh, "packs": self.pack_names})
         return super().submit_job(context)
+
+    def _has_changed(self, lake: Lake) -> bool:
+        """Whether an interval of the packs has other files now than `find` found."""
+        from lake_core.agents.intervals.run import has_changed
+
+        return self.agent == "intervals" and any(
+            has_changed(lake, work) for work in tasks.work_of(self.packs)
+        )
+
+    def _end_other(self, lake: Lake, outcome: str, context: Any) -> None:
+        """Wait until a job of other packs, or of other files, has ended, hand over what it loaded, and forget it.
+
+        It would otherwise work beside this one, and might replace an interval by what was there before.
+        """
+        from airflow.sdk.exceptions import AirflowException
+
+        from lake_core.agents.packs import read_packs
+        from lake_core.errors import NotFound
+        from spark_apps.packs import Outcome
+
+        kept = context["task_state_store"]
+        job = kept.get(self.external_id_key)
+        self.log.warning(
+            "the job %s of an earlier try did other work; its outcome is not that of this task", job
+        )
+        if job and self.is_job_active(self.get_job_status(job, context)):
+            self.log.info("waits until it has ended")
+            with contextlib.suppress(AirflowException):  # its failure is not that of this task
+                self.poll_until_complete(job, context)
+        if self.to_announce:
+            with contextlib.suppress(NotFound):  # it did not get to its end
+                (values,) = read_packs(lake, [outcome])
+                tasks.announce_later(Outcome.of(values).results, context)
+        _forget(kept)
+
+
+def _forget(kept: Any) -> None:
+    """Forget the job of a try, what Airflow keeps of its end, and its outcome; not what is to be announced."""
+    if kept is None:
+        return
+    handed_over = kept.get(tasks.UNANNOUNCED)
+    kept.clear()
+    if handed_over:
+        kept.set(tasks.UNANNOUNCED, handed_over)

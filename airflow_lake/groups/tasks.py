@@ -80,10 +80,15 @@ def find(
 
 
 def keep(lake: Lake, name: str, all_work: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The packs of this work, kept as objects of the lake of that name: what goes between tasks of each."""
-    from lake_core.agents.packs import write_packs
+    """The packs of this work, kept as objects of the lake of that name: what goes between tasks of each.
 
-    packs = pack(all_work)
+    Each piece of work is told apart from all others, so that a report takes no result of other work for its own.
+    """
+    from lake_core.agents.packs import write_packs
+    from lake_core.agents.reporting import PIECE
+
+    plan = lake.context.ids.new()
+    packs = pack([{**work, PIECE: f"{plan}:{number}"} for number, work in enumerate(all_work)])
     written = write_packs(lake, [part["all_work"] for part in packs])
     return [
         {"title": part["title"], "lake": name, "pack": object_name}

@@ -22,7 +22,7 @@ from airflow_lake.effects import Effect, done
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.reach import lake_name, open_lake, open_spark
-from airflow_lake.rendering import KeepsConstants
+from airflow_lake.rendering import KeepsTexts
 from airflow_lake.tries import tell_of_tries
 from lake_core.naming import MAIN
 
@@ -40,7 +40,7 @@ FIGURES = ("version", "records", "objects", "size")
 """What results of operators and their effects have in common."""
 
 
-class LakeOperator(KeepsConstants, Tells, BaseOperator):
+class LakeOperator(KeepsTexts, Tells, BaseOperator):
     """An action on one pool of one lake.  (Airflow's own `pool` of a task is another thing: slots of workers.)
 
     `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then

@@ -11,6 +11,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow_lake import given
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.reach import lake_name, open_lake
+from airflow_lake.rendering import KeepsTexts
 from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger, check_pause, event_of_news
 from lake_core.naming import MAIN
 
@@ -24,7 +25,7 @@ BEGUN = "lake_begun"
 is new too."""
 
 
-class LakeTransactionSensor(BaseSensorOperator):
+class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
     """Wait for a transaction on the branch of one of the pools, later than version `after` of each.
 
     Without `after`: later than what is there when its first try starts.  The result is the event: pool, version and
@@ -144,9 +145,11 @@ class LakeTransactionSensor(BaseSensorOperator):
             seen = _version(after)
             return name, {pool: at._replace(version=seen) for pool, at in positions.items()}
         if (kept := context.get("task_state_store")) is not None:
+            where = [name, branch]  # the map index may have been another lake's, if the run was cleared
             begun = kept.get(BEGUN) or {}
-            positions |= {pool: Position(*at) for pool, at in begun.items() if pool in positions}
-            kept.set(BEGUN, {pool: list(at) for pool, at in positions.items()})
+            if begun.get("where") == where:
+                positions |= {pool: Position(*at) for pool, at in begun["at"].items() if pool in positions}
+            kept.set(BEGUN, {"where": where, "at": {pool: list(at) for pool, at in positions.items()}})
         return name, positions
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 Found = Sequence[Mapping[str, Any]]
 
+PIECE = "piece"
+"""The name of a value that tells one piece of work from all others, also from those of another `find`."""
+
 
 def check_found(all_work: Found | None) -> Found:
     """What `find` handed out to be done; logs the pools that it put off, and why.
@@ -37,18 +40,24 @@ def put_off(all_work: Found) -> Found:
     return [work for work in all_work if work.get("put_off")]
 
 
-def missing(all_work: Found, results: Found, *, by: str) -> list[str]:
-    """What failed, in words: the work in `all_work` whose value `by` no result carries; a line a pool and task.
+def missing(all_work: Found, results: Found, *, by: str = PIECE) -> list[str]:
+    """What failed, in words: the work in `all_work` without a result; a line a pool and task.
 
-    Work that was packed with other work says the number of its task (`task`).
+    A result is of the work with the same value `by`, otherwise of that of the same pool.  The pool alone is not
+    enough if work was packed: a result may be of what another `find` found.  Packed work says the number of its
+    task (`task`).
     """
-    finished = {result[by] for result in results}
+    finished = {_identity(result, by) for result in results}
     failed = Counter(
         f"{work['pool']}: run[{work.get('task', number)}] failed; its log says why"
         for number, work in enumerate(all_work)
-        if work[by] not in finished
+        if _identity(work, by) not in finished
     )
     return [line if count == 1 else f"{line} ({count:,} pieces of work)" for line, count in failed.items()]
+
+
+def _identity(one: Mapping[str, Any], by: str) -> object:
+    return one.get(by) or one["pool"]
 
 
 def conclude(total: str, *, failed: Sequence[str], to_do: str) -> None:

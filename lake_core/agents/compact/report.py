@@ -113,7 +113,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
     totals["late"] = len(lagging)
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
-        failed=missing(check_found(all_work), results, by="pool"),
+        failed=missing(check_found(all_work), results),
         to_do="Jobs that were committed stay; the next run plans the others again",
     )
     return totals

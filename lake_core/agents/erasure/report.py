@@ -131,7 +131,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
         if erasures
         else "nothing was erased",
         failed=[
-            *missing(check_found(all_work), results, by="pool"),
+            *missing(check_found(all_work), results),
             *_held(erasures),
             *(
                 f"{work['title']}: an erasure is pending"

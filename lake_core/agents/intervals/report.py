@@ -48,7 +48,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
     for result in results:
         log.info("%s", interval_line(result))
     totals = load_totals(results)
-    failed = missing(check_found(all_work), results, by="pool")
+    failed = missing(check_found(all_work), results)
     failed += [str(work["title"]) for work in put_off(all_work or ())]
     conclude(
         totals_line(totals) if results else "nothing to do",

@@ -44,6 +44,21 @@ def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Ad
         return []
 
 
+def has_changed(lake: Lake, work: Mapping[str, Any]) -> bool:
+    """Whether the files of the interval of a piece of work are not those that `find` found any more.
+
+    Files that a person named, and those that `find` could not list, are not compared.  Raises Unavailable.
+    """
+    if not work["begin"] or work["files"] is None:
+        return False
+    begin = dt.datetime.fromisoformat(work["begin"])
+    policy = policy_of(lake.pool(work["pool"]).settings)
+    now = find_source_files(policy, begin, access=address_of(lake.store))
+    return [one.source for one in now] != [
+        one.source for one in msgspec.convert(work["files"], list[SourceFile])
+    ]
+
+
 def find(
     params: Mapping[str, Any],
     *,

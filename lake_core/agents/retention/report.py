@@ -120,7 +120,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
     totals = sums(results, "pools", of=names)
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was changed",
-        failed=missing(check_found(all_work), results, by="pool"),
+        failed=missing(check_found(all_work), results),
         to_do="What was done stays; the next run goes on with the rest",
     )
     return totals

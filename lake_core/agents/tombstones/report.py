@@ -88,7 +88,7 @@ def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
         if results
         else "no deletes were applied",
-        failed=missing(check_found(all_work), results, by="pool"),
+        failed=missing(check_found(all_work), results),
         to_do="What was rewritten stays; the next run plans the rest again",
     )
     return totals

@@ -16,3 +16,10 @@ def test_work_that_failed_in_one_task_is_one_line() -> None:
 def test_work_that_was_not_packed_says_its_own_number() -> None:
     work = [{"pool": name, "token": name} for name in ("a", "b")]
     assert missing(work, [{"token": "a"}], by="token") == ["b: run[1] failed; its log says why"]
+
+
+def test_a_result_of_the_same_pool_that_another_find_found_is_none_of_the_work() -> None:
+    work = [{"pool": "p", "piece": "new:0"}, {"pool": "q", "piece": "new:1"}]
+    results = [{"pool": "p", "piece": "old:0"}, {"pool": "q", "piece": "new:1"}]
+    assert missing(work, results) == ["p: run[0] failed; its log says why"]
+    assert missing([{"pool": "p"}], [{"pool": "p"}]) == [], "without packs there is one piece a pool"

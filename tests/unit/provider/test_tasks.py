@@ -251,7 +251,8 @@ def test_what_a_person_refused_is_a_job_that_was_put_off(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), {"pools": ["a", "b"]})
     for chosen, refused in ((["Approve"], 0), (["Reject"], 2)):
         answer = {"chosen_options": chosen, "by": "ann"}
-        results = [{**NOTHING, "pool": pool} for pool in "ab"] if not refused else []
+        work = tasks.work_of(packs) if not refused else []
+        results = [{**NOTHING, "pool": one["pool"], "piece": one["piece"]} for one in work]
         tasks.report("retention", packs, results, (), answer)
         assert [job.why for job in list_jobs(lake, state="put off")] == ["ann refused"] * refused
 
