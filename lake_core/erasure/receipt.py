@@ -65,7 +65,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     looked at last.  `began`: the version before the first step.  `erased` are the objects that held such records,
     `written` those that took their place.  `not_searched`: records of sub-pools that the erasure did not look at.
     `purged`: the version up to which the journal is purged for it, 0 if it is not.  `keeps_history`: no run of this
-    erasure purges it.
+    erasure purges it.  `until`: records of later versions are not its concern, because a run has ended since which
+    they were loaded; 0: no run has.
     """
 
     format: int
@@ -91,6 +92,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     purged: int = 0
     statement: str = ""
     keeps_history: bool = False
+    until: int = 0
 
     @property
     def key_range(self) -> KeyRange:
@@ -178,7 +180,10 @@ def united(stored: Receipt, newer: Receipt) -> Receipt:
     transactions = {one.id: one for one in (*stored.transactions, *newer.transactions)}
     ordered = tuple(sorted(transactions.values(), key=lambda one: (one.version, one.id)))
     keeps_history = stored.keeps_history or newer.keeps_history
-    return msgspec.structs.replace(newer, transactions=ordered, keeps_history=keeps_history, **objects)
+    until = min((one.until for one in (stored, newer) if one.until), default=0)
+    return msgspec.structs.replace(
+        newer, transactions=ordered, keeps_history=keeps_history, until=until, **objects
+    )
 
 
 def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:

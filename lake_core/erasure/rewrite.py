@@ -69,6 +69,10 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
     schema = with_markers(stored, revision.rule, fields_of(tombstones))
     if target.leaves_markers(reference.sub_pool) and DELETED not in schema.names:
         schema = schema.append(pa.field(DELETED, pa.bool_()))
+    if (
+        reference.oldest is None or reference.lifts
+    ):  # all its records are of one version; or a merge moved them
+        target = target.of_all_versions()
     typed = revision.rule.keeps_rows([naming.format_of(reference.object)])
     return PendingRewrite(
         target,

@@ -56,6 +56,7 @@ from lake_core.lake.pool import Pool
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, AddTombstone, Discard, RemoveTombstone
+from lake_core.records.transactions import sequence
 from lake_core.store import ObjectInfo
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
@@ -126,6 +127,7 @@ class _Run:
         self.reason = f"erasure {receipt.id}"
         self.held: tuple[Held, ...] = ()
         self.waits_for = ""
+        self.looked_at = 0  # the version in which no branch held such a record
         self.search = Search(pool, Target(pool.config), means)  # `remove` begins with the fields of now
 
     def remove(self) -> None:
@@ -164,9 +166,10 @@ class _Run:
         self.held = self.notes.held_by_others()  # one that began since
         if self.held:
             return self._end_held()
+        which = f" of version {self.receipt.until} or older" if self.receipt.until else ""
         statement = (
-            f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record; "
-            f"the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
+            f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record"
+            f"{which}; the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
         )
         return self.notes.write(
             status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
@@ -180,7 +183,8 @@ class _Run:
             f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
             "that, and run the erasure again"
         )
-        return self.notes.write(status=PENDING, held=self.held, statement=statement)
+        until = self.receipt.until or self.looked_at
+        return self.notes.write(status=PENDING, held=self.held, statement=statement, until=until)
 
     def _log(self, what: str) -> None:
         log.info("%s: %s: %s", self.pool.name, self.reason, what)
@@ -199,9 +203,12 @@ class _Run:
         """Check the condition against the fields of now: a load may have brought values of another class."""
         state = self.pool.history.load_open().state
         key_range, where = self.receipt.key_range, self.receipt.where
-        target = target_now(self.pool, state, key_range=key_range, where=where)
+        target = replace(
+            target_now(self.pool, state, key_range=key_range, where=where), until=self.receipt.until
+        )
         if target != self.search.target:  # what was answered for other fields is no answer
-            self.search = Search(self.pool, target, self.means)
+            named = frozenset(one.object for one in self.receipt.erased)
+            self.search = Search(self.pool, target, self.means, named)
 
     def _hide(self) -> None:
         """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
@@ -211,21 +218,28 @@ class _Run:
             own = [t for t in branch_state.tombstones.values() if self._is_own(t)]
             open_ = {
                 r.sub_pool
-                for r in self.target.references(loaded.state, name)
+                for r in self.search.references(loaded.state, name)
                 if self.search.answers.get(r.object) is not False
-                and not any(t.sub_pool == r.sub_pool and t.reaches_all(r) for t in own)
+                and not any(_hides(t, r, last=self.target.last) for t in own)
             }
             if not open_:
                 continue
             id = self._new_id()
-            actions = tuple(self._tombstone(id, sub_pool) for sub_pool in sorted(open_))
+            actions = tuple(self._tombstone(id, loaded.version, sub_pool) for sub_pool in sorted(open_))
             self._commit(name, loaded.version, id, actions, HIDES)
         self._log("the records are hidden on every branch")
 
-    def _tombstone(self, id: str, sub_pool: str) -> AddTombstone:
+    def _tombstone(self, id: str, version: int, sub_pool: str) -> AddTombstone:
+        """A tombstone that hides what was written up to a version, and nothing that is loaded later."""
         span = self.target.range_in(sub_pool)
         return AddTombstone(
-            f"{id}{sub_pool}", span.low, span.high, self.target.condition, self.reason, sub_pool=sub_pool
+            f"{id}{sub_pool}",
+            span.low,
+            span.high,
+            self.target.condition,
+            self.reason,
+            sub_pool=sub_pool,
+            only=(0, min(sequence(version + 1) - 1, self.target.last)),
         )
 
     def _rewrite(self) -> bool:
@@ -296,7 +310,7 @@ class _Run:
             id, version = self._new_id(), self.pool.history.load_open().version
             sub_pools = [name for name in self.target.sub_pools if not self.target.range_in(name).empty]
             if sub_pools:
-                self._commit(MAIN, version, id, (self._tombstone(id, sub_pools[0]),), GOES_ON)
+                self._commit(MAIN, version, id, (self._tombstone(id, version, sub_pools[0]),), GOES_ON)
                 scanned = scan()
         self.waits_for = scanned.waits_for
 
@@ -306,7 +320,8 @@ class _Run:
         Another writer may have moved such a record since the vacuum, so all places are looked at in one state.
         """
         names = self.search.on_store()  # before the state, which knows what was committed meanwhile
-        state, leases = self.pool.history.load_open().state, self.pool.leases()
+        loaded, leases = self.pool.history.load_open(), self.pool.leases()
+        state, self.looked_at = loaded.state, loaded.version
         if self.search.in_branches(state):
             return False
         removed, begun = self.search.removed(state), self.search.begun(state)
@@ -402,6 +417,16 @@ class _Run:
         except (Conflict, NotFound) as error:
             # a tombstone was retired, or a branch deleted, meanwhile: the next round looks again
             log.info("%s: %s: %s", self.pool.name, self.reason, error)
+
+
+def _hides(tombstone: Tombstone, reference: Reference, *, last: int) -> bool:
+    """Whether it hides the records of a reference up to a sequence, by age alone."""
+    first, end = tombstone.exactly or (0, tombstone.seq - 1)
+    return (
+        tombstone.sub_pool == reference.sub_pool
+        and first <= reference.first_seq
+        and min(reference.seq, last) <= end
+    )
 
 
 def _microseconds(pool: Pool) -> int:

@@ -48,12 +48,13 @@ class TaggedObjects:
 class Search:
     """Answers whether objects hold such records; `answers` are those so far.
 
-    `tagged`: what was read of tags so far.
+    `named`: objects that an earlier run has found to hold some.  `tagged`: what was read of tags so far.
     """
 
     pool: Pool
     target: Target
     means: Means
+    named: frozenset[str] = frozenset()
     answers: dict[str, Answer] = field(default_factory=dict)
     tagged: dict[Tagged, TaggedObjects] = field(default_factory=dict)
 
@@ -64,10 +65,18 @@ class Search:
         """
         by_branch = {}
         for name in sorted(state.branches):
-            references = self.target.references(state, name)
+            references = self.references(state, name)
             if holding := list(self._holding(references, _object_of, self._holds)):
                 by_branch[name] = holding
         return by_branch
+
+    def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
+        """The references of a branch that may hold such records, by statistics and age.
+
+        A merge gives records a new age.  So the age of an object that is named already does not count.
+        """
+        references = self.target.references(state, branch)
+        return (r for r in references if r.first_seq <= self.target.last or r.object in self.named)
 
     def in_tags(
         self, state: PoolState, names: list[ObjectInfo], *, now: float
@@ -92,7 +101,7 @@ class Search:
         def read(tagged: PoolState, branch: str) -> TaggedObjects:
             branch_state = tagged.branches.get(branch)
             kept = () if branch_state is None else objects_of(branch_state.snapshot, unlisted)
-            return TaggedObjects(tuple(self.target.references(tagged, branch)), frozenset(kept))
+            return TaggedObjects(tuple(self.references(tagged, branch)), frozenset(kept))
 
         return read_tags(self.pool.history, state, read, now=now, seen=self.tagged)
 

@@ -17,19 +17,19 @@ What an object keeps of such a record:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.combine import Rule
-from lake_core.combine.hidden import DELETED
+from lake_core.combine.hidden import DELETED, SEQ
 from lake_core.combine.newest import as_markers, bare_markers, truth
 from lake_core.combine.rule import rule_of
 from lake_core.conditions import check, holds, key_range_of, may_hold, top_level
 from lake_core.history import PoolState, Reference
-from lake_core.history.tombstone import SchemaOf
+from lake_core.history.tombstone import NEVER, SchemaOf
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake.delete_spec import unfit_fields
@@ -38,6 +38,7 @@ from lake_core.objects.read import rows_below
 from lake_core.objects.schema import unite_schemas
 from lake_core.records.conditions import Condition
 from lake_core.records.pools import PoolConfig
+from lake_core.records.transactions import sequence
 from lake_core.values.keytext import check_range
 
 Mask = npt.NDArray[np.bool_]
@@ -48,6 +49,7 @@ class Target:
     """Records with keys in `key_range` that fulfil `condition` (checked; None: all), in a pool or one sub-pool.
 
     `schema`: that of the records, which tells the class of the key; without it the condition narrows no range.
+    `until`: the last version whose records are meant; 0: those of all versions.
     """
 
     config: PoolConfig
@@ -55,6 +57,12 @@ class Target:
     condition: Condition | None = None
     sub_pool: str = ""
     schema: pa.Schema | None = None
+    until: int = 0
+
+    @property
+    def last(self) -> int:
+        """The last sequence that a record which is meant can have."""
+        return sequence(self.until + 1 if self.until else NEVER) - 1
 
     @property
     def sub_pools(self) -> tuple[str, ...]:
@@ -88,7 +96,16 @@ class Target:
         """The columns that tell such records."""
         fields = top_level(self.condition) if self.condition is not None else ()
         markers = [DELETED] if self.leaves_markers(sub_pool) else []
-        return list(dict.fromkeys([*self.key(sub_pool).names, *fields, *markers]))
+        age = [SEQ] if self._goes_by_age(sub_pool) else []
+        return list(dict.fromkeys([*self.key(sub_pool).names, *fields, *markers, *age]))
+
+    def _goes_by_age(self, sub_pool: str) -> bool:
+        """Whether the sequence of a record tells if it is meant.  A combined one holds values of older ones too."""
+        return bool(self.until) and self.rule(sub_pool).kind != "aggregate"
+
+    def of_all_versions(self) -> Target:
+        """The same records in all versions."""
+        return replace(self, until=0)
 
     def may_be_in(self, reference: Reference, schema_of: SchemaOf) -> bool:
         """Whether the object may hold such a record, by range and statistics."""
@@ -122,6 +139,8 @@ class Target:
         if begin < end:
             part = table.slice(begin, end - begin)
             mask[begin:end] = True if self.condition is None else truth(holds(self.condition, part))
+        if SEQ in table.schema.names and self._goes_by_age(sub_pool):
+            mask &= table.column(SEQ).to_numpy() <= self.last
         return mask
 
     def matches(self, table: pa.Table, sub_pool: str) -> Mask:

@@ -93,7 +93,9 @@ def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone
 
     Raises PlanAgain if there are later ones: what they hid may be gone from the references already.
     """
-    tombstones = (*child.tombstones.values(), *child.settled.values())
+    brought, _ = split_writes(fork, action.upto)
+    of_child = (*child.tombstones.values(), *child.settled.values())
+    tombstones = [one for t in of_child if (one := _clipped(t, brought)) is not None]
     unmerged = sorted((t for t in tombstones if fork.is_unmerged(t.seq)), key=lambda t: (t.seq, t.id))
     if any(version_of(t.seq) > action.upto for t in unmerged):
         raise PlanAgain(f"branch {action.branch!r} has deletes since version {action.upto}; plan again")
@@ -104,6 +106,17 @@ def _tombstones(child: BranchState, fork: Fork, action: Merge) -> list[Tombstone
                 f"already; revert version {version_of(t.seq)}, then merge again"
             )
     return unmerged
+
+
+def _clipped(tombstone: Tombstone, brought: Sequence[int]) -> Tombstone | None:
+    """The tombstone as a merge of these writes brings it; None if it hides none of them.
+
+    One that hides all up to a sequence hides on the parent what the merge brings of it, and nothing of the parent.
+    """
+    if tombstone.upto is None:
+        return tombstone
+    hidden = [sequence for sequence in brought if sequence <= tombstone.upto]
+    return msgspec.structs.replace(tombstone, only=(hidden[0], hidden[-1])) if hidden else None
 
 
 def _check_replaces(
@@ -153,5 +166,5 @@ def _sources(
 def _brings_records(version: int, references: Sequence[Reference], tombstones: Sequence[Tombstone]) -> bool:
     """Whether references may hold records of the version that no revert hides."""
     may_hold = any(version_of(r.first_seq) <= version <= version_of(r.seq) for r in references)
-    reverted = (t.only for t in tombstones if t.only is not None)
+    reverted = (t.only for t in tombstones if t.only is not None and t.condition is None)
     return may_hold and not any(version_of(first) <= version <= version_of(last) for first, last in reverted)

@@ -6,7 +6,9 @@ which tombstones were applied to it: the records that they covered are no longer
 
 Deletes and replaces leave ordinary tombstones.  A self-only tombstone hides only records of its own transaction.
 It is added to a load that was overtaken by a later-started replace, so that the result is as if the load had
-committed first.  A revert of a load whose objects were compacted leaves a tombstone for exactly its sequence.
+committed first.  A revert of a load whose objects were compacted leaves a tombstone for exactly its sequence.  An
+erasure leaves one for all up to a sequence, from 0 on: what is loaded later stays visible, also where a merge
+brings the tombstone.
 """
 
 from __future__ import annotations
@@ -63,6 +65,11 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
     def exactly(self) -> tuple[int, int] | None:
         """The first and the last sequence of the records that it hides; None: all older than itself."""
         return (self.seq, self.seq) if self.self_only else self.only
+
+    @property
+    def upto(self) -> int | None:
+        """The last sequence that it hides if it hides all up to that one, and no later ones; None otherwise."""
+        return self.only[1] if self.only is not None and self.only[0] == 0 else None
 
     @property
     def key_range(self) -> KeyRange:

@@ -93,7 +93,11 @@ class Unmerging:
     def _check_unmixed(self, name: str, child: BranchState, before: Fork) -> None:
         """Raises Conflict if the branch mixed what will be merged again with later writes."""
         tombstones = (*child.tombstones.values(), *child.settled.values())
-        exact = (t.exactly for t in tombstones if before.is_unmerged(t.seq) and t.exactly is not None)
+        exact = (
+            t.exactly
+            for t in tombstones
+            if before.is_unmerged(t.seq) and t.exactly is not None and t.upto is None
+        )
         mixed = [
             *(r.first_seq for r in child.snapshot.all() if before.is_unmerged(r.seq)),
             *(first for first, _ in exact),

@@ -163,8 +163,8 @@ def _changes(transaction: Transaction, version: int, *, seq: int, sub_pool: str)
     deletes = [mark for mark in marks if mark not in own]
     if any(isinstance(action, RemoveTombstone) and action.forced for action in transaction.actions):
         raise _unsaid(version, "takes a delete back")
-    if any(mark.only is not None for mark in deletes):
-        raise _unsaid(version, "takes a load back")
+    if any(mark.only not in (None, (0, sequence(version) - 1)) for mark in deletes):
+        raise _unsaid(version, "takes a load back, or hides only older records for an erasure")
     if deletes and any(isinstance(one, PutReference) and one.oldest is not None for one in objects):
         raise _unsaid(version, "merges deletes together with compacted records")
     merge = next((action for action in transaction.actions if isinstance(action, Merge)), None)

@@ -95,7 +95,8 @@ def _version(
     )
     for tombstone in tombstones:
         if not any(t.num_rows for t in apply_tombstones([row], [tombstone], key=key, has_markers=False)):
-            return replace(version, fate="deleted", by=tombstone.id, overtaken=tombstone.exactly is not None)
+            is_overtaken = tombstone.exactly is not None and tombstone.upto is None
+            return replace(version, fate="deleted", by=tombstone.id, overtaken=is_overtaken)
     return version
 
 

@@ -1,0 +1,147 @@
+"""A pending erasure means what was there when its first run ended; what is loaded later stays and is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from lake_core.erasure.begin import begin
+from lake_core.erasure.means import here
+from lake_core.erasure.receipt import DONE, PENDING, Receipt, read
+from lake_core.erasure.run import _Run, erase, go_on
+from lake_core.erasure.verify import verify
+from lake_core.naming import FORMATS
+from lake_core.repair.finding import DAMAGE
+from lake_core.repair.fsck import Fsck
+from tests.unit.erasure.conftest import World, is_ann
+
+ANN = "who = 'ann'"
+
+
+def held_by_a_tag(world: World) -> Receipt:
+    """An erasure that a tag holds; a branch `dev` was created before."""
+    world.people("ann", "bob")
+    world.pool.create_branch("dev")
+    world.pool.tag("audit")
+    pending = erase(world.pool, where=ANN, grace=0.0)
+    assert pending.status == PENDING
+    assert pending.until
+    world.clock.now += 1
+    return pending
+
+
+def released(world: World, pending: Receipt) -> Receipt:
+    """The erasure once the tag is gone."""
+    world.pool.delete_tag("audit")
+    return go_on(world.reopened(), read(world.pool, pending.id), grace=0.0)
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_loaded_later_stays(kind: str, format: str) -> None:
+    world = World(kind, settings={"format": format})
+    pending = held_by_a_tag(world)
+    world.people("ann", "cid", first=7)
+    done = released(world, pending)
+    assert done.status == DONE
+    assert f"holds such a record of version {pending.until} or older" in done.statement
+    assert world.names() == ["bob", "ann", "cid"]
+    assert world.names("dev") == ["bob"]
+    assert len(world.objects) == 3
+    (line,) = verify(world.reopened(), done)
+    assert "of branch main" in line
+    assert not [one for one in Fsck(world.pool.context, data=True).run() if one.severity == DAMAGE]
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_loaded_later_stays_where_a_compaction_has_merged_it_with_older_records(
+    kind: str, format: str
+) -> None:
+    world = World(kind, settings={"format": format})
+    pending = held_by_a_tag(world)
+    world.people("ann", "cid", first=0)
+    world.compact()
+    before = world.names()
+    assert "ann" in before
+    done = released(world, pending)
+    assert done.status == DONE
+    assert world.names() == before
+
+
+def test_an_aggregate_that_is_loaded_later_stays() -> None:
+    world = World("aggregate")
+    world.load({"k": 1, "who": "x", "n": 1}, {"k": 2, "who": "y", "n": 1})
+    world.pool.tag("audit")
+    pending = erase(world.pool, where="k = 1", grace=0.0)
+    world.load({"k": 1, "who": "z", "n": 5})
+    assert released(world, pending).status == DONE
+    assert world.pool.at().to_table().to_pylist() == [
+        {"k": 1, "who": "z", "n": 5},
+        {"k": 2, "who": "y", "n": 1},
+    ]
+
+
+def test_a_merge_of_another_branch_does_not_hide_what_is_loaded_later(world: World) -> None:
+    pending = held_by_a_tag(world)
+    world.people("ann", first=7)
+    world.people("eve", first=50, branch="dev")
+    merged = world.pool.branch().merge("dev")
+    assert merged.version is not None
+    assert world.names() == ["bob", "ann", "eve"]
+    world.pool.branch().revert(str(merged.version))
+    assert world.names() == ["bob", "ann"]
+    assert released(world, pending).status == DONE
+    assert world.names() == ["bob", "ann"]
+
+
+def test_a_merge_brings_what_an_erasure_that_was_killed_hides_on_the_branch(world: World) -> None:
+    """The branch is not rewritten yet; the delete comes with the records that it hides, and for these alone."""
+    world.people("bob")
+    world.pool.create_branch("dev")
+    world.people("ann", first=20, branch="dev")
+
+    pending = begin(world.pool, where=ANN)
+    killed = _Run(world.pool, pending, grace=0.0, means=here(world.pool))
+    killed._look_at_fields()
+    killed._hide()
+    world.people("ann", first=7)
+    world.pool.branch().merge("dev")
+    assert world.names() == ["bob", "ann"]
+    assert world.pool.at().to_table(where="k = 20").num_rows == 0
+    done = go_on(world.reopened(), pending, grace=0.0)
+    assert done.status == DONE
+    assert not world.holding(is_ann)  # a run that was killed had not ended
+    assert world.names() == ["bob"]
+
+
+def test_a_branch_that_is_restored_and_merged_does_not_bring_such_records_back(world: World) -> None:
+    world.people("bob")
+    world.pool.create_branch("dev")
+    world.people("ann", "eve", first=20, branch="dev")
+    root = world.pool.delete_branch("dev").root
+    pending = erase(world.pool, where=ANN)
+    assert pending.status == PENDING
+    world.pool.create_branch("dev", at=root)
+    world.pool.branch().merge("dev")
+    world.pool.delete_tag(root)
+    done = go_on(world.reopened(), pending)
+    assert done.status == DONE
+    assert world.names() == ["bob", "eve"]
+    assert not world.holding(is_ann)
+    assert not list(verify(world.reopened(), done))
+
+
+def test_a_tag_on_what_is_loaded_later_holds_nothing(world: World) -> None:
+    pending = held_by_a_tag(world)
+    world.people("ann", first=7)
+    world.pool.tag("later")
+    assert released(world, pending).status == DONE
+    assert world.names("later") == ["bob", "ann"]
+
+
+def test_later_runs_keep_the_first_boundary(world: World) -> None:
+    pending = held_by_a_tag(world)
+    world.people("ann", first=7)
+    again = go_on(world.reopened(), pending, grace=0.0)
+    assert (again.status, again.until) == (PENDING, pending.until)
+    assert world.names() == ["bob", "ann"]
