@@ -81,6 +81,7 @@ class _Recoded(io.RawIOBase):
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts, self._part, self._at = parts, b"", 0
+        self._told = 0
 
     def readable(self) -> bool:
         return True
@@ -94,7 +95,11 @@ class _Recoded(io.RawIOBase):
         data = self._part[self._at : self._at + len(buffer)]
         buffer[: len(data)] = data
         self._at += len(data)
+        self._told += len(data)
         return len(data)
+
+    def tell(self) -> int:
+        return self._told
 
 
 def _inflated(data: bytes) -> bytes:
