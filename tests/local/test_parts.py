@@ -42,7 +42,7 @@ def test_teardown(late): pass
 """
 
 
-def run(folder: Path, **files: str) -> tuple[int, str]:
+def run(folder: Path, silence: str = "3600", /, **files: str) -> tuple[int, str]:
     """pytest's status and output, on these files of tests; each in a folder with a conftest of its own."""
     make(folder, **files)
     options = [
@@ -53,7 +53,8 @@ def run(folder: Path, **files: str) -> tuple[int, str]:
         "console_output_style=classic",
         "--import-mode=importlib",
     ]
-    return finished(folder, "pytest", "tests", *options, "--rootdir", str(folder), "-p", "no:cacheprovider")
+    words = ["tests", *options, "--rootdir", str(folder), "-p", "no:cacheprovider"]
+    return finished(folder, "pytest", *words, LAKE_TEST_SILENCE=silence)
 
 
 def make(folder: Path, **files: str) -> None:
@@ -63,12 +64,12 @@ def make(folder: Path, **files: str) -> None:
         (folder / "tests" / name / f"test_{name}.py").write_text(text)
 
 
-def finished(folder: Path, module: str, *words: str) -> tuple[int, str]:
+def finished(folder: Path, module: str, *words: str, **environ: str) -> tuple[int, str]:
     """The status and the output of a module that is run in the folder."""
     done = subprocess.run(
         [sys.executable, "-m", module, *words],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT), **environ},
         capture_output=True,
         text=True,
         timeout=600,
@@ -107,11 +108,29 @@ def test_a_failure_is_named_at_once_and_shown_at_the_end(tmp_path: Path) -> None
         assert shown in said
 
 
+SLOW = """
+import time
+
+def test_slow(capfd):
+    time.sleep(1.5)  # several times LAKE_TEST_SILENCE
+
+def test_quick(): pass
+"""
+
+
+def test_a_part_that_is_silent_for_long_says_which_test_it_is_at(tmp_path: Path) -> None:
+    _, said = run(tmp_path, "0.2", slow=SLOW)
+    lines = said.splitlines()
+    assert lines[0].rstrip() == "tests/slow"
+    assert re.fullmatch(r"still: tests/slow/test_slow.py::test_slow, after 0 tests, \d+ s", lines[1])
+    assert re.search(r"^tests/slow +2 passed +\d+ s$", said, re.MULTILINE)
+
+
 def side_by_side(folder: Path, *words: str, **files: str) -> tuple[int, list[str]]:
     """The status and the lines of `make test` on these files."""
     make(folder, **files)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
-    status, said = finished(folder, "tests.support.side_by_side", *words)
+    status, said = finished(folder, "tests.support.side_by_side", *words, LAKE_TEST_SILENCE="3600")
     return status, [line.rstrip() for line in said.splitlines()]
 
 

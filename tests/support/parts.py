@@ -1,11 +1,14 @@
 """What `make check` and `make test` say while they run: a line for each folder of tests, ended by its time.
 
 A plugin of pytest (`-p tests.support.parts`), for runs that take minutes; without it pytest says what it always
-says.  A failure is named at once and shown whole at the end, as usual.
+says.  A failure is named at once and shown whole at the end, as usual.  A part that has been silent for `SILENCE`
+says which test it is at, so a slow machine and a test that hangs look different.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
@@ -14,6 +17,12 @@ from functools import partial
 
 import pytest
 from _pytest.terminal import TerminalReporter
+
+SILENCE = float(os.environ.get("LAKE_TEST_SILENCE", "50"))
+"""Seconds after which a part that printed nothing prints where it is: below a minute."""
+
+STDOUT = os.dup(1)
+"""What pytest prints to.  While a test runs, pytest catches what is written to 1; this is copied before."""
 
 DEPTH = 2
 """How many folders of a test's path name its part: tests/unit."""
@@ -30,13 +39,33 @@ class Parts:
     line_is_open: bool = False
     begun: float = 0.0
     counts: Counter[str] = field(default_factory=Counter)
+    at: str = ""
+    spoke: float = 0.0
+    printing: threading.RLock = field(default_factory=threading.RLock)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def pytest_sessionstart(self) -> None:
+        threading.Thread(target=self.keep_speaking, name="parts", daemon=True).start()
+
+    def keep_speaking(self) -> None:
+        """Until the session ends: say where the part is, if it was silent for long."""
+        while not self.ended.wait(SILENCE / 5):
+            with self.printing:
+                now = self.clock()
+                if self.name is not None and now - self.spoke >= SILENCE:
+                    done = sum(self.counts.values())
+                    line = f"still: {self.at}, after {done} tests, {now - self.begun:.0f} s\n"
+                    os.write(STDOUT, (f"\n{line}" if self.line_is_open else line).encode())
+                    self.line_is_open, self.spoke = False, now
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        name = "/".join(nodeid.split("/")[:DEPTH])
-        if name != self.name:
-            self.end()
-            self.name, self.begun = name, self.clock()
-            self.open_line()
+        with self.printing:
+            self.at = nodeid
+            name = "/".join(nodeid.split("/")[:DEPTH])
+            if name != self.name:
+                self.end()
+                self.name, self.begun = name, self.clock()
+                self.open_line()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(
@@ -45,15 +74,18 @@ class Parts:
         """Counts what became of a test, and takes the letter away that pytest would print."""
         outcome, letter, status = yield
         if letter and self.name is not None:  # pytest asks again for its summary
-            self.counts[outcome] += 1
-            if outcome in {"failed", "error"}:
-                begin = "\n" if self.line_is_open else ""
-                self.write(f"{begin}{outcome}: {report.nodeid}\n")
-                self.line_is_open = False
+            with self.printing:
+                self.counts[outcome] += 1
+                if outcome in {"failed", "error"}:
+                    begin = "\n" if self.line_is_open else ""
+                    self.write(f"{begin}{outcome}: {report.nodeid}\n")
+                    self.line_is_open, self.spoke = False, self.clock()
         return outcome, "", status
 
     def pytest_sessionfinish(self) -> None:
-        self.end()
+        self.ended.set()
+        with self.printing:
+            self.end()
 
     def end(self) -> None:
         """The rest of the line of the part that ran."""
@@ -69,7 +101,7 @@ class Parts:
 
     def open_line(self) -> None:
         self.write(f"{self.name:18} ")
-        self.line_is_open = True
+        self.line_is_open, self.spoke = True, self.clock()
 
 
 @pytest.hookimpl(trylast=True)

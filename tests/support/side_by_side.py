@@ -5,9 +5,9 @@
 The one takes the folders that need Airflow and Spark; the other takes all the rest, so no new folder is left out.
 Airflow comes before Spark: its tests look for processes that were left behind, and Spark keeps one until it ends.
 
-A line is printed when a part ends, or as soon as a test fails.  What a process says at its end is printed in one
-piece.  The exit status is that of the first process that failed, and 0 if none did.  Interrupted, terminated, or
-after `--seconds`, it ends both.
+A line is printed when a part ends, as soon as a test fails, and at least each minute.  What a process says at its
+end is printed in one piece.  The exit status is that of the first process that failed, and 0 if none did.
+Interrupted, terminated, or after `--seconds`, it ends both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIRST = ("airflow", "local", "spark")
 """Folders of the first process, in this order; both processes take about as long."""
 
 OPTIONS = ("-q", "-p", "tests.support.parts", "-o", "console_output_style=classic")
-AT_ONCE = re.compile(r"\w[\w/]* +\d+ (?:\w+, \d+ )*\w+ +\d+ s$|failed: |error: ")
+AT_ONCE = re.compile(r"\w[\w/]* +\d+ (?:\w+, \d+ )*\w+ +\d+ s$|failed: |error: |still: ")
 """Lines of `tests.support.parts`; all others are the summary."""
 BEGUN = re.compile(r"\w[\w/]* *$")
 """The begin of a part's line, which a failure has cut off; the whole line follows."""
