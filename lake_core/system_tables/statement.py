@@ -5,48 +5,115 @@ Called by `sql`, and by operators for the links and the lineage of a query.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import duckdb
 import msgspec
 
 from lake_core.errors import InvalidInput
+from lake_core.system_tables.columns import Renamed, folded
 from lake_core.system_tables.engine import connected
 from lake_core.system_tables.names import is_system_table, pool_and_shape
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A parsed SELECT: the tables that it names, and those among them that it may define itself (WITH).
+
+    They come from DuckDB's tree, because binding a statement needs its tables.
+    """
+
+    tree: Any
+    tables: frozenset[str]
+    defined: frozenset[str]
+
+    def check_columns(self, renamed: Renamed) -> None:
+        """Raises InvalidInput if a name may mean a column that is several fields.
+
+        Such a column has another name in its table, so that a name without a table could mean the column of another
+        table, of an outer query or an alias.
+        """
+        names = frozenset[str]().union(*renamed.columns.values())
+        if not names:
+            return
+        others = self._other_tables(renamed)
+        for node in _nodes(self.tree):
+            parts = [folded(part) for part in node.get("column_names", ())]
+            unclear = names & {folded(name) for name in node.get("using_columns", ())}
+            places = (place for place, part in enumerate(parts) if part not in self._aliases)
+            column = next(places, len(parts) - 1)
+            if parts and parts[column] in names and not (column and parts[column - 1] in others):
+                unclear = frozenset({parts[column]})
+            if unclear:
+                raise InvalidInput(f"query: {renamed.advice(min(unclear))}")
+            if node.get("ref_type") == "NATURAL":
+                raise InvalidInput(
+                    f"query: {renamed.advice(min(names))}; and name the columns of the NATURAL JOIN"
+                )
+
+    @cached_property
+    def _aliases(self) -> Counter[str]:
+        """By what the statement calls a table, folded: how many it calls so."""
+        return Counter(folded(name) for node in _nodes(self.tree) for name in _alias(node))
+
+    def _other_tables(self, renamed: Renamed) -> set[str]:
+        """What the statement calls tables that have no such column, each by its own name."""
+        mine = {
+            folded(alias)
+            for node in _nodes(self.tree)
+            for alias in _alias(node)
+            if renamed.columns.get(folded(node.get("table_name", "")))
+        }
+        return {alias for alias, count in self._aliases.items() if count == 1 and alias not in mine}
+
+
+def _alias(node: dict[str, Any]) -> list[str]:
+    """What a node that is a table is called; an expression has a class."""
+    if "class" in node or "alias" not in node:
+        return []
+    return [name for name in [node["alias"] or node.get("table_name", "")] if name]
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    nodes: list[Any] = [tree]
+    while nodes:  # bounded by the tree
+        node = nodes.pop()
+        if isinstance(node, dict):
+            yield node
+        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
 
 
 def pools_read(sql: str) -> list[tuple[str, str]]:
     """The pools that a statement reads, each with its revision ("" if none is said); empty if it has a fault."""
     with connected() as connection:
         try:
-            names, defined = table_names(connection, sql)
+            statement = parsed(connection, sql)
         except (duckdb.Error, InvalidInput):
             return []
-    tables = sorted(pool_and_shape(name)[0] for name in names - defined if not is_system_table(name))
+    names = statement.tables - statement.defined
+    tables = sorted(pool_and_shape(name)[0] for name in names if not is_system_table(name))
     pools = (name.partition("@") for name in dict.fromkeys(tables))
     return [(pool, revision) for pool, _, revision in pools]
 
 
-def table_names(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[set[str], set[str]]:
-    """The tables that a statement names, and those among them that the statement may define itself (WITH).
-
-    They come from the parsed statement, because binding one needs its tables.  Raises InvalidInput.
-    """
+def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
+    """The statement; raises InvalidInput if it is not one SELECT, and duckdb.Error."""
+    tree = _tree(connection, sql)
     names: set[str] = set()
     defined: set[str] = set()
-    nodes: list[Any] = [_parsed(connection, sql)]
-    while nodes:  # bounded by the tree
-        node = nodes.pop()
-        if isinstance(node, dict):
-            if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
-                names.add(node["table_name"])
-            defined |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
-        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+    for node in _nodes(tree):
+        if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
+            names.add(node["table_name"])
+        defined |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
     _check_distinct(names)
-    return names, names & defined
+    return Statement(tree, frozenset(names), frozenset(names & defined))
 
 
-def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
+def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
     """DuckDB's tree of one SELECT, or of the SELECT of an EXPLAIN; raises InvalidInput for any other statement."""
     if any("\ud800" <= sign <= "\udfff" for sign in sql):
         raise InvalidInput("query: the SQL is not UTF-8; write it in UTF-8")
