@@ -16,10 +16,11 @@ from typing import Literal
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Corrupt, InvalidInput, NotFound, ObjectMissing, Unavailable
+from lake_core.errors import Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.history.activity import ActivityNote
 from lake_core.keys import KeyRange
 from lake_core.lake.pool import Pool
+from lake_core.objects.failures import missing
 from lake_core.store import Store
 
 VERSION = 1
@@ -202,7 +203,7 @@ def summed(store: Store, pool_id: str, object_id: str) -> ReceiptObject:
     try:
         file = store.open_input(name)
     except FileNotFoundError as error:
-        raise ObjectMissing(f"{store.uri}/{name}: this data object is missing from the store") from error
+        raise missing(store.uri, name) from error
     with file:
         while block := file.read(BLOCK):
             digest.update(block)

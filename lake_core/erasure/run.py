@@ -43,8 +43,9 @@ from lake_core.erasure.noting import METADATA, Notes
 from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt
 from lake_core.erasure.search import Search, foreign, known_id
 from lake_core.erasure.target import Target
-from lake_core.errors import Conflict, NotFound
+from lake_core.errors import Conflict, NotFound, PlanAgain
 from lake_core.history import Draft, PoolState, Reference
+from lake_core.history.absence import planning_again
 from lake_core.history.roots import tagged_objects
 from lake_core.history.tombstone import Tombstone
 from lake_core.history.vacuuming import unlisted_objects
@@ -136,17 +137,25 @@ class _Run:
         Raises Conflict if writers bring such records back all the time.
         """
         for _ in range(ROUNDS):
-            self._look_at_fields()
-            self._hide()
-            if self._rewrite():
-                continue  # look again: a writer may have been faster
-            self._vacuum()
-            if self._is_clean():
-                return
+            try:
+                with planning_again(self.pool.history):
+                    if self._round():
+                        return
+            except PlanAgain as error:  # another writer took an object that was to be read
+                self._log(str(error))
         raise Conflict(
             f"{self.reason}: in {ROUNDS} rounds other writers brought such records back, or took the objects that "
             f"hold them; stop them, then: lake erase {self.pool.name} --resume {self.receipt.id}"
         )
+
+    def _round(self) -> bool:
+        """The steps once; whether nothing is left to be done.  Raises PlanAgain, ObjectMissing."""
+        self._look_at_fields()
+        self._hide()
+        if self._rewrite():
+            return False  # look again: a writer may have been faster
+        self._vacuum()
+        return self._is_clean()
 
     def end(self) -> Receipt:
         """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""

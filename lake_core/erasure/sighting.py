@@ -9,8 +9,11 @@ from lake_core.erasure.holders import LOAD, Holders, file_words, tagged_by_objec
 from lake_core.erasure.means import Means, here
 from lake_core.erasure.receipt import Held
 from lake_core.erasure.search import Search, foreign, known_id
+from lake_core.erasure.target import Target
+from lake_core.history.absence import planning_again
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.lake.branches import planned
 from lake_core.lake.pool import Pool
 from lake_core.vacuum.orphans import oldest_of_writers
 
@@ -67,11 +70,17 @@ def look(
     Unavailable.
     """
     target = check(pool, key_range=key_range, where=where)
+    return planned(lambda: _look(pool, target, grace=grace, means=means))
+
+
+def _look(pool: Pool, target: Target, *, grace: float | None, means: Means | None) -> Sighting:
     search = Search(pool, target, means or here(pool))
     names = search.on_store()
     loaded, leases = pool.history.load_open(), pool.leases()
     state = loaded.state
-    referred = {r.object: r.size for references in search.in_branches(state).values() for r in references}
+    with planning_again(pool.history):
+        holding = search.in_branches(state)
+    referred = {r.object: r.size for references in holding.values() for r in references}
     removed = sorted({*search.removed(state), *search.begun(state)} - referred.keys())
     uncommitted = search.uncommitted(state, names)
     pairs = list(search.in_tags(state, names, now=leases.now))

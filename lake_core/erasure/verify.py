@@ -17,6 +17,7 @@ from lake_core.erasure.receipt import DONE, Receipt
 from lake_core.erasure.search import Search, foreign, known_id
 from lake_core.erasure.target import Target, target_of
 from lake_core.errors import ObjectMissing
+from lake_core.history.absence import planning_again
 from lake_core.lake.pool import Pool
 
 
@@ -51,7 +52,9 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
         where=receipt.where,
     )
     search = Search(pool, target, here(pool))
-    for name, references in search.in_branches(state).items():
+    with planning_again(pool.history):
+        by_branch = search.in_branches(state)
+    for name, references in by_branch.items():
         for reference in references:
             yield f"object {reference.object} of branch {name} at version {loaded.version} holds such a record"
     for name, reference in search.in_tags(state, names, now=pool.leases().now):

@@ -27,6 +27,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import by_keys, deletes, loads, merges, replaces, reverts
 from lake_core.lake import files as pool_files
+from lake_core.lake.branches import planned
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.merges import MergeResult
 from lake_core.lake.refused import discard_refused
@@ -157,7 +158,7 @@ class Branch:
 
     def may_delete(self, spec: DeleteSpec) -> bool:
         """Whether there may be a record to delete; False only if there is surely none."""
-        return may_delete(self.revision(), spec, self.store)
+        return planned(lambda: may_delete(self.revision(), spec, self.history, self.store))
 
     def replace(
         self,

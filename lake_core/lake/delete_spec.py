@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 
 from lake_core.combine import Rule
 from lake_core.conditions import check, holds, key_range_of, parse, top_level
+from lake_core.history import History
+from lake_core.history.absence import planning_again
 from lake_core.history.tombstone import newer_than_all
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.objects.schema import unite_schemas
@@ -91,12 +93,18 @@ def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
     return {name: why for name in schema.names if name not in key.names}
 
 
-def may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
+def may_delete(revision: Revision, spec: DeleteSpec, history: History, store: Store) -> bool:
     """Whether there may be a record to delete; False only if there is surely none.
 
     Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that has aged off counts,
-    since it would come back if the setting `age_off` changed.  Raises ObjectMissing, Corrupt, Unavailable.
+    since it would come back if the setting `age_off` changed.  Raises PlanAgain (others took an object of the
+    revision since), ObjectMissing, Corrupt, Unavailable.
     """
+    with planning_again(history):
+        return _may_delete(revision, spec, store)
+
+
+def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
     key_range, condition = spec.key_range, spec.condition
     candidates = revision.may_hide(newer_than_all("", key_range, condition, sub_pool=spec.sub_pool))
     if not candidates:

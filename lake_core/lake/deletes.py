@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.keys import KeyRange
+from lake_core.lake.branches import planned
 from lake_core.lake.delete_spec import check_delete, may_delete
 from lake_core.lake.results import DeleteResult, repeated_delete
 from lake_core.records.conditions import Condition
@@ -20,13 +21,19 @@ def delete(
     branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
 ) -> DeleteResult:
     """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
+    return planned(lambda: _delete(branch, key_range=key_range, where=where, reason=reason, token=token))
+
+
+def _delete(
+    branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
+) -> DeleteResult:
     revision = branch.revision()
     if token and (first := revision.state.tokens.get(token)) is not None:
         return repeated_delete(first, token=token)
     classes = revision.key_classes
     span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)
     spec = check_delete(revision, key_range=span, where=where, narrow=True)
-    if spec is None or not may_delete(revision, spec, branch.store):
+    if spec is None or not may_delete(revision, spec, branch.history, branch.store):
         return DeleteResult(None)
     check_classes(span, revision.key, classes)
     id = branch.context.ids.new()

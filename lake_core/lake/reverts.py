@@ -12,14 +12,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lake_core import naming
-from lake_core.errors import InvalidInput, NotFound, ObjectMissing
+from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History, PoolState
+from lake_core.history.absence import planning_again
 from lake_core.history.change import Change
 from lake_core.history.revert import Inverse, inverse
 from lake_core.history.state import fold_transaction
 from lake_core.history.vacuuming import check_objects
 from lake_core.lake.branches import planned
 from lake_core.naming import is_id
+from lake_core.objects.failures import missing
 from lake_core.records import (
     Action,
     AddTombstone,
@@ -92,7 +94,8 @@ def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -
         is_exact=True,
     )
     check_objects(newest.state, draft)
-    _check_there(branch, together.actions)
+    with planning_again(branch.history):
+        _check_there(branch, together.actions)
     committed = branch.commit_draft(draft, does=f"takes back version {version}")
     return RevertResult(
         committed.version,
@@ -118,10 +121,8 @@ def _open(branch: Branch, id: str) -> None:
     try:
         branch.store.open_input(name).close()
     except FileNotFoundError as error:
-        raise ObjectMissing(
-            f"{branch.store.uri}/{name}: the revert would refer to this object again, and it is not there; put it "
-            "back from a backup, then revert"
-        ) from error
+        advice = "the revert would refer to it again: put it back from a backup, then revert"
+        raise missing(branch.store.uri, name, advice) from error
 
 
 def _found(history: History, revision: str) -> tuple[int, str]:

@@ -16,11 +16,11 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.errors import ObjectMissing, ObjectVacuumed
 from lake_core.history import History, Reference
+from lake_core.history.absence import explained, vacuumed
 from lake_core.history.vacuuming import held_objects
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, Value
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake.absence import explained, vacuumed
 from lake_core.phrases import counted
 from lake_core.reading.explain import StoredRecord, explain
 from lake_core.reading.plan import ScanPlan, overlap_depth, plan_scan
@@ -113,7 +113,7 @@ class View(Revision):
                 return
 
     def _scanned(self, plan: ScanPlan) -> Iterator[pa.Table]:
-        with self.absence_explained(plan.references):
+        with self.absence_explained():
             yield from scan(plan, self.store, pool_id=self.config.id)
 
     def check_whole(self, references: Iterable[Reference] | None = None) -> None:
@@ -146,15 +146,14 @@ class View(Revision):
         return not objects <= held_objects(self.history.load_open().state, objects)
 
     @contextmanager
-    def absence_explained(self, references: Sequence[Reference]) -> Iterator[None]:
+    def absence_explained(self) -> Iterator[None]:
         """Raises ObjectVacuumed in place of ObjectMissing if a vacuum took the object."""
         try:
             yield
         except ObjectMissing as error:
             if self.history is None:
                 raise
-            objects = [reference.object for reference in references]
-            raise explained(error, self.history, objects, version=self.version) from error
+            raise explained(error, self.history, version=self.version) from error
 
     def _without_vacuumed(self, references: Sequence[Reference]) -> tuple[Reference, ...]:
         """The references without those whose objects a vacuum took, if the view is to warn of them only."""
@@ -201,7 +200,7 @@ class View(Revision):
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
         """Every stored version of the keys in a range, and the fate of each."""
         references = self._without_vacuumed(self.references_in(key_range))
-        with self.absence_explained(references):
+        with self.absence_explained():
             return explain(self, self.store, key_range, references)
 
     def split(
@@ -213,7 +212,7 @@ class View(Revision):
         Raises ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
         """
         references = self._without_vacuumed(among(self.references_in(key_range), only))
-        with self.absence_explained(references):
+        with self.absence_explained():
             return split(references, self.store, pool_id=self.config.id, key_range=key_range, pieces=pieces)
 
     def key_range(self, *, low: Any = None, high: Any = None) -> KeyRange:

@@ -12,8 +12,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput, LakeError, ObjectMissing, Unavailable
 from lake_core.store.failures import words
+
+
+def missing(where: str, name: str, what: str = "restore it, or take it out (lake repair)") -> ObjectMissing:
+    """The error for a data object that the store does not have; `where` is the store, or the folder of the name."""
+    full = f"{where}/{name}" if where else name
+    return ObjectMissing(
+        f"{full}: this data object is missing from the store; {what}", object_id=naming.data_id(name) or ""
+    )
 
 
 def unreadable(name: str, what: str, error: Exception) -> LakeError:
@@ -24,7 +33,7 @@ def unreadable(name: str, what: str, error: Exception) -> LakeError:
     if isinstance(error, LakeError):
         return error
     if isinstance(error, FileNotFoundError):
-        return ObjectMissing(f"{name}: the object is missing")
+        return missing("", name)
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
         return Unavailable(f"{name}: {words(error)}")
     return Corrupt(f"{name}: {what}: {words(error)}")

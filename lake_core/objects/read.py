@@ -19,7 +19,6 @@ from typing import Protocol
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.errors import ObjectMissing
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.columns import key_at
 from lake_core.objects.checksums import Sums
@@ -27,7 +26,7 @@ from lake_core.objects.containers import Container, Footer
 from lake_core.objects.containers.parquet import open_parquet
 from lake_core.objects.containers.zng import open_zng
 from lake_core.objects.containers.zst import open_zst
-from lake_core.objects.failures import reading, unreadable
+from lake_core.objects.failures import missing, reading, unreadable
 from lake_core.objects.metadata import ObjectMetadata
 from lake_core.objects.weight import Sizes, Weight
 from lake_core.store import Store
@@ -118,10 +117,7 @@ class DataObject:
         try:
             self._file = store.open_input(self.name)
         except FileNotFoundError as error:
-            raise ObjectMissing(
-                f"{store.uri}/{self.name}: this data object is missing from the store; restore it, or take it "
-                "out (lake repair)"
-            ) from error
+            raise missing(store.uri, self.name) from error
         kept = footers(store).get(self.name)
         try:
             with reading(f"{store.uri}/{self.name}", f"not a readable {SPELLED[self.format]} file"):

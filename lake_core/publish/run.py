@@ -28,6 +28,8 @@ import pyarrow as pa
 from lake_core.combine.hidden import ORDER
 from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.extras import need
+from lake_core.history.absence import planning_again
+from lake_core.lake.branches import planned
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
 from lake_core.naming import MAIN
@@ -94,6 +96,15 @@ def publish_iceberg(
     cannot say, with what to do), NotFound, Corrupt, OutcomeUnknown, Unavailable.
     """
     need("iceberg", f"pool {pool.name!r}: publishing as Iceberg")
+
+    def publish() -> PublishResult:
+        with planning_again(pool.history):
+            return _publish(pool, branch=branch, to=to, without=without)
+
+    return planned(publish)
+
+
+def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None) -> PublishResult:
     if pool.sub_pool:
         raise InvalidInput(f"{pool.name}: a sub-pool is not published; name the pool itself")
     place = place_of(pool, branch=branch, to=to)

@@ -24,6 +24,7 @@ from lake_core.combine.rule import rule_of
 from lake_core.context import Context
 from lake_core.errors import Corrupt, NotFound, Unavailable
 from lake_core.history import History, Reference
+from lake_core.history.absence import is_damage
 from lake_core.history.branch_state import BranchState
 from lake_core.history.checkpoint import reference_tables
 from lake_core.history.extent import Extent, journal_extent
@@ -236,7 +237,8 @@ class PoolCheck:
                     unknown[schema] = unknown.get(schema, 0) + 1
             self.references += table.num_rows
             references = self._unseen(table, sub_pool)
-            checked = self.check_objects(self.config, self._counted(batches_of(references, BATCH)))
+            findings = self.check_objects(self.config, self._counted(batches_of(references, BATCH)))
+            checked = (one for one in findings if self._is_damage(one))
             yield from checked if len(state.branches) == 1 else self._on_branches(list(checked), state)
         for schema in unknown:
             where = naming.pool_journal(self.config.id)
@@ -245,6 +247,10 @@ class PoolCheck:
             )
         if (lie := lying_totals(dict(branch.snapshot.shapes.items()), totals)) is not None:
             yield self._finding("totals_lie", naming.pool_journal(self.config.id), f"branch {name}: {lie}")
+
+    def _is_damage(self, one: Finding) -> bool:
+        """Whether a finding about an object stands: a vacuum may have taken a missing one meanwhile."""
+        return one.kind != "object_missing" or is_damage(self._history, naming.data_id(one.where) or "")
 
     def _on_branches(self, findings: list[Finding], state: PoolState) -> Iterator[Finding]:
         """The findings about objects, each with all branches that must be repaired."""

@@ -59,7 +59,7 @@ COLUMNS = T.StructType(
 OPENING = 1 << 20
 """Opening an object costs a task as much as reading this many bytes."""
 
-Explain = Callable[[ObjectMissing, str], LakeError]
+Explain = Callable[[ObjectMissing], LakeError]
 """The error for an object (its id) that is not on the store."""
 
 
@@ -161,7 +161,7 @@ def read_changes(
             for table, kinds in _records(partition.source, change):
                 yield from to_batches(_of_change(table, kinds, change.version, change.seq), target)
         except ObjectMissing as error:
-            raise explain(error, change.object_id) from error
+            raise explain(error) from error
 
 
 def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Table, str | pa.ChunkedArray]]:

@@ -42,9 +42,9 @@ from pyspark.sql.types import StructType
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.newest import without_markers
 from lake_core.errors import InvalidInput, LakeError, NotFound, ObjectMissing
+from lake_core.history.absence import explained_to_reader_of_feed
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake.absence import explained_to_reader_of_feed
 from lake_core.lake.feed import Brought, Feed, Inserted, read_object
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
@@ -322,8 +322,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             yield from read_object(store, pool_id=pool_id, object_id=object_id, key=key, columns=columns)
         except ObjectMissing as error:
-            raise self._explained(partition.store, pool_id, error, object_id) from error
+            raise self._explained(partition.store, pool_id, error) from error
 
-    def _explained(self, store: str, pool_id: str, error: ObjectMissing, object_id: str) -> LakeError:
+    def _explained(self, store: str, pool_id: str, error: ObjectMissing) -> LakeError:
         pool = opts.open_pool({**self._options, "lake": store}, what="stream of", pool_id=pool_id)
-        return explained_to_reader_of_feed(error, pool.history, object_id)
+        return explained_to_reader_of_feed(error, pool.history)

@@ -98,7 +98,7 @@ def open_read(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> 
     blocked = _why_blocked(spark, view, plan, options) if plan.references else ""
     whole: Mapping[str, KeyRange] = {}
     if not blocked:
-        with view.absence_explained(plan.references):
+        with view.absence_explained():
             whole = key_ranges(unclear(plan), view.store, pool_id=view.config.id)
     native = decide(plan, asked=asked, whole=whole, blocked=blocked, limits=limits)
     return Opened(view, plan, native, schema)
@@ -163,7 +163,7 @@ def _why_blocked(spark: Any, view: View, plan: ScanPlan, options: opts.Options) 
     try:
         _reader(spark, pa.schema([])).parquet(path).schema  # noqa: B018 (over Connect only this asks the server)
     except Exception as error:  # of Spark, of Py4J, or of gRPC: any means that Spark's reader has no object
-        with view.absence_explained(plan.references):
+        with view.absence_explained():
             key_ranges(plan.references[:1], view.store, pool_id=view.config.id)
         reason = _first_line(error)
         _warn_once(view.store.uri, reason)

@@ -26,6 +26,7 @@ from lake_core.combine.newest import emptied, without_markers
 from lake_core.combine.rule import rule_of
 from lake_core.errors import Conflict
 from lake_core.history import Draft, Reference
+from lake_core.history.absence import planning_again
 from lake_core.history.between import Ages
 from lake_core.history.lift import Lifts
 from lake_core.history.rebase import check_held
@@ -134,7 +135,8 @@ def begin_compaction(
     if rule.kind == "aggregate":
         left = [r for r, covers in reaching.items() if not any(t.covers_all(r, state.schema) for t in covers)]
         _check_neighbours(near, ordered, left)
-    samples = [_sample(r, branch.store, pool_id=pool.id) for r in ordered] if outputs > 1 else []
+    with planning_again(branch.history):
+        samples = [_sample(r, branch.store, pool_id=pool.id) for r in ordered] if outputs > 1 else []
     # the first and the last piece are open, since clips bound the records anyway
     pieces = split_range(samples, EVERYTHING, pieces=outputs) if samples else [EVERYTHING]
     stored = with_markers(schema, rule, fields_of(tombstones.values()))
@@ -305,9 +307,9 @@ def compact(
 
     Raises what `begin_compaction` raises, and OutcomeUnknown.
     """
-    work = begin_compaction(branch, inputs, outputs=outputs, message=message)
     new_id = branch.context.ids.new
-    with lease_of(branch, work):
+    work = begin_compaction(branch, inputs, outputs=outputs, message=message)
+    with planning_again(branch.history), lease_of(branch, work):
         written = [rewrite(work, piece, branch.store, new_id=new_id) for piece in range(len(work.pieces))]
         return commit_compaction(branch, work, [w for w in written if w is not None])
 

@@ -34,6 +34,7 @@ from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import OpenLake, Request, named_pools
 from lake_core.agents.roster import AGENTS
 from lake_core.errors import Conflict, LakeError
+from lake_core.history.absence import planning_again
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.view import View
@@ -111,7 +112,7 @@ def run_jobs(
         pieces = pieces_for(job.outputs, size=job.size, parallelism=parallelism)
         try:
             work = begin_compaction(branch, job.inputs, outputs=pieces, message=f"compaction: {job.why}")
-            with lease_of(branch, work):
+            with planning_again(branch.history), lease_of(branch, work):
                 result = commit_compaction(branch, work, rewriter(work))
         except Conflict:
             result = CompactionResult(None, len(job.inputs), 0, 0, job.size, 0)

@@ -75,7 +75,8 @@ def _may_delete(branch: Branch, revision: Revision, work: ExpirePlan) -> bool:
     """Whether the tombstone may hide a record that is live; False only if there surely is none."""
     if work.tombstone is None:
         return True
-    return may_delete(revision, DeleteSpec(work.tombstone.key_range, work.tombstone.condition), branch.store)
+    spec = DeleteSpec(work.tombstone.key_range, work.tombstone.condition)
+    return may_delete(revision, spec, branch.history, branch.store)
 
 
 def expire(pool: Pool, *, branch: str = MAIN) -> ExpireResult:
@@ -92,9 +93,9 @@ def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]
     done = ExpireResult(pool.name, branch)
     before: Revision | None = None
     for tries in range(1, TRIES + 1):
-        revision, work = _plan(pool, branch=branch)
-        before = before or revision
         try:
+            revision, work = _plan(pool, branch=branch)
+            before = before or revision
             for part in _parts(work, keeps_all=pool.branch(branch).rule.keeps_all):
                 done = _commit(pool.branch(branch), part, done)
             break

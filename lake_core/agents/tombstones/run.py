@@ -28,8 +28,10 @@ from lake_core.agents.tombstones.policy import policy_of
 from lake_core.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from lake_core.errors import Conflict
 from lake_core.history import Draft
+from lake_core.history.absence import planning_again
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
+from lake_core.lake.branches import planned
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.reading.deleted import apply_tombstones, needs_sequences
@@ -83,15 +85,22 @@ def apply(
     run: Runner | None = None,
 ) -> ApplyResult:
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
+    return planned(lambda: _apply(branch, now=now, at_once=at_once, search=search, run=run))
+
+
+def _apply(
+    branch: Branch, *, now: float, at_once: bool, search: Searcher | None, run: Runner | None
+) -> ApplyResult:
     revision = branch.revision(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now, at_once=at_once))
     log.info("%s", plan_line(branch.config.name, work))
     suspects = list(searches(revision, work.suspects))
     context, floor = branch.context, revision.state.removed.floor
     first = naming.first_above(floor, now=context.now())
-    with branch.write_lease(
+    lease = branch.write_lease(
         context.ids.new(), read_version=revision.version, first=first, why="search deletes"
-    ):
+    )
+    with planning_again(branch.history), lease:
         are_dirty = (search or search_here(branch))(suspects)
     dirty = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if holds]
     clean = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if not holds]

@@ -15,10 +15,11 @@ DataFusion cannot do every merge exactly.  The caller merges in windows instead 
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +27,11 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.combine.hidden import ORDER, ORDINAL, SEQ
+from lake_core.errors import LakeError
 from lake_core.history import Reference
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.objects.checksums import Sums
+from lake_core.objects.failures import missing
 from lake_core.objects.failures import reading as reading_as_errors
 from lake_core.objects.read import DataObject
 from lake_core.objects.weight import Weight, least_width
@@ -111,9 +114,19 @@ def datafusion_merge(
         return "DataFusion would sort the files again" if merge.sorts else merge
 
 
-def reading_objects(paths: Sequence[str]) -> AbstractContextManager[None]:
-    """Within the block every failure is an error of the lake that names the files."""
-    return reading_as_errors(f"one of {', '.join(paths)}")
+@contextmanager
+def reading_objects(paths: Sequence[str]) -> Iterator[None]:
+    """Within the block every failure is an error of the lake that names the files.
+
+    DataFusion opens a file late.  If it is gone by then, DataFusion's error does not say so in its class.
+    """
+    try:
+        with reading_as_errors(f"one of {', '.join(paths)}"):
+            yield
+    except LakeError as error:
+        if gone := [path for path in paths if not os.path.exists(path)]:
+            raise missing("", gone[0]) from error
+        raise
 
 
 def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: Limits) -> int:

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Conflict, ObjectMissing, ObjectVacuumed, Unavailable
+from lake_core.history.absence import explained_to_reader_of_feed
 from lake_core.journal import write_state
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
-from lake_core.lake.absence import explained_to_reader_of_feed
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.records import BeginVacuum, ConfirmVacuum
@@ -301,8 +301,8 @@ def test_every_way_to_read_a_vacuumed_version_says_that_it_was_vacuumed(world: W
     assert left.explain(EVERYTHING) == []
     assert left.split(EVERYTHING, pieces=2) == [EVERYTHING]
     for _, object_id in brought:
-        missing = ObjectMissing(f"{object_id}: gone")
-        told = explained_to_reader_of_feed(missing, world.pool.history, object_id)
+        missing = ObjectMissing(f"{object_id}: gone", object_id=object_id)
+        told = explained_to_reader_of_feed(missing, world.pool.history)
         assert isinstance(told, ObjectVacuumed)
         assert "begin again from the newest state" in str(told)
 
@@ -337,8 +337,8 @@ def test_a_vacuumed_version_is_not_called_damaged_whichever_request_fails(world:
 def test_an_object_that_no_vacuum_took_stays_missing_for_the_reader_of_a_feed(world: World) -> None:
     world.load(1)
     ((_, action),) = world.pool.feed().between(0, 1)
-    missing = ObjectMissing(f"{action.object}: gone")
-    assert explained_to_reader_of_feed(missing, world.pool.history, action.object) is missing
+    missing = ObjectMissing(f"{action.object}: gone", object_id=action.object)
+    assert explained_to_reader_of_feed(missing, world.pool.history) is missing
 
 
 def test_a_vacuum_deletes_dead_leases(world: World) -> None:
