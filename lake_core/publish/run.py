@@ -149,12 +149,15 @@ class _Publisher:
     def plan(self, view: View) -> _Plan:
         """The columns and rules of the table; raises InvalidInput for what Iceberg cannot say."""
         from lake_core.publish.fields import check_objects, columns_of, upsert_fields
+        from lake_core.publish.schema import check_paths
 
         name = self.pool.name
         fields = upsert_fields(view.schema) if view.rule.kind == "upsert" else view.schema
         columns = columns_of(fields, pool_name=name, without=self.without)
         rules = rules_of(view)
-        check_objects(columns, schemas_of(rules, view), pool_name=name)
+        stored = schemas_of(rules, view)
+        check_objects(columns, stored, pool_name=name)
+        check_paths(columns, stored, pool_name=name)
         return _Plan(columns, rules)
 
     def shows(self, view: View) -> bool:

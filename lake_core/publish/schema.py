@@ -17,6 +17,7 @@ from pyiceberg.table.name_mapping import MappedField, NameMapping, parse_mapping
 from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrder
 from pyiceberg.transforms import IdentityTransform
 
+from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.publish.fields import is_wider, plain_type
 
@@ -95,6 +96,41 @@ def parts_of(kind: pa.DataType) -> list[pa.Field]:
     if pa.types.is_map(kind):
         return [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
     return list(kind) if pa.types.is_struct(kind) else []
+
+
+def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: str) -> None:
+    """Raises InvalidInput if readers would take one field for another by its path, written with dots.
+
+    They index the columns of the table without regard to case.  They index all fields of its objects, those that are
+    left out too, as they are written.
+    """
+    of_objects: dict[str, Path] = {}
+    for path in dict.fromkeys(path for schema in stored for column in schema for path in _inside(column, ())):
+        other = of_objects.setdefault(".".join(path), path)
+        if other != path:
+            raise InvalidInput(
+                f"pool {pool_name!r}: fields {_shown(other)} and {_shown(path)} have one name in Iceberg, "
+                f"{'.'.join(path)!r}, and readers open objects as a whole; publish a pool with another name for one"
+            )
+    of_table: dict[str, Path] = {}
+    for path in (path for column in columns for path in _inside(column, ())):
+        other = of_table.setdefault(".".join(path).casefold(), path)
+        if other != path:
+            raise InvalidInput(
+                f"pool {pool_name!r}: field {_shown(path)} differs from {_shown(other)} in case only, which readers "
+                f"do not tell apart; leave it out (--without {path[0]})"
+            )
+
+
+def _inside(column: pa.Field, above: Path) -> Iterable[Path]:
+    path = (*above, column.name)
+    yield path
+    for part in parts_of(column.type):
+        yield from _inside(part, path)
+
+
+def _shown(path: Path) -> str:
+    return " in ".join(repr(name) for name in reversed(path))
 
 
 def _paths(column: T.NestedField, above: Path) -> Iterable[tuple[Path, tuple[int, T.IcebergType]]]:

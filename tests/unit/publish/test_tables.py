@@ -119,6 +119,65 @@ def test_a_name_that_readers_take_for_another_is_refused(tmp_path: Path, name: s
         publish_iceberg(a_local_pool(tmp_path, numbers(0, 3, **{name: 1})))
 
 
+@pytest.mark.parametrize("without", [[], ["a.b"], ["a"]])
+@pytest.mark.parametrize(
+    ("records", "one", "other"),
+    [
+        ([{"a.b": 1, "a": {"b": 5}}], "'a.b'", "'b' in 'a'"),
+        ([{"a.b": 1, "a": {"x": 5}}, {"a": {"b": 5}}], "'a.b'", "'b' in 'a'"),
+        (
+            [{"a.b": 1, "a": {"x": {"y.z": 1, "y": {"z": 2}}}}],
+            "'y.z' in 'x' in 'a'",
+            "'z' in 'y' in 'x' in 'a'",
+        ),
+        ([{"a": [1], "a.element": 1, "a.b": 1}], "'element' in 'a'", "'a.element'"),
+        ([{"a": [{"b": 1}], "a.element": {"b": 1}, "a.b": 1}], "'element' in 'a'", "'a.element'"),
+        ([{"a": {"": 1}, "a.": 1, "a.b": 1}], "'' in 'a'", "'a.'"),
+    ],
+)
+def test_fields_whose_paths_are_one_name_are_refused_also_if_one_is_left_out(
+    tmp_path: Path, records: list[dict[str, Any]], one: str, other: str, without: list[str]
+) -> None:
+    pool = a_local_pool(tmp_path, {"k": [1]})
+    for number, record in enumerate(records):
+        pool.branch().append(pa.Table.from_pylist([{"k": number, **record}]))
+    with pytest.raises(InvalidInput) as refused:
+        publish_iceberg(pool, without=without)
+    assert f"{one} and {other} have one name" in str(refused.value) or f"{other} and {one}" in str(
+        refused.value
+    )
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_the_parts_of_a_map_have_names_too(tmp_path: Path, part: str) -> None:
+    m = pa.array([[(1, 2)]], pa.map_(pa.int64(), pa.int64()))
+    pool = a_local_pool(tmp_path, {"k": [1], "m": m, f"m.{part}": [1]})
+    with pytest.raises(InvalidInput, match=f"'{part}' in 'm' and 'm.{part}' have one name in Iceberg"):
+        publish_iceberg(pool)
+
+
+def test_fields_inside_that_differ_in_case_only_are_refused_unless_left_out(tmp_path: Path) -> None:
+    records = [{"k": 1, "r": [{"App": 1, "app": 2}], "A.b": 1, "a": {"b": 2}}]
+    pool = a_local_pool(tmp_path, {"k": [0]})
+    pool.branch().append(pa.Table.from_pylist(records))
+    with pytest.raises(InvalidInput, match="field 'app' in 'element' in 'r' differs from 'App'"):
+        publish_iceberg(pool)
+    with pytest.raises(InvalidInput, match=r"'b' in 'a' differs from 'A.b' in case only.* \(--without a\)"):
+        publish_iceberg(pool, without=["r"])
+    assert publish_iceberg(pool, without=["r", "a"]).outcome == "published"
+    check_published(pool, without=["r", "a"])
+
+
+def test_names_with_dots_and_a_name_that_is_empty_are_published(tmp_path: Path) -> None:
+    pool = a_local_pool(tmp_path, {"k": [0]})
+    pool.branch().append(
+        pa.Table.from_pylist([{"k": 1, "a.b": 1, "a": {"c": 2, "": 3}, "": 4, "l.element": 5}])
+    )
+    publish_iceberg(pool)
+    check_published(pool)
+
+
 @pytest.mark.parametrize(
     ("narrow", "wide"),
     [
