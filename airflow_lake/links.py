@@ -13,6 +13,7 @@ from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
 
 from airflow_lake.effects import Effect, only_target
+from airflow_lake.reach import key_of
 from airflow_lake.view.plugin import PREFIX
 
 
@@ -49,9 +50,9 @@ LINKS = (PoolLink(), TransactionLink())
 def address(page: str, target: Effect | None, *, lake: str) -> str:
     """`#PAGE/LAKE/POOL/VERSION/BRANCH` of the view, or `#jobs/LAKE` if there is no one pool."""
     if target is None:
-        parts = ["jobs", lake]
+        parts = ["jobs", key_of(lake)]
     else:
-        parts = [page, lake, target.pool]
+        parts = [page, key_of(lake), target.pool]
         if target.version is not None:
             parts += [str(target.version), target.branch]
     base = conf.get("api", "base_url", fallback="/").rstrip("/")

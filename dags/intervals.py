@@ -13,7 +13,7 @@ A pool takes part when its setting `intervals.source` says where the files of an
 line or a preset that cuts time into intervals (default daily, UTC).  A run that is triggered by hand has no
 interval: it appends the files that it is given:
 
-    airflow dags trigger lake_intervals --conf '{"pools": ["flights"], "files": ["/incoming/late.csv"]}'
+    airflow dags trigger lake_intervals --conf '{"pools": ["flights"], "files": ["s3://incoming/flights/late.csv"]}'
 """
 
 from airflow_lake.groups import IntervalsGroup, agent_config, agent_dag

@@ -6,7 +6,6 @@
     agents     the seven agents                 upkeep     four of them together
     pack       at most 64 mapped tasks          tasks      what the tasks do
     form       an agent as a DAG of its own     approval, question   a person is asked before an agent deletes
-    interval   the interval that a run is of
 
 Names are imported when they are first used, so that the pure modules load without Airflow.
 """

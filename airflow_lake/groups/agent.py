@@ -13,7 +13,7 @@ DAG file is parsed, nothing of the lake is read.  The report fails if something 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from airflow.sdk import TaskGroup, get_current_context
@@ -21,9 +21,11 @@ from airflow.sdk import TaskGroup, get_current_context
 from airflow_lake.assets import lake_alias
 from airflow_lake.defaults import ASKED, DEFAULT_ARGS, NEXT, REPORT, WORK, priority_args, unless_given
 from airflow_lake.groups import tasks
+from airflow_lake.groups.bounds import Bounds
 from airflow_lake.groups.config import LakeConfig, checked, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
+from airflow_lake.runs import conf_of, params_of
 from lake_core.agents.roster import AGENTS
 
 
@@ -63,6 +65,11 @@ class AgentGroup(TaskGroup):
         )
         # Airflow has put those of the groups around this one below them, but not those of the DAG
         self.users_args = {**self.dag.default_args, **self.default_args}
+        if self.users_args.get("do_xcom_push", True) is not True:
+            raise ValueError(
+                f"{type(self).__name__}: do_xcom_push=False in default_args: the tasks of the group hand over "
+                "their work by XCom. Leave it out, or say default_args={'do_xcom_push': True} for the group"
+            )
         self.default_args = unless_given(self.users_args, DEFAULT_ARGS, priority_args(self.agent))
         self.config = config
         self.takes_params = takes_params
@@ -103,15 +110,32 @@ class AgentGroup(TaskGroup):
         rule = ASKED if self.config.approval else NEXT if self.after is not None else {}
         return {**limit, **self.config.slot_args, **rule}
 
+    @property
+    def given_by(self) -> Callable[[Any], dict[str, Any]]:
+        """What gives `tasks.find` what the run says, and what it may say.  It holds no task, nor the group."""
+        takes_params = self.takes_params
+        bounds = Bounds.of(self.config, params=self.dag.params, takes_params=takes_params)
+
+        def given(context: Any) -> dict[str, Any]:
+            params = params_of(context, task="find") if bounds.reads_params else None
+            return {
+                "params": params if takes_params else None,
+                "bounds": bounds,
+                "conf": conf_of(context),
+            }
+
+        return given
+
     def find_task(self) -> Any:
         """The task that finds the work."""
-        agent, takes_params, find_args = self.agent, self.takes_params, self.find_args
-        own_pools = self.own_pools
+        agent, find_args, own_pools = self.agent, self.find_args, self.own_pools
+        given_by = self.given_by
 
         @lake_task
-        def find(config: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:
-            asked, ti = params if takes_params else None, get_current_context()["ti"]
-            return tasks.find(agent, config, asked, task=ti, own_pools=own_pools, **find_args)
+        def find(config: dict[str, Any]) -> list[dict[str, Any]]:
+            context = get_current_context()
+            given = given_by(context)
+            return tasks.find(agent, config, task=context["ti"], own_pools=own_pools, **given, **find_args)
 
         return find
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from airflow.sdk import get_current_context
 
+from airflow_lake import given
 from airflow_lake.assets import lake_asset, partition_keys
 from airflow_lake.defaults import REPORT
 from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
-from airflow_lake.groups.config import request_of
+from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
-from airflow_lake.groups.interval import interval_of
+from airflow_lake.interval import interval_of
 
 
 class IngestGroup(EmittingGroup):
@@ -29,26 +30,34 @@ class IntervalsGroup(EmittingGroup):
     `announce` emits an event for each partition of the interval; otherwise each pool has one event without a
     partition, since Airflow takes partitions only of assets that it knows when it parses the file.  A pool in which
     nothing was committed has none.
+
+    A run that is of no schedule and no backfill appends `files`, because its interval is the last one before its
+    date.  With `by_hand=True` it replaces that interval too.
     """
 
     agent = "intervals"
     says = "A run replaces exactly its interval of time"
 
+    def __init__(self, config: LakeConfig | None = None, *, by_hand: bool = False, **kwargs: Any) -> None:
+        self.by_hand = given.fixed_flag(by_hand, "by_hand", who=type(self).__name__)
+        super().__init__(config, **kwargs)
+
     def find_task(self) -> Any:
         """The task that finds the files of the run's interval."""
-        agent, takes_params, pools = self.agent, self.takes_params, self.config.named_pools
+        agent, pools, by_hand, given_by = self.agent, self.config.named_pools, self.by_hand, self.given_by
 
         @lake_task
-        def find(config: dict[str, Any], params: Any = None, dag_run: Any = None) -> list[dict[str, Any]]:
-            begin, end = interval_of(dag_run) or (None, None)
-            task = get_current_context()["ti"]
+        def find(config: dict[str, Any], dag_run: Any = None) -> list[dict[str, Any]]:
+            begin, end = interval_of(dag_run, by_hand=by_hand) or (None, None)
+            context = get_current_context()
+            task = context["ti"]
             if pools and begin is not None and end is not None:
                 partition_keys(begin, end)  # too many are refused before anything is replaced
             return tasks.find(
                 agent,
                 config,
-                params if takes_params else None,
                 task=task,
+                **given_by(context),
                 begin=begin,
                 end=end,
                 run=f"{task.dag_id}:{dag_run.run_id}:{task.task_id}",
@@ -64,7 +73,7 @@ class IntervalsGroup(EmittingGroup):
 
     def announce_task(self, *, run: str) -> Any:
         """The task that emits the events.  It is not mapped: each mapped task has an event of each outlet."""
-        takes_params, assets = self.takes_params, self.assets
+        takes_params, assets, by_hand = self.takes_params, self.assets, self.by_hand
         if not assets:
             return super().announce_task(run=run)
 
@@ -73,7 +82,7 @@ class IntervalsGroup(EmittingGroup):
             context = get_current_context()
             request = request_of(config, params if takes_params else None)
             results = tasks.unannounced(context["ti"], run)
-            interval = interval_of(dag_run)
+            interval = interval_of(dag_run, by_hand=by_hand)
             keys = partition_keys(*interval) if interval else ()
             context["task"].outlets = tasks.announce_partitions(
                 results, request, keys, assets, context["outlet_events"]

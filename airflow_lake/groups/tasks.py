@@ -12,6 +12,7 @@ failure of others.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_lake.assets import event_of, lake_asset
 from airflow_lake.effects import Effect, done_work, planned_work
+from airflow_lake.groups.bounds import Bounds
 from airflow_lake.groups.config import request_of
 from airflow_lake.groups.pack import pack
 from airflow_lake.groups.question import put_off_by
@@ -49,11 +51,14 @@ def find(
     *,
     task: Any = None,
     own_pools: bool = False,
+    bounds: Bounds | None = None,
+    conf: Mapping[str, Any] | None = None,
     **also: Any,
 ) -> list[dict[str, Any]]:
     """The packs of work that the agent finds; `also` are arguments of its own `find`.
 
-    `own_pools`: if the group names pools, the agent looks at the lake's own ones too.
+    `own_pools`: if the group names pools, the agent looks at the lake's own ones too.  `bounds`: what a run, which
+    has this `conf`, may name.
 
     What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.  It
     is a job that was put off, too.
@@ -64,6 +69,8 @@ def find(
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
     opened = cache(open_lake)
+    if bounds is not None:
+        bounds.check(request, params=params, conf=conf or {}, opened=opened, environ=os.environ)
     # pools that the group names are named by each run, not by a person
     recurring = not (params or {}).get("pools")
     if AGENTS[agent].remembers:

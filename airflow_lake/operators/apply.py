@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_lake import given
+from airflow_lake import allowed, given
 from airflow_lake.effects import ALTER, CREATE, DROP, Effect
 from airflow_lake.operators.base import LakeOperator
+from airflow_lake.runs import conf_of, params_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -53,17 +54,37 @@ class LakeApplyOperator(LakeOperator):
         self.dry_run = dry_run
         self.prune = prune
         self.yes = yes
+        values = (self.lake, path, dry_run, prune, yes)
+        self.reads_params = takes_params is True or allowed.is_given(values, conf=allowed.ANY_CONF)
+        self.from_params: frozenset[str] = frozenset()
         self.takes_params = given.fixed_flag(takes_params, "takes_params", who=self.task_id)
 
     def execute(self, context: Context) -> Any:
         """Take the parameters of the run too, if it is said so."""
+        params = params_of(context, task=self.task_id) if self.reads_params else {}
         for name in self.template_fields if self.takes_params else ():
-            value = context["params"].get(name)
+            value = params.get(name)
             # an empty lake or path says nothing; an empty flag is refused
             says = value is not None and (value != "" or name not in ("lake", "path"))
             if says and not (name == "dry_run" and self.dry_run is True):
                 setattr(self, name, value)
+                self.from_params |= {name}
         return super().execute(context)
+
+    def check_given(self, context: Context) -> None:
+        """Also the lake and the policy file, if they are parameters of the run."""
+        super().check_given(context)
+        conf = conf_of(context)
+        of_dag = {name: self.asked_or_default[name] for name in ("lake", "path")}
+        if conf and "lake" in self.from_params:
+            places = allowed.of_templates(of_dag["lake"]) | self.defaults
+            allowed.check_lake(self.lake, task=self.task_id, places=places, environ=os.environ)
+        if (conf and "path" in self.from_params) or allowed.is_given(of_dag["path"], conf=conf):
+            folder = getattr(context.get("dag"), "folder", "")
+            own = allowed.named(os.environ.get("LAKE_POLICY_FILE", "")) | allowed.below([folder])
+            places = own | allowed.of_templates(of_dag["path"]) | self.defaults
+            path = self._path(context)
+            allowed.check_files([path], what="path", task=self.task_id, places=places, environ=os.environ)
 
     def take(self) -> None:
         """The lake and the file."""

@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
 
-from airflow_lake import given
+from airflow_lake import allowed, given
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.effects import Effect, done
+from airflow_lake.interval import Interval, refuse_given
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.rendering import KeepsTexts
+from airflow_lake.runs import conf_of, defaults_of
 from airflow_lake.tries import tell_of_tries
 from lake_core.naming import MAIN
 
@@ -36,6 +39,8 @@ ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
 IDENTITY = ("pool_name", "branch", "files", "begin", "end", "low", "high", "where")
 """What tells the mapped tasks of a run apart.  Their indexes do not: another list gives them to other values."""
+BOUNDS = ("begin", "end", "low", "high", "where")
+"""What says which records are replaced or deleted."""
 FIGURES = ("version", "records", "objects", "size")
 """What results of operators and their effects have in common."""
 
@@ -76,6 +81,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         self.asked: dict[str, Any] = {}  # what the DAG says, before templates are filled in
         self.asked_names: dict[str, Any] = {"spark_conf": spark_conf}  # the same, of texts by name
         self.asked_or_default: dict[str, Any] = {"lake": lake, "spark": spark}  # the same; "" has a meaning
+        self.defaults = defaults_of(self)
 
     def execute(self, context: Context) -> Any:
         """Check the parameters as they are now, and do the work.  Raises InvalidInput, and what the work raises.
@@ -84,6 +90,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         """
         tell_of_tries(context.get("ti"))
         self.take()
+        self.check_given(context)
         if not self.agent:
             return self.act(context)
         from lake_core.agents.jobs import recorded
@@ -113,6 +120,13 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
             setattr(
                 self, name, given.text_if_given(getattr(self, name), name, task=self.task_id, asked=asked)
             )
+
+    def check_given(self, context: Context) -> None:
+        """Raises InvalidInput for a lake that the run gives and may not name (`allowed`)."""
+        asked = self.asked_or_default["lake"]
+        if allowed.is_given(asked, conf=conf_of(context)):
+            places = allowed.of_templates(asked) | self.defaults
+            allowed.check_lake(self.lake, task=self.task_id, places=places, environ=os.environ)
 
     def act(self, context: Context) -> Any:
         """The work of the task; its result goes to other tasks."""
@@ -156,6 +170,14 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
                 self.pool_name,
                 result.version,
             )
+
+    def refuse_given_interval(
+        self, context: Context, *, by_hand: bool, interval: Interval | None = None, files: Any = None
+    ) -> None:
+        """Raises InvalidInput if bounds come from an interval that the run did not ask for."""
+        asked = (files, *(self.asked.get(name) for name in BOUNDS))
+        run = context.get("dag_run")
+        refuse_given(run, asked=asked, interval=interval, by_hand=by_hand, task=self.task_id)
 
     @staticmethod
     def asked_token(token: str | None) -> dict[str, str | None]:

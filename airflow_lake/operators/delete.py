@@ -18,6 +18,9 @@ class LakeDeleteOperator(LakeOperator):
     """Delete the records from `low` (inclusive) to `high` (exclusive) that fulfil `where`, as `lake delete`.
 
     At least one of the three must be given; all records of a pool are deleted with `everything=True`.
+
+    In a run that is of no schedule, no backfill and no asset, bounds of the run's interval are refused unless
+    `by_hand=True`.
     """
 
     template_fields: Sequence[str] = (
@@ -38,6 +41,7 @@ class LakeDeleteOperator(LakeOperator):
         everything: bool = False,
         reason: str = "",
         token: str | None = None,
+        by_hand: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -50,6 +54,7 @@ class LakeDeleteOperator(LakeOperator):
         self.low, self.high, self.where = bounds["low"], bounds["high"], bounds["where"]
         self.asked |= {**bounds, **self.asked_token(token)}
         self.everything = everything
+        self.by_hand = given.fixed_flag(by_hand, "by_hand", who=self.task_id)
         self.reason = reason
         self.token = token
 
@@ -62,6 +67,7 @@ class LakeDeleteOperator(LakeOperator):
         """What was deleted: version (None if there was nothing to delete), transaction_id, covers."""
         from lake_core.values.keytext import RangeText
 
+        self.refuse_given_interval(context, by_hand=self.by_hand)
         branch = self.get_lake().pool(self.pool_name).branch(self.branch, to_delete=True)
         result = branch.delete(
             key_range=RangeText(low=self.low, high=self.high),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_lake import given
+from airflow_lake import allowed, given
 from airflow_lake.assets import (
     check_partitions,
     event_of,
@@ -16,6 +17,7 @@ from airflow_lake.assets import (
     withhold,
 )
 from airflow_lake.operators.base import LakeOperator
+from airflow_lake.runs import conf_of
 from lake_core.agents.roster import Kind
 from lake_core.phrases import choices
 
@@ -66,6 +68,7 @@ class LakeFilesOperator(LakeOperator):
         self.missing = missing
         self.leaves_files_out = isinstance(files, given.LeftOut)
         self.files: Any = () if isinstance(files, given.LeftOut) else files
+        self.asked_files = self.files
         self.format = format
         self.options = options
         self.asked |= self.asked_token(token)
@@ -111,12 +114,21 @@ class LakeFilesOperator(LakeOperator):
 
         from lake_core.errors import NotFound
 
+        self.check_files(lake, context)
         try:
             return self.files_there(lake)
         except (NotFound, AirflowSkipException):
             if (first := self.committed(lake, context)) is None:
                 raise
             return first
+
+    def check_files(self, lake: Lake, context: Context) -> None:
+        """Raises InvalidInput for files that the run gives and may not name (`allowed`)."""
+        if not allowed.is_given(self.asked_files, conf=conf_of(context)):
+            return
+        of_pool = allowed.sources(lake.pool(self.pool_name).settings)
+        places = of_pool | allowed.of_templates(self.asked_files) | self.defaults
+        allowed.check_files(self.files, task=self.task_id, places=places, environ=os.environ)
 
     def files_there(self, lake: Lake) -> list[SourceFile]:
         """The files, each of them there; empty if the DAG leaves them out, or none needs to be there.

@@ -4,7 +4,8 @@ LakeReplaceOperator(task_id="day", pool_name="flights", files="s3://in/{{ ds }}/
                     begin="{{ data_interval_start }}", end="{{ data_interval_end }}")
 
 The schedule of such a DAG must cut time into intervals (CronDataIntervalTimetable): with schedule="@daily" an
-interval of Airflow 3 is empty, and the task refuses it.
+interval of Airflow 3 is empty, and the task refuses it.  A run that is started by hand has an interval that is not
+the one of its date, and is refused unless the task says `by_hand=True` (`airflow_lake.interval`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ class LakeReplaceOperator(LakeFilesOperator):
     files.  Or `low` (inclusive), `high` (exclusive) and `where`, as of `lake replace`: then the task itself
     does.
 
+    In a run that is of no schedule, no backfill and no asset, bounds or files of the run's interval are refused
+    unless `by_hand=True`.
+
     If something was committed, the task emits an event of the pool's asset for each of `partitions`.  By default
     these are the days or hours of the interval (`assets.partition_keys`).  If the pool, the lake or the branch is a
     template, it is one event without a partition: Airflow does not know the asset when it parses the file.
@@ -57,6 +61,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         low: str | LeftOut = LEFT_OUT,
         high: str | LeftOut = LEFT_OUT,
         where: str | LeftOut = LEFT_OUT,
+        by_hand: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(files=files, **kwargs)
@@ -68,14 +73,16 @@ class LakeReplaceOperator(LakeFilesOperator):
                 f"{self.task_id}: give either begin and end, or one or more of low, high and where"
             )
         self.asked |= bounds
+        self.by_hand = given.fixed_flag(by_hand, "by_hand", who=self.task_id)
         self.add_outlets(is_known=not self.has_template)
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was replaced: version, transaction_id, records, objects, ..."""
         from lake_core.values.keytext import RangeText
 
-        lake = self.get_lake()
         interval = _interval(self.begin, self.end) if self.begin and self.end else None
+        self.refuse_given_interval(context, by_hand=self.by_hand, interval=interval, files=self.asked_files)
+        lake = self.get_lake()
         keys: list[str] = list(self.partitions or (partition_keys(*interval) if interval else ()))
         files, manner = self.source_files(lake, context), self.manner(context)
         result: Any

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 
-from airflow_lake import given
+from airflow_lake import allowed, given
 from airflow_lake.defaults import NO_RETRY
 from airflow_lake.reach import lake_name, open_lake
 from airflow_lake.rendering import KeepsTexts
+from airflow_lake.runs import conf_of, defaults_of
 from airflow_lake.triggers.transactions import PAUSE, REST, TransactionTrigger, check_pause, event_of_news
 from lake_core.naming import MAIN
 
@@ -53,6 +55,7 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         super().__init__(retry_policy=retry_policy, **kwargs)
         self.pools = pools
         self.asked = {"lake": lake, "after": after}  # what the DAG says, before templates are filled in
+        self.defaults = defaults_of(self)
         self.lake = lake
         self.branch = branch
         self.after = after
@@ -133,6 +136,9 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         pools = given.texts(self.pools, "pools", task=task)
         branch = given.text(self.branch, "branch", task=task)
         name = lake_name(given.text_or_empty(self.lake, "lake", task=task, asked=self.asked["lake"]))
+        if allowed.is_given(self.asked["lake"], conf=conf_of(context)):
+            places = allowed.of_templates(self.asked["lake"]) | self.defaults
+            allowed.check_lake(name, task=task, places=places, environ=os.environ)
         lake = open_lake(name)
         if not pools:
             raise InvalidInput(f"{task}: pools is empty; name at least one pool")

@@ -2,7 +2,8 @@
 
 The API server's variable LAKE_VIEW_LAKES names them, separated by spaces; otherwise it is the lake that a task
 would take (`reach.lake_name`).  A page can ask for no other: the server opens lakes with its own credentials, and
-names that come from a browser must not choose what it opens (decision 90).
+names that come from a browser must not choose what it opens (decision 90).  The page gets a key of each
+(`key_of`), and an address without what may be a secret in it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_lake.reach import lake_name, open_lake
+from airflow_lake.reach import is_uri, key_of, lake_name, open_lake, without_user
 from airflow_lake.view.layout import Layouts
 from airflow_lake.view.overview import Overview
 from lake_core.errors import LakeError, NotFound
@@ -29,6 +30,24 @@ def names_of(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(environ.get("LAKE_VIEW_LAKES", "").split())) or (lake_name(),)
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A lake as the page offers it: its key, what is shown of its name, and what a run is told.
+
+    `run` is None if the address may hold a secret, since Airflow keeps what a run is told.
+    """
+
+    key: str
+    label: str
+    run: str | None
+
+    @classmethod
+    def of(cls, name: str) -> Choice:
+        """Of the lake of this name."""
+        label = without_user(name) if is_uri(name) else name
+        return cls(key_of(name), label, name if label == name else None)
+
+
 @dataclass
 class ShownLake:
     """A lake, what is cached of it, and when it was opened."""
@@ -43,7 +62,7 @@ class ShownLake:
 
 
 class Lakes:
-    """The lakes by name; several threads may ask."""
+    """The lakes by their keys; several threads may ask."""
 
     def __init__(
         self,
@@ -52,15 +71,22 @@ class Lakes:
         opener: Callable[[str], Lake] = open_lake,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.names = tuple(names)
+        self._names = {key_of(name): name for name in names}
+        self.choices = tuple(map(Choice.of, self._names.values()))
         self._opener, self._clock = opener, clock
-        self._shown = {name: ShownLake(Overview(clock)) for name in names}
+        self._shown = {key: ShownLake(Overview(clock)) for key in self._names}
 
-    def shown(self, name: str) -> tuple[Lake, ShownLake]:
+    def without_users(self, text: str) -> str:
+        """The text, in which the addresses of lakes are as they may be shown."""
+        for choice, name in zip(self.choices, self._names.values(), strict=True):
+            text = text.replace(name, choice.label)
+        return text
+
+    def shown(self, key: str) -> tuple[Lake, ShownLake]:
         """The lake, and what is cached of it.  Raises NotFound if it is not shown, and what opening it raises."""
-        shown = self._shown.get(name)
+        shown = self._shown.get(key)
         if shown is None:
-            raise NotFound(f"lake {name!r} is not shown here; {did_you_mean(name, self.names)}")
+            raise NotFound(f"lake {key!r} is not shown here; {did_you_mean(key, tuple(self._names))}")
         asked = self._clock()
         with shown.opening:
             # who waited while it failed would wait as long again
@@ -68,7 +94,11 @@ class Lakes:
                 raise shown.failure
             if shown.lake is None or self._clock() - shown.opened >= REOPEN_SECONDS:
                 try:
-                    shown.lake, shown.opened, shown.failure = self._opener(name), self._clock(), None
+                    shown.lake, shown.opened, shown.failure = (
+                        self._opener(self._names[key]),
+                        self._clock(),
+                        None,
+                    )
                 except LakeError as error:
                     shown.failure, shown.failed = error, self._clock()
                     raise

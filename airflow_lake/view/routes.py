@@ -59,7 +59,10 @@ def app_of(lakes: Lakes) -> FastAPI:
     """The routes, without the guard against other origins."""
     app = FastAPI(title="Lake", dependencies=[may_read], docs_url=None, redoc_url=None, openapi_url=None)
     contents = {name: _file(name) for name in ("index.html", *FILES)}
-    work, works = Work(), {name: Work() for name in lakes.names}  # a lake that hangs holds no other back
+    work, works = (
+        Work(),
+        {choice.key: Work() for choice in lakes.choices},
+    )  # a lake that hangs holds no other back
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -70,7 +73,9 @@ def app_of(lakes: Lakes) -> FastAPI:
 
     @app.exception_handler(LakeError)
     async def error(request: Request, error: LakeError) -> Response:
-        return Response(_json({"detail": str(error)}), status_code=_status(error), media_type=JSON)
+        return Response(
+            _json({"detail": lakes.without_users(str(error))}), status_code=_status(error), media_type=JSON
+        )
 
     @app.get("/")
     async def page() -> Response:
@@ -84,7 +89,7 @@ def app_of(lakes: Lakes) -> FastAPI:
 
     @app.get("/data/lakes")
     async def names() -> Response:
-        return Response(_json(list(lakes.names)), media_type=JSON)
+        return Response(_json(lakes.choices), media_type=JSON)
 
     @app.get("/data/agents")
     async def agents(user: User) -> Response:

@@ -203,6 +203,9 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
             "spark_yarn": {"conn_type": "spark", "host": "yarn", "extra": manager},
         }.items()
     }
+    # what runs of the tests may name: the lake of `test_apply_dag`, and files of tests
+    connections["LAKE_ALLOWED_LAKES"] = str(folder / "applied")
+    connections["LAKE_ALLOWED_FILES"] = f"{tmp_path_factory.getbasetemp()}/"
     connections["YARN_CONF_DIR"] = str(yarn_conf)  # of what a test starts, if it does
     dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("own.py", "submitted.py"):

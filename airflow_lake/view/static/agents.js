@@ -21,7 +21,8 @@ export async function showAgents(place, lake, pool) {
 }
 
 function button(agent, dag, lake, pool) {
-  const why = !dag ? `there is no DAG ${agent.dag}` : !agent.may ? `you may not start ${agent.dag}` : "";
+  const secret = lake?.run == null ? "the address of this lake may hold a secret: name it by a connection in LAKE_VIEW_LAKES" : "";
+  const why = !dag ? `there is no DAG ${agent.dag}` : !agent.may ? `you may not start ${agent.dag}` : secret;
   return el(
     "button",
     { type: "button", disabled: Boolean(why), title: why || `start ${agent.dag}`, click: () => ask(agent, dag, lake, pool) },
@@ -35,13 +36,13 @@ function ask(agent, dag, lake, pool) {
   const where = pool ? `the pool ${pool}` : "all pools that have work";
   dialog.replaceChildren(
     el("h2", {}, `Start ${agent.dag}`),
-    el("p", {}, `On ${where}, in the lake ${lake}.`),
+    el("p", {}, `On ${where}, in the lake ${lake.label}.`),
     dag.is_paused ? el("p", { class: "bad" }, "The DAG is paused: the run waits until it is switched on.") : null,
     el("p", {}, dry, " ", el("label", { for: "dry" }, "Dry run: log the plan, change nothing")),
     el(
       "div",
       { class: "bar" },
-      el("button", { type: "button", id: "start", click: () => { dialog.close(); start(agent.dag, lake, pool, dry.checked); } }, "Start"),
+      el("button", { type: "button", id: "start", click: () => { dialog.close(); start(agent.dag, lake.run, pool, dry.checked); } }, "Start"),
       el("button", { type: "button", click: () => dialog.close() }, "Cancel"),
     ),
   );

@@ -16,6 +16,7 @@ const WITHOUT_POOL = ["pools", "jobs"];
 const PATIENCE_MS = 200; // a store that answers sooner makes the page not flicker
 
 let shown = 0;
+let offered = new Map(); // by key: what is shown of a lake, and what a run is told
 
 function place() {
   const [page, lake, pool, version, branch] = location.hash.slice(1).split("/").map(decoded);
@@ -55,10 +56,10 @@ async function show() {
   const turn = ++shown;
   showTabs(page, pool);
   note("");
-  showAgents($("agents"), lake, pool.split(".$")[0]);
+  showAgents($("agents"), offered.get(lake), pool.split(".$")[0]);
   const heading = pool ? [el("h2", {}, pool)] : [];
   const put = (...content) => { if (turn === shown) $("page").replaceChildren(...content); };
-  const waiting = setTimeout(() => put(...heading, el("p", { class: "quiet" }, `Reading the lake ${lake}…`)), PATIENCE_MS);
+  const waiting = setTimeout(() => put(...heading, el("p", { class: "quiet" }, `Reading the lake ${offered.get(lake)?.label ?? lake}…`)), PATIENCE_MS);
   try {
     const content = await PAGES[page](lake, pool, go, at);
     clearTimeout(waiting);
@@ -85,7 +86,8 @@ $("lake").addEventListener("change", () => go("pools"));
 
 try {
   const lakes = await read("lakes");
-  $("lake").append(...lakes.map((name) => el("option", { value: name }, name)));
+  offered = new Map(lakes.map((one) => [one.key, one]));
+  $("lake").append(...lakes.map((one) => el("option", { value: one.key }, one.label)));
   $("lake").disabled = lakes.length < 2;
   await show();
 } catch (error) {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from airflow_lake.groups.interval import interval_of
+from airflow_lake.interval import interval_of
 
 BEGIN, END = (dt.datetime(2026, 1, day, tzinfo=dt.UTC) for day in (1, 2))
 

@@ -1,0 +1,263 @@
+"""Which addresses a run may name: the lakes and files that come from its conf, its parameters or a form; pure.
+
+A worker opens what it is told with its own rights.  The author of a DAG may name any address; who starts a run may
+not.  So an address that a run gives is allowed if it is
+
+    a lake     a connection of type lake; an address of LAKE, LAKE_VIEW_LAKES or LAKE_ALLOWED_LAKES of the worker
+    a file     below the fixed folder of the pool's `ingest.source` or `intervals.source`, or in LAKE_ALLOWED_FILES
+    either     what the DAG itself says: a default of its parameters, or below the folder before the first template
+
+In the variables, a name that ends in `/` or `*` allows what is below it, and `*` alone everything.  An address that
+chains file systems, has `..`, or leads to this machine (`is_own_machine`) is refused all the same.
+
+`check` decides.  Callers: the operators, the groups (`groups.tasks`).  Decision 177.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import posixpath
+import re
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from airflow_lake.given import is_template
+from airflow_lake.reach import is_uri
+
+if TYPE_CHECKING:
+    from lake_core.catalog import Settings
+
+LAKES, FILES = "LAKE_ALLOWED_LAKES", "LAKE_ALLOWED_FILES"
+"""The variables that widen what is allowed: addresses, separated by blanks."""
+
+ANY_CONF = {"": ""}
+"""Stands for the conf of a run when a DAG file is parsed: whether a value would be one that the run gives."""
+
+Resolve = Callable[[str], Iterable[str]]
+"""The addresses (IP) of a host by its name; none if there is no such host."""
+
+_OF_RUN = re.compile(r"\b(params_input|dag_run|run_id|partition_key)\b")
+"""Values of Airflow that a person who starts a run, or fills a form, may choose."""
+_OF_CONF = re.compile(r"\b(params|conf)\b")
+"""The same, of the run's conf: without one they are what the DAG says."""
+_MARK = re.compile(r"[*?\[%]|\{\{|\{%|\{#")
+"""Where the fixed part of a pattern, a path with times, or a template ends."""
+_IN_BRACKETS = re.compile(r"\[[0-9A-Fa-f:.%]*\]")
+"""An IPv6 address as the host of a URI."""
+_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
+"""Hosts of clouds that hand out the credentials of a machine, and are not link-local."""
+_ALIASES = {"s3a": "s3", "gcs": "gs", "local": "file"}
+_BUCKETS = ("s3", "gs")
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is allowed: the addresses in `exact`, and those below the folders in `below`, which end in a slash."""
+
+    exact: frozenset[str] = frozenset()
+    below: tuple[str, ...] = ()
+
+    def __or__(self, other: Places) -> Places:
+        return Places(self.exact | other.exact, (*self.below, *other.below))
+
+    def have(self, address: str) -> bool:
+        """Whether the address, as `normal` gives it, is one of them."""
+        return address in self.exact or any(f"{address}/".startswith(folder) for folder in self.below)
+
+
+NONE = Places()
+
+
+def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:
+    """Whether a template in the value reads what the run, which has this conf, gives."""
+    match value:
+        case str():
+            return is_template(value) and bool(_OF_RUN.search(value) or (conf and _OF_CONF.search(value)))
+        case list() | tuple() | set() | frozenset():
+            return any(is_given(one, conf=conf) for one in value)
+    return bool(conf) and type(value).__name__ == "DagParam"
+
+
+def of_templates(value: Any) -> Places:
+    """What the DAG itself says: addresses, and the folders of templates before what is filled in."""
+    listed = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+    texts = [text for text in listed if isinstance(text, str) and text]
+    exact = frozenset(normal(text) for text in texts if not is_template(text))
+    return Places(exact) | below(text for text in texts if is_template(text))
+
+
+def below(patterns: Iterable[str]) -> Places:
+    """What is below the fixed folders of patterns; a folder is at least a bucket, or below the root."""
+    folders = []
+    for pattern in patterns:
+        mark = _MARK.search(pattern)
+        fixed = pattern if mark is None else pattern[: pattern.rfind("/", 0, mark.start()) + 1]
+        folder = f"{normal(fixed)}/" if fixed else ""
+        scheme, has_scheme, rest = folder.partition("://")
+        if (rest if has_scheme else scheme).strip("/") and ".." not in folder.split("/"):
+            folders.append(folder)
+    return Places(below=tuple(folders))
+
+
+def sources(settings: Settings | Mapping[str, str]) -> Places:
+    """What is below the folders of a pool's own source files."""
+    return below(str(settings[name]) for name in ("ingest.source", "intervals.source"))
+
+
+def named(words: str) -> Places:
+    """What a variable names: addresses, separated by blanks."""
+    exact, folders = set(), []
+    for word in words.split():
+        if word == "*":
+            folders.append("")
+        elif word.endswith(("/", "*")):
+            folders.append(f"{normal(word.rstrip('*'))}/")
+        else:
+            exact.add(normal(word))
+    return Places(frozenset(exact), tuple(folders))
+
+
+def lakes_of(environ: Mapping[str, str]) -> Places:
+    """The lakes that the environment names."""
+    return named(environ.get(LAKES, "")) | Places(
+        frozenset(
+            normal(word) for name in ("LAKE", "LAKE_VIEW_LAKES") for word in environ.get(name, "").split()
+        )
+    )
+
+
+def files_of(environ: Mapping[str, str]) -> Places:
+    """The files that the environment names."""
+    return named(environ.get(FILES, ""))
+
+
+def defaults(*params: Mapping[str, Any] | None) -> Places:
+    """What a DAG, and a task, say as defaults of their parameters.
+
+    To be asked when the DAG file is parsed: when a task runs, Airflow has put the values of its run in their place.
+    """
+    exact = set()
+    for one in params:
+        for value in (one or {}).values():
+            value = getattr(value, "value", value)
+            exact |= {
+                normal(text)
+                for text in (value if isinstance(value, list) else [value])
+                if isinstance(text, str)
+            }
+    return Places(frozenset(exact))
+
+
+def normal(address: str) -> str:
+    """The address in one spelling: without a slash at the end, and a local one as a path."""
+    scheme, has_scheme, rest = address.partition("://")
+    if not has_scheme:
+        return _path(address) if address else ""
+    scheme = _ALIASES.get(scheme, scheme)
+    return _path(rest) if scheme == "file" else f"{scheme}://{rest.rstrip('/')}"
+
+
+def _path(path: str) -> str:
+    path = posixpath.normpath(path)
+    return f"/{path.lstrip('/')}" if path.startswith("/") else path
+
+
+def check(
+    address: str, *, what: str, task: str, places: Places, setting: str, resolve: Resolve | None = None
+) -> None:
+    """Refuse an address that a run gives if it is none of the places; the variable `setting` widens them.
+
+    `what` is the name of the parameter.  `resolve` finds the addresses of hosts; None: this machine's resolver.
+    Raises InvalidInput.
+    """
+    from lake_core.errors import InvalidInput
+
+    why = _unsafe(address, resolve or _resolved)
+    if not why and not places.have(normal(address)):
+        why = f"a run may not name it; {_ALLOWED[setting]}. The variable {setting} of the workers allows more"
+    if why:
+        raise InvalidInput(f"{task}: {what}={address!r}: {why}; nothing was done")
+
+
+_ALLOWED = {
+    LAKES: "it may name a connection of type lake, or the lake that the DAG, LAKE or LAKE_VIEW_LAKES says",
+    FILES: "it may name files below the folders of the pool's ingest.source and intervals.source, or of the DAG",
+}
+
+
+def check_lake(name: str, *, task: str, places: Places, environ: Mapping[str, str]) -> None:
+    """As `check`, of a lake: the id of a connection is allowed, and so is an empty name.  Raises InvalidInput."""
+    if is_uri(name):
+        check(name, what="lake", task=task, places=places | lakes_of(environ), setting=LAKES)
+
+
+def check_files(
+    files: Iterable[str], *, task: str, places: Places, environ: Mapping[str, str], what: str = "files"
+) -> None:
+    """As `check`, of files, each by its name, a glob or a folder.  Raises InvalidInput."""
+    for file in files:
+        check(file, what=what, task=task, places=places | files_of(environ), setting=FILES)
+
+
+def _unsafe(address: str, resolve: Resolve) -> str:
+    """Why the address is refused wherever it is; "" if it is not."""
+    if "::" in _IN_BRACKETS.sub("", address):
+        return "it chains file systems, which a run may not"
+    if "\\" in address or not address.isprintable():
+        return "it has a backslash, or a character that cannot be printed"
+    if ".." in unquote(unquote(address)).replace("\\", "/").split("/"):
+        return "it has '..', by which it may leave its folder"
+    scheme, has_scheme, _ = address.partition("://")
+    if not has_scheme or _ALIASES.get(scheme, scheme) in (*_BUCKETS, "file"):
+        return ""
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:
+        return "it is not a URI"
+    if is_own_machine(host, resolve):
+        return f"its host {host!r} is the worker's own machine, or one that only it reaches"
+    return ""
+
+
+def is_own_machine(host: str, resolve: Resolve) -> bool:
+    """Whether a host is this machine, or link-local, in any spelling, or by a name of such an address."""
+    if not host:
+        return True
+    spelt = _address(host)
+    return any(map(_is_own, [spelt] if spelt is not None else (_address(one) for one in resolve(host))))
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a text spells, also in decimals, octals or hexadecimals; None if it is a name."""
+    text = text.partition("%")[0].rstrip(".")
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(text))
+    except OSError:
+        return None
+
+
+def _is_own(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inside is not None:
+            return _is_own(inside)
+        if address.packed[:12] in (bytes(12), bytes.fromhex("0064ff9b") + bytes(8)):  # IPv4 in IPv6
+            return _is_own(ipaddress.IPv4Address(address.packed[12:])) or address.is_loopback
+    if address is None:
+        return False
+    return address.is_loopback or address.is_link_local or address.is_unspecified or address in _METADATA
+
+
+def _resolved(host: str) -> list[str]:
+    """The addresses of a host, as this machine finds them."""
+    try:
+        return [str(info[4][0]) for info in socket.getaddrinfo(host, None)]
+    except (OSError, UnicodeError):
+        return []

@@ -1,0 +1,64 @@
+"""Which interval of time a run of a DAG is of, if any, and the guard against one that it did not ask for; pure.
+
+Airflow gives a run that a person, a program or another DAG starts an interval, too: by a schedule, the last one
+before the run's date.  So a run of today has yesterday's interval, but today's `{{ ds }}`, and a replace would
+remove yesterday's records because today's folder is empty.  A run of a schedule or a backfill is of its interval.
+A run that assets start has none.  `by_hand` says that other runs may work on the interval that Airflow gives them.
+
+Callers: the operators that replace or delete (`refuse_given`), and the intervals agent (`interval_of`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+
+from airflow_lake import given
+
+Interval = tuple[dt.datetime, dt.datetime]
+
+WITH_INTERVAL = ("scheduled", "backfill")
+"""The types of runs that are of an interval."""
+MARK = "data_interval"
+"""What the names of Airflow's values of an interval have in common, as they stand in a template."""
+
+
+def interval_of(dag_run: Any, *, by_hand: bool = False) -> Interval | None:
+    """The interval of a run; None if it has none.  With `by_hand` also that of any other run."""
+    return _given(dag_run) if by_hand or dag_run.run_type in WITH_INTERVAL else None
+
+
+def refuse_given(
+    dag_run: Any, *, asked: Iterable[Any], interval: Interval | None, by_hand: bool, task: str
+) -> None:
+    """Refuse to work on an interval that Airflow gave a run, because it is not the one of the run's date.
+
+    `asked`: what the DAG says of the bounds and files, before templates are filled in; `interval`: the bounds, if
+    they are times.  Raises InvalidInput.
+    """
+    from lake_core.errors import InvalidInput
+
+    if by_hand or dag_run is None or dag_run.run_type in WITH_INTERVAL:
+        return
+    of_run = _given(dag_run)
+    if of_run is None or not (interval == of_run or any(map(_reads_interval, asked))):
+        return
+    begin, end = (moment.isoformat() for moment in of_run)
+    raise InvalidInput(
+        f"{task}: this run was started by hand, or by another DAG: its interval, {begin} to {end}, is the last one "
+        "before its date. Nothing was changed. Start a backfill of the interval that you mean; or say by_hand=True "
+        "in the DAG: then such runs work on the interval that Airflow gives them"
+    )
+
+
+def _given(dag_run: Any) -> Interval | None:
+    begin, end = dag_run.data_interval_start, dag_run.data_interval_end
+    return None if begin is None or end is None else (begin, end)
+
+
+def _reads_interval(value: Any) -> bool:
+    """Whether a template in the value reads an interval of a run."""
+    if isinstance(value, str):
+        return MARK in value and given.is_template(value)
+    return isinstance(value, list | tuple | set | frozenset) and any(map(_reads_interval, value))

@@ -1,0 +1,141 @@
+"""Which addresses a run may name."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_lake import allowed
+from airflow_lake.allowed import FILES, LAKES, Places
+from lake_core.errors import InvalidInput
+
+
+def hosts(name: str) -> list[str]:
+    return {
+        "metadata.internal": ["169.254.169.254"],
+        "six.internal": ["::1"],
+        "fair.org": ["93.184.216.34"],
+    }.get(name, [])
+
+
+def refused(address: str, places: Places, *, setting: str = FILES) -> str:
+    try:
+        allowed.check(address, what="files", task="t", places=places, setting=setting, resolve=hosts)
+    except InvalidInput as error:
+        return str(error)
+    return ""
+
+
+SOURCES = {"ingest.source": "s3a://in/flights/", "intervals.source": "/data/in/%Y-%m-%d/*.csv"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://in/flights", "s3://in/flights/late.csv", "s3a://in/flights/*.csv", "/data/in/late.csv",
+        "/data/in/2026-01-01/", "file:///data/in/x", "/data//in/./x",
+    ],
+)  # fmt: skip
+def test_files_below_the_sources_of_the_pool_are_allowed(address: str) -> None:
+    assert refused(address, allowed.sources(SOURCES)) == ""
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/etc/passwd", "file:///etc/passwd", "s3://in/flight", "s3://in/flightsecrets/x", "s3://other/flights/x",
+        "gs://in/flights/x", "/data/inner/x", "/data/in/../../etc/passwd", "/data/in/%2e%2e/%2e%2e/etc/passwd",
+        "s3://in/flights/../secret", "s3://in/flights/%252e%252e/secret", "/data/in/..", "/", "", "-", "x.csv",
+        "simplecache::s3://in/flights/x", "filecache::/data/in/x", "zip://*::s3://in/flights/a.zip",
+        "reference::/data/in/x", "/data/in/x::http://127.0.0.1/", "s3://in/flights/a\\..\\b", "s3://in/flights/\n",
+        "S3://in/flights/x", "file://localhost/data/in/x", "memory://in", "file://data/in/x",
+    ],
+)  # fmt: skip
+def test_all_other_files_are_refused_in_one_line(address: str) -> None:
+    said = refused(address, allowed.sources(SOURCES))
+    assert said.startswith("t: files=")
+    assert said.endswith("nothing was done")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "/*.csv", "/%Y/x.csv", "s3://*/x", "{{ params.x }}", "s3://{{ b }}/x", "%Y"]
+)
+def test_a_pattern_without_a_fixed_folder_allows_nothing(pattern: str) -> None:
+    assert all(refused(one, allowed.below([pattern])) for one in ("/etc/passwd", "s3://in/x", "x", "s3://x"))
+
+
+OWN = [
+    "127.0.0.1", "127.9.9.9", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "0", "0.0.0.0", "[::1]",
+    "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[fe80::1]", "169.254.169.254",
+    "2852039166", "169.254.169.254.", "0xa9fea9fe", "[fd00:ec2::254]", "metadata.internal", "six.internal",
+    "user:word@127.0.0.1", "127.0.0.1:8080", "METADATA.internal",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", OWN)
+@pytest.mark.parametrize("scheme", ["http", "https", "ftp", "sftp", "hdfs", "webhdfs"])
+def test_the_workers_own_machine_is_refused_in_each_spelling_whatever_is_allowed(
+    scheme: str, host: str
+) -> None:
+    everything = allowed.named(f"* {scheme}://{host}/ {scheme}://{host}/x")
+    assert "own machine" in refused(f"{scheme}://{host}/x", everything)
+    assert refused("https://fair.org/x", everything) == ""
+    assert refused("https://93.184.216.34/x", everything) == ""
+
+
+def test_the_environment_widens_what_is_allowed() -> None:
+    places = allowed.files_of({FILES: "s3://late/ /drop/*.csv /one.csv"})
+    assert [refused(one, places) for one in ("s3://late/a", "/one.csv")] == ["", ""]
+    assert all(refused(one, places) for one in ("s3://later/a", "/one.csv/x", "/drop/x.csv"))
+    assert refused("/any/where", allowed.files_of({FILES: "*"})) == ""
+    assert "The variable LAKE_ALLOWED_FILES of the workers allows more" in refused("/x", Places())
+
+
+@pytest.mark.parametrize(
+    ("name", "is_allowed"),
+    [
+        ("lake_default", True), ("any_connection", True), ("", True), ("s3://named/lake", True),
+        ("s3://named/lake/", True), ("s3://shown/lake", True), ("/own/lake", True), ("s3://team/a", True),
+        ("s3://named/lake/other", False), ("s3://named", False), ("/tmp/evil", False), ("memory://evil", False),
+        ("/own/lake/../evil", False), ("file:/evil", False), ("simplecache::s3://named/lake", False),
+    ],
+)  # fmt: skip
+def test_a_lake_is_a_connection_or_named_by_the_dag_or_the_environment(name: str, is_allowed: bool) -> None:
+    environ = {
+        "LAKE": "s3://named/lake",
+        "LAKE_VIEW_LAKES": "lake_own s3://shown/lake/",
+        LAKES: "s3://team/*",
+    }
+    places = allowed.of_templates("/own/lake")
+    if is_allowed:
+        allowed.check_lake(name, task="t", places=places, environ=environ)
+    else:
+        with pytest.raises(InvalidInput, match="nothing was done"):
+            allowed.check_lake(name, task="t", places=places, environ=environ)
+
+
+@pytest.mark.parametrize(
+    ("value", "with_conf", "without"),
+    [
+        ("{{ params.x }}", True, False), ("/in/{{ params['x'] }}", True, False),
+        ("{{ dag_run.conf.x }}", True, True),
+        ("{{ conf.x }}", True, False), ("{{ run_id }}", True, True),
+        (["a", "{% if params.x %}b{% endif %}"], True, False),
+        ("{{ ti.xcom_pull('form')['params_input'] }}", True, True), ("{{ ds }}", False, False),
+        ("params", False, False),
+        ("{{ configured }}", False, False), (None, False, False), (5, False, False),
+    ],
+)  # fmt: skip
+def test_a_template_that_reads_what_a_run_gives_is_known(
+    value: object, with_conf: bool, without: bool
+) -> None:
+    assert (allowed.is_given(value, conf={"x": 1}), allowed.is_given(value, conf={})) == (with_conf, without)
+
+
+def test_what_the_dag_says_itself_is_allowed() -> None:
+    places = allowed.of_templates(["s3://in/{{ params.day }}/*.csv", "/fixed.csv"])
+    assert [refused(one, places) for one in ("s3://in/2026/*.csv", "/fixed.csv")] == ["", ""]
+    assert all(refused(one, places) for one in ("s3://inner/x", "s3://in/../x", "/fixed.csv/x"))
+    places = allowed.defaults({"file": "/a.csv", "files": ["/b.csv"], "n": 5}, None)
+    assert [refused(one, places) for one in ("/a.csv", "/b.csv")] == ["", ""]
+    assert refused("/c.csv", places)
