@@ -82,11 +82,12 @@ def lake_address(connection: Connection) -> LakeAddress:
         options = _json(options, f"{what}, field 'options'")
     if not isinstance(options, dict):
         raise InvalidInput(f"{what}, field 'options': must be a JSON object; correct the connection")
-    host = connection.host or ""
+    host = (connection.host or "").strip()  # a form keeps the blanks that are pasted along
     if connection.schema:  # AIRFLOW_CONN_...=lake://s3://bucket/prefix has the prefix here
-        host = f"{host.rstrip('/')}/{connection.schema}"
-    uri = host or str(extra.get("uri") or "")
-    if host and str(extra.get("uri") or host).rstrip("/") != host.rstrip("/"):
+        host = f"{host.rstrip('/')}/{connection.schema.strip()}"
+    in_extra = str(extra.get("uri") or "").strip()
+    uri = host or in_extra
+    if host and (in_extra or host).rstrip("/") != host.rstrip("/"):
         raise InvalidInput(
             f"{what}: names two lakes: its host and uri in its extra say different things; leave one out"
         )
@@ -232,12 +233,12 @@ def spark_address(connection: Connection) -> SparkAddress:
     """The address in a connection of type spark_connect or spark.  Raises InvalidInput."""
     what = _named(connection, "spark_connect", "spark")
     extra = _extra(connection, what)
-    host = (connection.host or "").rstrip("/")
+    host = (connection.host or "").strip().rstrip("/")
     if not host:
         raise InvalidInput(f"{what}: has no host; write the address of Spark into it")
-    if connection.port:
-        host = f"{host}:{connection.port}"
     if connection.conn_type == "spark":
+        if connection.port:
+            host = f"{host}:{connection.port}"
         if extra.get("deploy-mode") == "cluster":
             raise InvalidInput(
                 f"{what}: its deploy-mode is cluster, but the driver of this work runs in the task; submit the "
@@ -245,17 +246,44 @@ def spark_address(connection: Connection) -> SparkAddress:
             )
         conf = {setting: str(extra[name]) for name, setting in SPARK_EXTRA.items() if extra.get(name)}
         return SparkAddress(master=host, conf=conf)
-    parts = [
-        f"{name}={quote(str(value), safe='')}"
-        for name, value in (
-            ("user_id", connection.login),
-            ("token", connection.password),
-            ("session_id", extra.get("session_id")),
-            ("use_ssl", _use_ssl(extra.get("use_ssl"), what)),
-        )
-        if value
-    ]
-    return SparkAddress(remote=f"sc://{host.removeprefix('sc://')}/" + "".join(f";{part}" for part in parts))
+    place, parameters = _connect_host(host.removeprefix("sc://"), what)
+    fields = {
+        "user_id": connection.login,
+        "token": connection.password,
+        "session_id": extra.get("session_id"),
+        "use_ssl": _use_ssl(extra.get("use_ssl"), what),
+    }
+    for name, value in fields.items():
+        if value and name in parameters:
+            raise InvalidInput(f"{what}: says {name} twice, in its host and in a field; leave one out")
+        if value:
+            parameters[name] = quote(str(value), safe="")
+    if connection.port:
+        place = f"{place}:{connection.port}"
+    return SparkAddress(
+        remote=f"sc://{place}/" + "".join(f";{name}={text}" for name, text in parameters.items())
+    )
+
+
+def _connect_host(host: str, what: str) -> tuple[str, dict[str, str]]:
+    """The host, and the parameters behind it, as in `HOST:PORT/;use_ssl=true`.  Raises InvalidInput.
+
+    The values are not repeated in an error: one may be a token.
+    """
+    place, _, rest = host.partition(";")
+    parameters = {}
+    for part in filter(None, rest.rstrip("/").split(";")):
+        name, is_pair, value = part.partition("=")
+        if not (is_pair and name.strip() and value) or name in parameters:
+            raise InvalidInput(
+                f"{what}: the parameters in its host must be names with values, each once, as in "
+                "HOST:PORT/;use_ssl=true"
+            )
+        parameters[name.strip()] = value
+    place = place.rstrip("/")
+    if not place or "/" in place:
+        raise InvalidInput(f"{what}: its host must be HOST:PORT, with parameters HOST:PORT/;use_ssl=true")
+    return place, parameters
 
 
 def _use_ssl(value: Any, what: str) -> str:

@@ -31,6 +31,7 @@ OWN_FIELDS = ("lake", "pools", "branch", "dry_run")
 """Parameters of agents that are fields of the config."""
 GROUPS_OWN = {
     "conn_id": "LakeConfig(spark=...) names the connection",
+    "do_xcom_push": "the report of the group reads what the job hands over",
     **dict.fromkeys(("task_id", "agent", "work", "config", "to_announce"), "the group says it"),
 }
 """Arguments of a submitted job that it does not take from `submit`, and why."""

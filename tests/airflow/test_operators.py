@@ -105,6 +105,10 @@ with DAG("d", default_args={"branch": "dev", "spark": "s"}):
         "trigger's rest": lambda: TransactionTrigger(pools=["p"], rest=-1),
         "trigger's after": lambda: TransactionTrigger(pools=["p"], after={"q": ["id", 1]}),
         "trigger's maintenance": lambda: TransactionTrigger(pools=["p"], maintenance="no"),
+        "no XCom": lambda: CompactGroup(default_args={"do_xcom_push": False}),
+        "upkeep without XCom": lambda: LakeUpkeep(default_args={"do_xcom_push": False}, group_id="u"),
+        "job without XCom": lambda: LakeConfig(spark="s", submit={"do_xcom_push": False}),
+        "by hand": lambda: LakeDeleteOperator(task_id="t", pool_name="p", low="a", by_hand="{{ params.x }}"),
     }.items():
         try:
             make()
@@ -273,6 +277,12 @@ for sql in (
 """
 
 
+NO_XCOM = (
+    "{}: do_xcom_push=False in default_args: the tasks of the group hand over their work by XCom. Leave it out, or "
+    "say default_args={{'do_xcom_push': True}} for the group"
+)
+
+
 def ask(folder: Path, program: str, *words: str) -> Any:
     """The value of `answer` at the end of a program."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
@@ -363,6 +373,12 @@ def test_an_argument_that_nothing_would_read_or_that_would_be_misread_is_refused
         "trigger's rest": "TransactionTrigger: rest must be a number of seconds, at least 0 (got -1)",
         "trigger's after": "TransactionTrigger: after names the pool 'q', which is none of pools",
         "trigger's maintenance": "TransactionTrigger: maintenance must be true or false (got 'no')",
+        "no XCom": NO_XCOM.format("CompactGroup"),
+        "upkeep without XCom": NO_XCOM.format("CompactGroup"),
+        "job without XCom": (
+            "LakeConfig: submit may not have 'do_xcom_push': the report of the group reads what the job hands over"
+        ),
+        "by hand": "t: by_hand must be true or false (got '{{ params.x }}')",
     }
 
 

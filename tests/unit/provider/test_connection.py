@@ -289,3 +289,39 @@ def test_what_is_neither_true_nor_false_does_not_turn_tls_off(said: object) -> N
 
 def test_a_lake_may_be_named_twice_in_one_way() -> None:
     assert lake_address(with_extra(LAKE, uri=f"{LAKE.host}/")).uri == lake_address(LAKE).uri
+
+
+@pytest.mark.parametrize(
+    ("row", "remote"),
+    [
+        (
+            Row(conn_type="spark_connect", host="sc://spark:15002/;use_ssl=true"),
+            "sc://spark:15002/;use_ssl=true",
+        ),
+        (Row(conn_type="spark_connect", host="sc://spark:15002;a=b/"), "sc://spark:15002/;a=b"),
+        (replace(CONNECT, host=" sc://spark/;a=b ", password="t"), "sc://spark:15002/;a=b;token=t"),
+        (replace(CONNECT, host="spark/"), "sc://spark:15002/"),
+    ],
+)
+def test_a_host_of_spark_connect_may_have_parameters(row: Row, remote: str) -> None:
+    assert spark_address(row).remote == remote
+
+
+@pytest.mark.parametrize(
+    "host", ["spark/x", "spark/;a", "spark/;=b", "spark/;a=b;a=c", "/;a=b", "spark/x;a=b"]
+)
+def test_a_host_of_spark_connect_that_is_no_host_is_refused_without_its_parameters(host: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        spark_address(Row(conn_type="spark_connect", host=host.replace("b", "hush")))
+    assert "hush" not in str(refused.value)
+
+
+def test_a_token_in_the_host_and_in_a_field_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="says token twice"):
+        spark_address(replace(CONNECT, host="spark/;token=a", password="b"))
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\n"])
+def test_blanks_around_the_host_of_a_lake_do_not_count(blank: str) -> None:
+    assert lake_address(replace(LAKE, host=f"{blank}s3://bucket/lake{blank}")).uri == "s3://bucket/lake"
+    assert lake_address(with_extra(Row(host=blank), uri=f"{blank}/my lake{blank}")).uri == "/my lake"
