@@ -11,6 +11,7 @@ For the demo, the tests and `make up`; no part of the lake.  One decision a file
     record       what a run directory remembers of a service
     processes    launching keepers, knowing ours again, stopping them
     airflow_standalone   Airflow's own `standalone`, bound to loopback
+    restarts     how often one of its components is started again
     airflow_settings     what Airflow imports into each of its processes: how they share SQLite
     airflow_service, spark_service   how each is configured, commanded and asked for its health
     api          Airflow's REST API

@@ -1,8 +1,9 @@
 """Airflow's own `standalone`, with two things changed.
 
 It starts the scheduler and the triggerer without their log servers.  These would listen on every interface of the
-machine, even if the API listens on one, and on one machine the API reads the log files itself.  And it ends, with
-status 1, when one of its components ends; the original would go on without it.
+machine, even if the API listens on one, and on one machine the API reads the log files itself.  And it starts a
+component again that ends by itself, a bounded number of times (`restarts`); the original would go on without it.
+If one ends too often, it stops the others and ends with status 1.
 
 Run by airflow_service as `python -m local.airflow_standalone`.
 """
@@ -13,10 +14,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
 from airflow.__main__ import main as airflow
 from airflow.cli.commands import standalone_command
+
+from local.restarts import MOST, pause_before
 
 SERVING_LOGS = ("scheduler", "triggerer")
 _lost: list[str] = []
@@ -24,25 +28,44 @@ _one_at_a_time = threading.Lock()
 
 
 class Component(standalone_command.SubCommand):  # type: ignore[misc]  # airflow is not typed
-    """A component of standalone whose end is noticed."""
-
-    stopping = False
+    """A component of standalone that is started again if it ends by itself."""
 
     def __init__(self, parent: Any, name: str, command: list[str], env: dict[str, str]) -> None:
         quiet = ["--skip-serve-logs"] if name in SERVING_LOGS else []
         super().__init__(parent, name, [*command, *quiet], env)
+        self.stopping = threading.Event()
 
     def run(self) -> None:
-        super().run()  # until the component closes its output
+        ends: list[float] = []
+        while not self.stopping.is_set():  # bounded by `pause_before`
+            super().run()  # until the component closes its output
+            status = self.process.wait()
+            ends.append(time.monotonic())
+            if self.stopping.is_set():
+                return
+            pause = pause_before(ends, now=ends[-1])
+            if pause is None:
+                self._give_up(status)
+                return
+            self._say(f"ended by itself with status {status}; it is started again in {pause:g} s")
+            self.stopping.wait(pause)
+
+    def _say(self, what: str) -> None:
+        self.parent.print_output("standalone", f"the {self.name} {what}")
+
+    def _give_up(self, status: int) -> None:
+        """Stop all others, because a service without this component is none."""
         with _one_at_a_time:
-            if self.stopping or _lost:
+            if _lost:
                 return
             _lost.append(self.name)
-        self.parent.print_output("standalone", f"the {self.name} ended by itself; stopping the others")
+        self._say(
+            f"ended by itself with status {status}, more than {MOST} times in an hour; stopping the others"
+        )
         os.kill(os.getpid(), signal.SIGINT)
 
     def stop(self) -> None:
-        self.stopping = True
+        self.stopping.set()
         super().stop()
 
 
