@@ -50,6 +50,9 @@ REJECTED_SCHEMA = pa.schema(
     ]
 )
 
+Faults = dict[int, str]
+"""By row of a table, why the record is bad."""
+
 Locate = Callable[[int], tuple[int, bytes]]
 """The line and the text of a block's record, by its row in the table."""
 
@@ -59,14 +62,16 @@ class Block:
     """Some records of one file, in its order.
 
     `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records, null
-    for those that were changed on the way; it is None if the file has no types of its own.  `checked`: every record
-    is within the limits, and `table` has what `rows` had.
+    for those that were changed on the way; it is None if the file has no types of its own.  `faults` says by row of
+    the table what no type holds; the value is null there.  `checked`: every record is within the limits, and
+    `table` has what `rows` had.
     """
 
     table: pa.Table
     rejected: tuple[Rejected, ...] = ()
     locate: Locate | None = None
     rows: pa.Table | None = None
+    faults: Faults = field(default_factory=dict)
     checked: bool = False
 
 

@@ -36,8 +36,10 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
         table = with_constants(block.table, reading.constants, reading.file)
         if fault := reading.fields.take(table.schema):
             reading.unreadable(0, fault)
-        keyed = keyed or _has_key(table, reading)  # bad records count: their keys are there
-        wrong = faults(table, reading, trusts_json=trusts_json)
+        keyed = (
+            keyed or bool(block.faults) or _has_key(table, reading)
+        )  # bad records count: their keys are there
+        wrong = faults(table, reading, trusts_json=trusts_json) | block.faults
         rows = table.num_rows
         if wrong:
             rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]

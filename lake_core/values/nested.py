@@ -4,11 +4,12 @@ A list array that is sliced, or whose null rows have items, does not say by itse
 `Items` does: it has the items of the rows that are not null, one after another, and each row's first.  Maps are
 lists of entries; Arrow's own cast from one to the other breaks slices with records inside (Arrow 26).  A union has
 no nulls of its own; Arrow's own `flatten` of records ends the process if one of the fields is a union
-(`fields_of`).
+(`fields_of`).  `rebuilt` gives a column with other values, and perhaps other types, at any depth.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -112,3 +113,42 @@ class Items:
     def as_maps(self, keys: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
         """Maps of the same lengths with other keys and values."""
         return pa.MapArray.from_arrays(self.offsets, keys, values, type=kind, mask=mask_of(self.array))
+
+
+Rows = npt.NDArray[np.int64]
+"""For each value of an array, the row of the table to which it belongs."""
+
+Change = Callable[[pa.Array, pa.Field, Rows], tuple[pa.Array, pa.Field] | None]
+"""The array and the field that take the place of these; None to change what is inside of them."""
+
+
+def is_nested(kind: pa.DataType) -> bool:
+    """Whether the type is a record with fields, a map or a list."""
+    return bool(pa.types.is_map(kind) or is_list(kind) or (pa.types.is_struct(kind) and kind.num_fields))
+
+
+def rebuilt(array: pa.Array, field: pa.Field, rows: Rows, change: Change) -> tuple[pa.Array, pa.Field]:
+    """The array and its field with what `change` gives, from the outside in; values without a change stay."""
+    changed = change(array, field, rows)
+    kind = field.type
+    if changed is not None or not is_nested(kind):
+        return changed or (array, field)
+    if pa.types.is_struct(kind):
+        members = [
+            rebuilt(member, inner, rows, change) for member, inner in zip(fields_of(array), kind, strict=True)
+        ]
+        fields = [inner.with_nullable(True) for _, inner in members]
+        arrays = [member for member, _ in members]
+        records = pa.StructArray.from_arrays(arrays, fields=fields, mask=mask_of(array))
+        return records, field.with_type(records.type)
+    items = Items(array)
+    rows = rows[items.rows]
+    if pa.types.is_map(kind):
+        keys, values = items.entries
+        new_keys, key_field = rebuilt(keys, kind.key_field, rows, change)
+        new_values, value_field = rebuilt(values, kind.item_field, rows, change)
+        map_type = pa.map_(key_field.with_nullable(False), value_field.with_nullable(True))
+        return items.as_maps(new_keys, new_values, map_type), field.with_type(map_type)
+    new_values, value_field = rebuilt(items.values, kind.value_field, rows, change)
+    list_type = pa.list_(value_field.with_nullable(True))
+    return items.as_lists(new_values, list_type), field.with_type(list_type)

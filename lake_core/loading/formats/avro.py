@@ -20,6 +20,7 @@ from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.declared import declared_columns
 from lake_core.loading.formats.avro_container import open_container
 from lake_core.loading.formats.avro_types import Form, Types, Unsupported
+from lake_core.loading.formats.calendars import Calendar
 from lake_core.loading.formats.promises import block_fault
 from lake_core.loading.opening import open_unpacked
 from lake_core.objects.limits import batch_rows, schema_fault
@@ -50,7 +51,8 @@ def read_avro(reading: Reading) -> Iterator[Block]:
                 handle_unicode_errors="surrogateescape",
             )
             records = _records(blocks)
-        rows = _Rows(reading, forms)
+            calendar = Calendar.of_spark({name.encode(): value for name, value in container.metadata.items()})
+        rows = _Rows(reading, forms, calendar)
         first = 1
         while True:  # bounded by the file
             with _naming(reading):
@@ -86,8 +88,8 @@ def _naming(reading: Reading) -> Iterator[None]:
 class _Rows:
     """Makes blocks of the values of one file; raises InvalidInput if none of its types is one of records."""
 
-    def __init__(self, reading: Reading, forms: list[Form]) -> None:
-        self._reading, self._forms = reading, forms
+    def __init__(self, reading: Reading, forms: list[Form], calendar: Calendar) -> None:
+        self._reading, self._forms, self._calendar = reading, forms, calendar
         if not any(form.members for form in forms):
             reading.unreadable(0, f"{_fault(forms[0])}; a pool holds records with fields")
         self._faults = ["" if form.members else _fault(form) for form in forms]
@@ -121,7 +123,10 @@ class _Rows:
     def _united(self, parts: list[_Part]) -> pa.Table:
         """One table, its records in the order of the file."""
         reading = self._reading
-        tables = [declared_columns(part.table, reading.declared, source=reading.file) for part in parts]
+        tables = [
+            declared_columns(self._calendar.rebased(part.table), reading.declared, source=reading.file)
+            for part in parts
+        ]
         if len(tables) <= 1:
             return tables[0] if tables else pa.table({})
         stored = [normalized(table) for table in tables]

@@ -12,7 +12,7 @@ import io
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
@@ -39,6 +39,8 @@ class Container:
     schema: Any
     """The schema of the values, as JSON."""
     codec: str
+    metadata: Mapping[str, bytes]
+    """What the writer says of the file, by name."""
     sync: bytes
     file: BinaryIO
 
@@ -73,7 +75,7 @@ def open_container(file: BinaryIO) -> Container:
     codec = header["meta"].get("avro.codec", b"null").decode()
     if codec not in _CODECS:
         raise ValueError(f"codec {codec!r} is unknown; write it with one of {', '.join(_CODECS)}")
-    return Container(json.loads(header["meta"]["avro.schema"]), codec, header["sync"], file)
+    return Container(json.loads(header["meta"]["avro.schema"]), codec, header["meta"], header["sync"], file)
 
 
 class _Recoded(io.RawIOBase):
