@@ -100,17 +100,29 @@ def _rejected(block: Block, table: pa.Table, at: int, row: int, why: str, readin
 
 
 def _shown(record: pa.Table) -> str | None:
-    """The record as JSON, without fields that are not UTF-8; None if no field is left."""
-    good = [name for name, column in zip(record.schema.names, record.columns, strict=True) if _valid(column)]
+    """The record as JSON, without fields that cannot be written so; None if no field is left."""
+    good = [name for name in record.schema.names if _has_text(record.select([name]))]
     return str(json_lines(record.select(good))[0].as_py()) if good else None
 
 
-def _valid(column: pa.ChunkedArray) -> bool:
+def _has_text(record: pa.Table) -> bool:
     try:
-        column.validate(full=True)
+        json_lines(record)[0].as_py()
     except (pa.ArrowException, UnicodeDecodeError):
         return False
     return True
+
+
+def _fault_of(column: pa.ChunkedArray) -> str:
+    """Why Arrow takes the column for invalid; "" if it is valid."""
+    try:
+        column.validate(full=True)
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    except pa.ArrowException as error:
+        why = str(error).splitlines()[0]
+        return "not UTF-8" if "UTF8" in why else f"not a value of {column.type}: {why}"
+    return ""
 
 
 def _is_sound(kind: pa.DataType) -> bool:
@@ -139,12 +151,10 @@ def faults(table: pa.Table, reading: Reading, *, trusts_json: bool = False) -> d
             for row in _too_long(column, limit):
                 what = "a key's value" if name in reading.key else "a value"
                 wrong.setdefault(row, f"field {name!r}: {what} may have at most {limit:,} bytes")
-        if not _valid(column):
-            for row in range(len(column)):
-                if not _valid(
-                    column.take(pa.array([row]))
-                ):  # a slice of records would have all their members
-                    wrong.setdefault(row, f"field {name!r}: not UTF-8")
+        if _fault_of(column):
+            for row in range(len(column)):  # a slice of records would have all their members
+                if why := _fault_of(column.take(pa.array([row]))):
+                    wrong.setdefault(row, f"field {name!r}: {why}")
     return wrong
 
 

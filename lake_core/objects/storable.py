@@ -4,6 +4,7 @@
 |---|---|
 | date, timestamp | years 1 to 9999: what text, Python and Spark can say |
 | time of day | from 0:00 to before 24:00 |
+| decimal | no more digits than its type says |
 | map | its keys are distinct; 0.0 and -0.0 are one key, and so are all NaN, as in keys of a pool |
 | typed JSON of another program | JSON on one line |
 
@@ -13,6 +14,7 @@ at any depth.  Called by `loading.checks`, for each file and for tables that no 
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterator
 
 import numpy as np
@@ -73,6 +75,8 @@ def _may_fail(field: pa.Field, reads_json: bool) -> bool:
         return _may_fail(pa.field("", kind.storage_type), reads_json)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return _may_fail(pa.field("", kind.value_type), reads_json)
+    if pa.types.is_decimal(kind):
+        return True
     if pa.types.is_temporal(kind):
         return not pa.types.is_duration(kind)
     return pa.types.is_map(kind) or any(_may_fail(kind.field(i), reads_json) for i in range(kind.num_fields))
@@ -108,6 +112,15 @@ def _faults(array: pa.Array, field: pa.Field, rows: Rows, reads_json: bool) -> I
         if _may_fail(kind.value_field, reads_json):
             items = Items(array)
             yield from _faults(items.values, kind.value_field, rows[items.rows], reads_json)
+    elif pa.types.is_decimal(kind):
+        least, most = (
+            pa.scalar(decimal.Decimal((sign, (9,) * kind.precision, -kind.scale)), kind) for sign in (1, 0)
+        )
+        outside = pc.or_(pc.less(array, least), pc.greater(array, most))
+        yield (
+            rows[np.asarray(pc.fill_null(outside, False))],
+            f"a value has more digits than decimal({kind.precision},{kind.scale})",
+        )
     elif bounds := _bounds(kind):
         width = pa.int32() if kind.bit_width == 32 else pa.int64()
         ticks = array.view(width)

@@ -167,3 +167,19 @@ def test_files_that_do_not_exist_or_have_no_format_are_named(lake: Command) -> N
     assert "nowhere.csv" in lake.fails(NOT_FOUND, "load", "p", str(lake.folder / "nowhere.csv"))
     message = lake.fails(INVALID_INPUT, "load", "p", lake.file("a.xyz", "x"))
     assert "a.xyz: neither the name nor the first bytes tell the format; add --format json" in message
+
+
+def test_a_decimal_with_more_digits_than_its_type_is_a_bad_record(lake: Command) -> None:
+    kind = pa.decimal128(36, 17)
+    raw = b"".join(value.to_bytes(16, "little", signed=True) for value in (5 * 10**17, -(10**36), 10**36 - 1))
+    decimals = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(raw)])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), decimals)
+    for number, column in enumerate((decimals, lists)):
+        content = parquet(pa.table({"k": [1, 2, 3], "v": column}))
+        lake.pool(f"p{number}")
+        says = "line 2: field 'v': a value has more digits than decimal(36,17)"
+        assert says in lake.refuses_records(f"p{number}", content, f"{number}.parquet")
+        lake("load", f"p{number}", lake.file(f"{number}.parquet", content), "--bad-records", "quarantine")
+        assert [r["k"] for r in lake.scan(f"p{number}")] == [1, 3]
+        (rejected,) = lake.scan(f"p{number}.$rejected")
+        assert "-10000000000000000000" in rejected["raw"], "the raw text has the digits"
