@@ -22,8 +22,8 @@ pytestmark = pytest.mark.slow
 
 PACKAGES = ("airflow_lake", "lake_core", "pyspark_lake", "spark_apps")
 CORE = {
-    "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "pyyaml",
-    "rich", "rpds-py",
+    "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "pyorc",
+    "pyyaml", "rich", "rpds-py",
 }  # fmt: skip
 EXTRAS = {
     "s3": {"s3fs"},

@@ -49,6 +49,11 @@ class Instants:
         with np.errstate(over="ignore"):
             return Instants(whole, _integers(nanos) - whole * 10**9, _valid(seconds))
 
+    @staticmethod
+    def of_pairs(array: pa.StructArray, seconds: str, nanos: str) -> Instants:
+        """The times of records with these two fields."""
+        return Instants(_integers(array.field(seconds)), _integers(array.field(nanos)), _valid(array))
+
     def stored(self, field: pa.Field, rows: Rows, path: str, faults: Faults) -> tuple[pa.Array, pa.Field]:
         """The times in the type that holds them, and their field, which has the zone of `field`.
 

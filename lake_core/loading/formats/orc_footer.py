@@ -1,0 +1,89 @@
+"""The calendar of an ORC file, which neither Arrow nor pyorc tells.
+
+The footer is a Protobuf message, compressed in chunks; numbers of fields are those of ORC's specification.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import lz4.block
+import pyarrow as pa
+
+_WRITER, _CALENDAR = 9, 11
+_JAVA = 0
+_UNKNOWN, _JULIAN = 0, 1
+
+
+def has_hybrid_calendar(file: BinaryIO, orc: Any) -> bool:
+    """Whether dates and times of an ORC file, which Arrow has opened as `orc`, are of the hybrid calendar.
+
+    A file of the Java writer that says nothing is of that calendar, as all were once.  Raises ValueError, or what a
+    decompressor raises, if it is damaged.
+    """
+    end = orc.file_length - 1 - orc.file_postscript_length
+    file.seek(end - orc.file_footer_length)
+    fields: dict[int, Any] = dict(_fields(_unpacked(file.read(orc.file_footer_length), orc)))
+    calendar = fields.get(_CALENDAR, _UNKNOWN)
+    return bool(calendar == _JULIAN or (calendar == _UNKNOWN and fields.get(_WRITER, _JAVA) == _JAVA))
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Numbers and values of the fields of a Protobuf message.  Raises ValueError if it is damaged."""
+    at = 0
+    while at < len(message):  # each round takes bytes
+        tag, at = _varint(message, at)
+        match tag & 7:
+            case 0:
+                value, at = _varint(message, at)
+                yield tag >> 3, value
+            case 2:
+                size, at = _varint(message, at)
+                yield tag >> 3, message[at : at + size]
+                at += size
+            case 1 | 5 as kind:
+                at += 8 if kind == 1 else 4
+            case _:
+                raise ValueError("a damaged footer")
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(message):
+            break
+        byte = message[at]
+        value, at = value | (byte & 0x7F) << shift, at + 1
+        if byte < 0x80:
+            return value, at
+    raise ValueError("a damaged footer")
+
+
+def _unpacked(data: bytes, orc: Any) -> bytes:
+    """The content of a compressed section: chunks, each behind three bytes of its length and kind."""
+    kind = orc.compression
+    if kind == "UNCOMPRESSED":
+        return data
+    parts, at = [], 0
+    while at < len(data):  # each round takes bytes
+        head = int.from_bytes(data[at : at + 3], "little")
+        chunk = data[at + 3 : at + 3 + (head >> 1)]
+        at += 3 + (head >> 1)
+        parts.append(chunk if head & 1 else _decompressed(chunk, kind, orc.compression_size))
+    return b"".join(parts)
+
+
+def _decompressed(chunk: bytes, kind: str, most: int) -> bytes:
+    match kind:
+        case "ZLIB":
+            return zlib.decompress(chunk, -15)
+        case "LZ4":
+            return bytes(lz4.block.decompress(chunk, uncompressed_size=most))
+        case "SNAPPY":
+            size, _ = _varint(chunk, 0)
+            return bytes(pa.decompress(chunk, decompressed_size=size, codec="snappy", asbytes=True))
+        case "ZSTD":
+            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read())
+    raise ValueError(f"its compression is {kind}, which is not read")

@@ -1,0 +1,95 @@
+"""ORC's timestamps of all years: what Arrow refuses, because its nanoseconds end in 1677 and 2262, pyorc reads.
+
+pyorc gives Python values, so only fields with timestamps of the stripes that Arrow refuses are read so.  Times come
+as pairs of integers, and go into records of two fields until they are stored (`instants`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from lake_core.values.nested import is_list, is_nested
+
+SECONDS, NANOS = "seconds", "nanoseconds"
+PAIR = pa.struct([(SECONDS, pa.int64()), (NANOS, pa.int64())])
+_PAIRED = b"lake.pair"
+"""Metadata of a field whose pairs stand for timestamps; its value is their zone."""
+
+
+def pair_zone(field: pa.Field) -> str | None:
+    """The zone of the timestamps for which the field has pairs, "" without a zone; None if it has no pairs."""
+    zone = (field.metadata or {}).get(_PAIRED)
+    return None if zone is None else zone.decode()
+
+
+def has_times(kind: pa.DataType) -> bool:
+    """Whether there are timestamps in the type at any depth."""
+    if is_nested(kind):
+        return any(has_times(kind.field(at).type) for at in range(kind.num_fields))
+    return bool(pa.types.is_timestamp(kind))
+
+
+def read_pairs(file: BinaryIO, stripe: int, fields: list[pa.Field]) -> list[tuple[pa.Array, pa.Field]]:
+    """The values of some fields of a stripe, in which pairs stand for timestamps.
+
+    Raises what pyorc raises for a damaged file, and ValueError for types that it does not give apart.
+    """
+    import pyorc
+
+    class Times(pyorc.converters.ORCConverter):
+        @staticmethod
+        def from_orc(seconds: int, nanoseconds: int, timezone: Any) -> tuple[int, int]:
+            return seconds, nanoseconds
+
+    class Days(pyorc.converters.ORCConverter):
+        @staticmethod
+        def from_orc(days: int) -> int:
+            return days
+
+    converters: Any = {pyorc.TypeKind.TIMESTAMP: Times, pyorc.TypeKind.DATE: Days}
+    converters[pyorc.TypeKind.TIMESTAMP_INSTANT] = Times
+    file.seek(0)
+    names = [field.name for field in fields]
+    reader = pyorc.Reader(file, column_names=names, struct_repr=pyorc.StructRepr.DICT, converters=converters)
+    rows: list[Any] = list(reader.read_stripe(stripe))
+    columns = []
+    for field in fields:
+        paired = _paired(field)
+        columns.append((pa.array([_python(row[field.name], paired) for row in rows], paired.type), paired))
+    return columns
+
+
+def _paired(field: pa.Field) -> pa.Field:
+    """The field with pairs for timestamps."""
+    kind = field.type
+    if pa.types.is_timestamp(kind):
+        return field.with_type(PAIR).with_metadata({_PAIRED: (kind.tz or "").encode()})
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_paired(member) for member in kind]))
+    if pa.types.is_map(kind):
+        return field.with_type(pa.map_(_paired(kind.key_field), _paired(kind.item_field)))
+    if is_list(kind):
+        return field.with_type(pa.list_(_paired(kind.value_field)))
+    if pa.types.is_union(kind):
+        raise ValueError(
+            f"field {field.name!r}: a union beside timestamps of the years before 1677 or after 2262"
+        )
+    return field
+
+
+def _python(value: Any, field: pa.Field) -> Any:
+    """A value of pyorc's as Arrow takes it."""
+    if value is None:
+        return None
+    kind = field.type
+    if pair_zone(field) is not None:
+        return {SECONDS: value[0], NANOS: value[1]}
+    if pa.types.is_struct(kind):
+        return {member.name: _python(value[member.name], member) for member in kind}
+    if pa.types.is_map(kind):
+        return [(_python(key, kind.key_field), _python(item, kind.item_field)) for key, item in value.items()]
+    if is_list(kind):
+        return [_python(item, kind.value_field) for item in value]
+    return value

@@ -1,0 +1,129 @@
+"""ORC: times of all years, the calendar of the writer, and Spark's times without a zone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from lake_core.lake import Lake
+from tests.support.command import Command
+
+US, NS = pa.timestamp("us"), pa.timestamp("ns")
+END, FIRST, NOW = "9999-12-31T23:59:59.999999", "0001-01-01T00:00:00", "2020-01-01T00:00:00.5"
+
+
+def times(*texts: str | None, kind: pa.DataType = US) -> pa.Array:
+    return pa.array(texts, pa.string()).cast(kind)
+
+
+def as_orc(table: pa.Table, **options: object) -> bytes:
+    sink = io.BytesIO()
+    orc.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def nested(array: pa.Array) -> pa.Table:
+    """Each time alone, in a record, in a list and in a map; beside values of other kinds."""
+    rows, count = range(len(array)), len(array)
+    offsets = pa.array(range(count + 1), pa.int32())
+    other = pa.array(["é" if k else None for k in rows], pa.string())
+    day = pa.array([dt.date(2020, 1, 1)] * count)
+    return pa.table(
+        {
+            "k": rows,
+            "t": array,
+            "r": pa.StructArray.from_arrays([array, other, day], ["t", "s", "d"]),
+            "l": pa.ListArray.from_arrays(offsets, array),
+            "m": pa.MapArray.from_arrays(offsets, pa.array([f"n{k}" for k in rows]), array),
+            "x": pa.array([k / 2 for k in rows]),
+        }
+    )
+
+
+def records(texts: list[str]) -> list[dict[str, object]]:
+    return [
+        {
+            "k": k,
+            "t": t,
+            "r": {"t": t, **({"s": "é"} if k else {}), "d": "2020-01-01"},
+            "l": [t],
+            "m": {f"n{k}": t},
+            "x": k / 2,
+        }
+        for k, t in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
+def test_times_of_all_years_are_exact_at_every_depth(lake: Command, compression: str) -> None:
+    texts = [END, FIRST, NOW]
+    lake.pool("p")
+    lake.load_records("p", as_orc(nested(times(*texts)), compression=compression), "a.orc")
+    assert lake.scan("p") == records(texts)
+    lake.pool("keyed", key="t")
+    lake.load_records("keyed", as_orc(nested(times(NOW))), "b.orc")
+    lake.load_records("keyed", as_orc(nested(times(END, FIRST))), "c.orc")
+    assert [r["t"] for r in lake.scan("keyed")] == [FIRST, NOW, END]
+    assert Lake.open(lake.uri).pool("keyed").at().to_table()["t"].type == US
+
+
+def test_nulls_and_zones_and_nanoseconds_are_kept(lake: Command) -> None:
+    fine = "2020-01-01T00:00:00.123456789"
+    table = pa.table(
+        {
+            "k": [1, 2],
+            "far": times(END, None),
+            "fine": times(fine, None, kind=NS),
+            "zoned": times(END, None).cast(pa.timestamp("us", "UTC")),
+            "l": pa.array([None, []], pa.list_(US)),
+        }
+    )
+    lake.pool("p")
+    lake.load_records("p", as_orc(table), "a.orc")
+    assert lake.scan("p") == [{"k": 1, "far": END, "fine": fine, "zoned": f"{END}Z"}, {"k": 2, "l": []}]
+
+
+def test_a_year_that_no_type_holds_is_a_bad_record(lake: Command) -> None:
+    ticks = pa.array([0, 253402300800 * 10**6, None]).cast(US)
+    content = as_orc(pa.table({"k": [1, 2, 3], "t": ticks}))
+    lake.pool("p")
+    message = lake.refuses_records("p", content, "a.orc")
+    assert "line 2: field 't': a timestamp outside of the years 1 to 9999 (10000-01-01T00:00:00)" in message
+    lake("load", "p", lake.file("a.orc", content), "--bad-records", "quarantine")
+    assert lake.scan("p") == [{"k": 1, "t": "1970-01-01T00:00:00"}, {"k": 3}]
+
+
+def test_dates_of_the_java_writer_are_of_the_hybrid_calendar(lake: Command) -> None:
+    """As Spark writes them: its footer says the calendar, older ones say only the writer."""
+    days = pa.array([-354280, -141428, -141427, 18262, -719164], pa.int32()).cast(pa.date32())
+    table = pa.table({"k": range(5), "d": days, "t": days.cast(pa.timestamp("s")).cast(US)})
+    content = as_orc(table)
+    by_cpp, by_java = b"\x48\x01\x62", b"\x48\x00\x62"  # the fields writer and softwareVersion of the footer
+    assert content.count(by_cpp) == 1
+    dates = ["1000-01-01", "1582-10-04", "1582-10-15", "2020-01-01", "0001-01-01"]
+    lake.pool("p")
+    lake.load_records("p", content.replace(by_cpp, by_java), "a.orc")
+    assert lake.scan("p") == [{"k": k, "d": d, "t": f"{d}T00:00:00"} for k, d in enumerate(dates)]
+    lake.pool("cpp")
+    lake.load_records("cpp", as_orc(table.slice(0, 1)), "b.orc")
+    assert lake.scan("cpp") == [{"k": 0, "d": "1000-01-06", "t": "1000-01-06T00:00:00"}]
+
+
+def test_sparks_times_without_a_zone_are_times(lake: Command) -> None:
+    def ntz(name: str) -> pa.Field:
+        return pa.field(name, pa.int64(), metadata={"spark.sql.catalyst.type": "timestamp_ntz"})
+
+    micros = [-62135596800000000, 253402300799999999]
+    schema = pa.schema(
+        [("k", pa.int64()), ntz("n"), ("r", pa.struct([ntz("n")])), ("l", pa.list_(ntz("item")))]
+    )
+    rows = [{"k": k, "n": n, "r": {"n": n}, "l": [n, None]} for k, n in enumerate(micros)]
+    lake.pool("p")
+    lake.load_records("p", as_orc(pa.Table.from_pylist(rows, schema)), "a.orc")
+    assert lake.scan("p") == [
+        {"k": k, "n": t, "r": {"n": t}, "l": [t, None]} for k, t in enumerate([FIRST, END])
+    ]
