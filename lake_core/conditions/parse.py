@@ -48,6 +48,12 @@ from lake_core.values.text import (
     read_timestamp,
 )
 
+MOST_COMPARISONS = 1_000
+"""Comparisons of one condition, at most; `in` is one, whatever the number of its values.
+
+A scan makes each comparison at every batch of records: 1,000 take 33 ms for 1,000 records, and 90 ms for 100,000.
+20,000 took 0.65 s for 1,000 records; the same values in one `in` take 70 ms for 100,000."""
+
 _OPS: dict[str, Op] = {op: op for op in OPS} | {"<>": "!="}
 _TYPED: dict[str, Callable[[str], Value]] = {
     "date": read_date,
@@ -213,6 +219,11 @@ class _Parser:
         return self._leaf(In(path, values), position, *(places[v] for v in values))
 
     def _leaf(self, condition: Condition, field: Position, *values: Position) -> Condition:
+        if len(self.leaves) == MOST_COMPARISONS:
+            what = (
+                f"more than {MOST_COMPARISONS:,} comparisons; for many values of one field write `in (a, b)`"
+            )
+            raise fault(self.text, field, what)
         self.leaves.append(Leaf(field, values))
         return condition
 

@@ -101,8 +101,8 @@ def parts_of(kind: pa.DataType) -> list[pa.Field]:
 def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: str) -> None:
     """Raises InvalidInput if readers would take one field for another by its path, written with dots.
 
-    They index the columns of the table without regard to case.  They index all fields of its objects, those that are
-    left out too, as they are written.
+    They index the columns of the table without regard to case.  They index all fields of its objects as they are
+    written, those that are left out too.
     """
     of_objects: dict[str, Path] = {}
     for path in dict.fromkeys(path for schema in stored for column in schema for path in _inside(column, ())):
@@ -117,8 +117,8 @@ def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: s
         other = of_table.setdefault(".".join(path).casefold(), path)
         if other != path:
             raise InvalidInput(
-                f"pool {pool_name!r}: field {_shown(path)} differs from {_shown(other)} in case only, which readers "
-                f"do not tell apart; leave it out (--without {path[0]})"
+                f"pool {pool_name!r}: field {_shown(path)} differs from {_shown(other)} in case only, which "
+                f"readers do not tell apart; leave it out (--without {path[0]})"
             )
 
 

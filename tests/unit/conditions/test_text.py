@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, parse, show
+from lake_core.conditions.parse import MOST_COMPARISONS
 from lake_core.conditions.words import LONGEST
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, encode_value
@@ -238,3 +239,31 @@ def test_a_path_of_too_many_names_is_refused() -> None:
 def test_what_is_too_long_is_refused() -> None:
     with pytest.raises(InvalidInput, match="it may have at most 262,144"):
         parse("a = 1" + " " * LONGEST)
+
+
+# ---------------------------------------------------------------- what bounds the time
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " or ".join(f"k = {n}" for n in range(20_000)),
+        " and ".join(f"s != '{n}'" for n in range(MOST_COMPARISONS + 1)),
+        " or ".join(f"k between {n} and {n}" for n in range(MOST_COMPARISONS // 2 + 1)),
+        " or ".join(f"(not a is null and b in ({n}, 7))" for n in range(MOST_COMPARISONS // 2 + 1)),
+    ],
+)
+def test_more_comparisons_than_a_scan_makes_in_short_time_are_refused(text: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"more than 1,000 comparisons; for many values .* write `in \(a, b\)`"
+    ) as why:
+        parse(text)
+    assert len(str(why.value)) < 300
+    assert "\n" not in str(why.value)
+
+
+def test_one_comparison_may_have_many_values_and_a_condition_as_many_as_are_allowed() -> None:
+    assert parse(f"k in ({', '.join(map(str, range(20_000)))})") == among("k", *range(20_000))
+    made = parse(" or ".join(f"k > {n}" for n in range(MOST_COMPARISONS)))
+    assert isinstance(made, Or)
+    assert len(made.of) == MOST_COMPARISONS
