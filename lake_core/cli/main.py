@@ -25,7 +25,7 @@ from lake_core.cli.options import CHANGING, FILES, add_read_options
 from lake_core.cli.parser import Parser, check_text
 from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
 from lake_core.cli.without_pandas import leave_pandas_out
-from lake_core.errors import LakeError, OutputFailed
+from lake_core.errors import InvalidInput, LakeError, OutputFailed
 from lake_core.phrases import printable
 from lake_core.values.nametext import names_of
 
@@ -66,7 +66,10 @@ def _run(argv: Sequence[str] | None) -> None:
         completion.answer(parser)
     args = parser.parse_args(argv)
     check_text(args)
-    with _logging(args.verbose):
+    from lake_core.cli.waiting import shown_waiting  # these load slowly, and --help needs neither
+    from lake_core.store.patience import lasting
+
+    with _logging(args.verbose), lasting(args.timeout), shown_waiting():
         _function(args.run)(args)
 
 
@@ -126,12 +129,18 @@ def build_parser() -> Parser:
         place.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")
         place.add_argument("--json", action="store_true", help="print JSON")
         place.add_argument(
+            "--timeout",
+            type=_timeout,
+            metavar="DURATION",
+            help="give up when the store has served nothing for so long (default: LAKE_STORE_TIMEOUT, 60s)",
+        )
+        place.add_argument(
             "-v",
             "--verbose",
             action="count",
             help="print what the library decides to standard error; -vv: and the details",
         )
-    parser.set_defaults(lake=os.environ.get("LAKE", ""), verbose=0)
+    parser.set_defaults(lake=os.environ.get("LAKE", ""), verbose=0, timeout=None)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
@@ -647,6 +656,15 @@ def _duration(text: str) -> float:
         return duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from error
+
+
+def _timeout(text: str) -> float:
+    from lake_core.store.patience import parse_seconds  # loads slowly
+
+    try:
+        return parse_seconds(text, what="--timeout")
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _count(text: str) -> int:

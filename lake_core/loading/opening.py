@@ -15,18 +15,19 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, BinaryIO, cast
 
 import fsspec
 import numpy as np
 
-from lake_core.errors import InvalidInput, Unavailable
+from lake_core.errors import InvalidInput, LakeError, Unavailable
 from lake_core.loading.block import Reading
 from lake_core.loading.compression import compression_of, naming, unpacked
 from lake_core.loading.failures import unopened
 from lake_core.store import Address
 from lake_core.store.credentials import open_filesystem
+from lake_core.store.patience import Waiting, of_sources
 
 STDIN = "-"
 """The name of standard input on the command line."""
@@ -72,7 +73,8 @@ def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
     if scheme in CLOUDS:
         is_same = access is not None and CLOUDS.get(access.uri.partition("://")[0]) == CLOUDS[scheme]
         options = dict(access.options) if access is not None and is_same else {}
-        options.pop("lock", None)  # of the lake alone
+        for name in ("lock", "timeout"):  # of the lake alone
+            options.pop(name, None)
         fs = open_filesystem(uri, options)
         return fs, fs._strip_protocol(uri)
     opened: tuple[Any, str] = fsspec.url_to_fs(
@@ -84,8 +86,14 @@ def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
 def _opened(path: str, access: Address | None) -> BinaryIO:
     if "://" not in path:
         return open(path, "rb")
-    fs, inside = remote(path, access)
-    return cast(BinaryIO, fs.open(inside, "rb"))
+    with waiting(path):
+        fs, inside = remote(path, access)
+        return cast(BinaryIO, fs.open(inside, "rb"))
+
+
+def waiting(path: str) -> AbstractContextManager[object]:
+    """The block asks the store of a file, and fails when the store serves nothing for too long."""
+    return Waiting(of_sources(), path) if path.partition("://")[0] in CLOUDS else nullcontext()
 
 
 class _Counted:
@@ -95,9 +103,15 @@ class _Counted:
         self._file, self._reading, self._count = file, reading, count
         self.closed = False
 
+    def _waiting(self) -> AbstractContextManager[object]:
+        return waiting(self._reading.path or self._reading.file)
+
     def read(self, size: int = -1) -> bytes:
         try:
-            data = self._file.read(size)
+            with self._waiting():
+                data = self._file.read(size)
+        except LakeError:
+            raise
         except Exception as error:  # botocore's are no OSError
             raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
         if self._count:
@@ -106,7 +120,10 @@ class _Counted:
 
     def readline(self, size: int = -1) -> bytes:
         try:
-            data = self._file.readline(size)
+            with self._waiting():
+                data = self._file.readline(size)
+        except LakeError:
+            raise
         except Exception as error:  # botocore's are no OSError
             raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
         if self._count:
@@ -115,7 +132,10 @@ class _Counted:
 
     def seek(self, offset: int, whence: int = 0) -> int:
         try:
-            return self._file.seek(offset, whence)
+            with self._waiting():
+                return self._file.seek(offset, whence)
+        except LakeError:
+            raise
         except Exception as error:  # seeking may read
             raise Unavailable(f"file {self._reading.file!r}: reading failed: {error}") from error
 

@@ -17,7 +17,7 @@ from fsspec.utils import glob_translate
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.loading.failures import unopened
-from lake_core.loading.opening import CLOUDS, is_stream, remote
+from lake_core.loading.opening import CLOUDS, is_stream, remote, waiting
 from lake_core.records.source_files import SourceFile
 from lake_core.store import Address
 
@@ -175,16 +175,17 @@ def _find_remote(
     scheme = pattern.partition("://")[0]
     is_cloud = scheme in CLOUDS
     try:
-        fs, path = remote(pattern, access)
-        if any(c in path for c in _GLOB):
-            infos = _matched(fs, path) if is_cloud else fs.glob(path, detail=True)
-            folder = _fixed_folder(path)
-        elif fs.isdir(path):
-            infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
-        elif is_cloud and may_be_empty and not fs.exists(path):
-            infos, folder = {}, path
-        else:
-            infos, folder = {path: fs.info(path)}, path  # the caller named it, so it counts as complete
+        with waiting(pattern):
+            fs, path = remote(pattern, access)
+            if any(c in path for c in _GLOB):
+                infos = _matched(fs, path) if is_cloud else fs.glob(path, detail=True)
+                folder = _fixed_folder(path)
+            elif fs.isdir(path):
+                infos, folder = fs.find(path, detail=True), path.rstrip("/") + "/"
+            elif is_cloud and may_be_empty and not fs.exists(path):
+                infos, folder = {}, path
+            else:
+                infos, folder = {path: fs.info(path)}, path  # the caller named it, so it counts as complete
     except Exception as error:  # clients of stores raise classes of many families
         if is_cloud and isinstance(error, FileNotFoundError):
             _check_bucket(fs, path)

@@ -26,9 +26,10 @@ import pyarrow as pa
 
 from lake_core.errors import NoCreate, Unavailable
 from lake_core.store import sends
-from lake_core.store.credentials import open_filesystem
+from lake_core.store.credentials import open_filesystem, refused_credentials
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
 from lake_core.store.listing import PAGE, PAGES
+from lake_core.store.patience import Patience, Waiting, given_seconds
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
 
 log = logging.getLogger(__name__)
@@ -51,14 +52,16 @@ _ONE_REQUEST = 5 << 30
 class CloudStore:
     """Objects below `<protocol>://<bucket>/<prefix>`; the library finds the credentials."""
 
-    def __init__(self, uri: str, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, uri: str, options: Mapping[str, Any] | None = None, *, patience: Patience | None = None
+    ) -> None:
         protocol, _, root = uri.partition("://")
         self._uri = uri.rstrip("/")
         self._root = root.strip("/")
         self._protocol = _PROTOCOLS[protocol]
+        self.patience = patience or Patience(given_seconds())
         self.options = dict(options or {})
-        counted = (sends.gs_options if self._protocol == "gs" else sends.s3_options)(options or {})
-        self._fs = open_filesystem(uri, counted)
+        self._fs = open_filesystem(uri, options)
 
     @property
     def uri(self) -> str:
@@ -85,7 +88,8 @@ class CloudStore:
         for attempt in range(_CONFLICTS):
             with sends.counted() as count:
                 try:
-                    self._fs.pipe_file(path, data, mode="create", chunksize=_ONE_REQUEST)
+                    with Waiting(self.patience, f"{self._uri}/{name}", is_served=_is_answered):
+                        self._fs.pipe_file(path, data, mode="create", chunksize=_ONE_REQUEST)
                 except FileExistsError:
                     return Created.EXISTS
                 except Exception as error:  # classified by its HTTP status
@@ -103,7 +107,8 @@ class CloudStore:
                 count.sent,
                 failure,
             )
-            if not maybe_done and count.surely_never:
+            is_unasked = isinstance(failure, Unavailable) and not count.begun  # no time was left
+            if not maybe_done and (count.surely_never or is_unasked):
                 raise self._unavailable(name, failure) from failure
             maybe_done |= not count.is_first
             if status not in (*_REFUSED, 409, 501) or (maybe_done and status != 409):
@@ -129,11 +134,14 @@ class CloudStore:
         bucket, _, base = self._root.partition("/")
         base = f"{base}/" if base else ""
         folder = f"{base}{prefix.strip('/')}/" if prefix else base
+        pages = PAGES[self._protocol](self._fs, bucket, folder, base + after if after else "")
         try:
-            with self._failing(prefix):
-                for key, size, modified in PAGES[self._protocol](
-                    self._fs, bucket, folder, base + after if after else ""
-                ):
+            while True:  # bounded by the objects there are
+                with self._failing(prefix):
+                    page = next(pages, None)
+                if page is None:
+                    return
+                for key, size, modified in page:
                     yield ObjectInfo(key[len(base) :], size, modified)
         except FileNotFoundError:
             return
@@ -176,7 +184,7 @@ class CloudStore:
     def open_input(self, name: str) -> pa.NativeFile:
         with self._failing(name):
             file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
-        return pa.PythonFile(GuardedFile(file, self._uri, name), mode="r")
+        return pa.PythonFile(GuardedFile(file, self._uri, name, self.patience), mode="r")
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
@@ -186,15 +194,17 @@ class CloudStore:
         except FileNotFoundError as error:  # no such bucket
             raise self._unavailable(name, error) from error
         try:
-            yield cast(BinaryIO, GuardedFile(file, self._uri, name))
+            yield cast(BinaryIO, GuardedFile(file, self._uri, name, self.patience))
         except BaseException:
-            with contextlib.suppress(Exception):  # the caller's error is the one to report
+            # the caller's error is the one to report
+            with contextlib.suppress(Exception), self._failing(name):
                 file.discard()
             file.closed = True  # otherwise fsspec would try to finish the upload when the file is collected
             raise
         size = file.tell()
         try:
-            file.close()
+            with self._failing(name):
+                file.close()
         except Exception as error:  # the object itself shows whether it was written
             file.closed = True
             if not self._is_there(name, size):
@@ -205,7 +215,8 @@ class CloudStore:
 
         This happens if the answer to an earlier sending was lost: the next is told that the upload does not exist.
         """
-        with contextlib.suppress(Exception):  # an object that cannot be looked up counts as not written
+        # an object that cannot be looked up counts as not written
+        with contextlib.suppress(Exception), self._failing(name):
             self._fs.invalidate_cache(self._path(name))
             return int(self._fs.info(self._path(name))["size"]) == size
         return False
@@ -215,10 +226,23 @@ class CloudStore:
         return f"{self._root}/{name}"
 
     def _failing(self, name: str) -> AbstractContextManager[None]:
-        return FailingAsUnavailable(self._uri, name)
+        return FailingAsUnavailable(self._uri, name, self.patience, say=self._in_words)
 
     def _unavailable(self, name: str, error: Exception) -> Unavailable:
-        return unavailable(self._uri, name, error)
+        if isinstance(error, Unavailable):
+            return error
+        return unavailable(self._uri, name, error, say=self._in_words)
+
+    def _in_words(self, error: Exception) -> str:
+        """An error in one line, with the credentials that were refused if that is what it says."""
+        refused = refused_credentials(self._fs, self._uri, code=_code(error), status=_status(error))
+        return f"{words(error)} ({refused})" if refused else words(error)
+
+
+def _is_answered(error: BaseException) -> bool:
+    """Whether the store served a create: it said that it will not, or that the object exists."""
+    status = _status(error)
+    return isinstance(error, FileExistsError) or (status is not None and status < 500)
 
 
 def _code(error: BaseException) -> str:

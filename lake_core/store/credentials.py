@@ -10,6 +10,7 @@ Called by `cloud`; code that opens a bucket by other means should call `open_fil
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Mapping
@@ -23,11 +24,12 @@ from fsspec.config import apply_config
 from lake_core.errors import InvalidInput, Unavailable
 from lake_core.extras import need_of_bucket
 from lake_core.store.failures import words
+from lake_core.store.patience import given_seconds
 
 METADATA_SECONDS = 1.0
 """Seconds to wait for Google's metadata server, which is on the machine's own network if it exists."""
 
-_FOR_NOW = ("CredentialRetrievalError", "MetadataRetrievalError", "TransportError")
+_FOR_NOW = ("CredentialRetrievalError", "MetadataRetrievalError", "TransportError", "FSTimeoutError")
 """Errors of the libraries that may pass: the credentials exist, but their server does not answer now."""
 
 _S3_SOURCES = "the variables AWS_..., the files in ~/.aws, or the options of the store"
@@ -36,15 +38,18 @@ _S3_IDENTITY = ("key", "secret", "token", "anon", "session", "username", "passwo
 
 
 def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
-    """The fsspec file system of a URI in S3 or Google Cloud Storage; listings are not cached.
+    """The fsspec file system of a URI in S3 or Google Cloud Storage; listings are not cached, requests are counted.
 
     Raises InvalidInput if there are no credentials, if the options are wrong, or if the package for the store is
     not installed; Unavailable if the credentials exist but their server does not answer now.
     """
     need_of_bucket(uri)
     opened, sources = (_s3, _S3_SOURCES) if uri.startswith("s3") else (_gcs, _GCS_SOURCES)
+    from lake_core.store import sends  # needs the client's own packages
+
+    counted = (sends.s3_options if uri.startswith("s3") else sends.gs_options)(options or {})
     try:
-        return opened(uri, {**(options or {}), "use_listings_cache": False})
+        return opened(uri, {**counted, "use_listings_cache": False})
     except (InvalidInput, Unavailable):
         raise
     except Exception as error:  # the libraries raise their own, unrelated classes
@@ -58,11 +63,12 @@ def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
 def _s3(uri: str, given: Mapping[str, Any]) -> Any:
     options = apply_config(fsspec.get_filesystem_class("s3"), dict(given))
     fs = fsspec.filesystem("s3", **options)
-    fs.connect()  # as the first request would do: a wrong option fails here, and the client looks for credentials
+    # as the first request would do: a wrong option fails here, and the client looks for credentials
+    sync(fs.loop, fs.set_session, timeout=given_seconds())
     client = options.get("client_kwargs") or {}
     if any(options.get(name) for name in _S3_IDENTITY) or client.get("aws_access_key_id"):
         return fs
-    if sync(fs.loop, fs.session.get_credentials) is None:
+    if sync(fs.loop, fs.session.get_credentials, timeout=given_seconds()) is None:
         fs.clear_instance_cache()  # otherwise this process would never find credentials that are set later
         profile = options.get("profile") or os.environ.get("AWS_PROFILE") or "default"
         raise InvalidInput(
@@ -101,6 +107,57 @@ def _gcs(uri: str, given: Mapping[str, Any]) -> Any:
         "nor a metadata server of Google. Set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or "
         "run gcloud auth application-default login; for a public bucket set FSSPEC_GCS_TOKEN=anon"
     ) from reason
+
+
+_REFUSED = {
+    "ExpiredToken": "the token has expired: get a new one",
+    "ExpiredTokenException": "the token has expired: get a new one",
+    "TokenRefreshRequired": "the token has expired: get a new one",
+    "InvalidToken": "the token is not valid: get a new one",
+    "InvalidAccessKeyId": "the store does not know the key: correct it",
+    "SignatureDoesNotMatch": "the secret does not belong to the key: correct both",
+    "InvalidSignature": "the secret does not belong to the key: correct both",
+    "RequestTimeTooSkewed": "the clock of this machine is wrong by more than 15 minutes: set it",
+    "AccessDenied": "the credentials have no right to this: grant it, or use others",
+}
+"""What S3 says of credentials that it refuses, by the code of its answer, and what to do."""
+
+_METHODS = {
+    "explicit": "the options of the store",
+    "env": "the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
+    "shared-credentials-file": "~/.aws/credentials",
+    "config-file": "~/.aws/config",
+    "iam-role": "the role of this machine",
+    "container-role": "the role of this container",
+    "sso": "the login of `aws sso`",
+}
+
+
+def refused_credentials(fs: Any, uri: str, *, code: str, status: int | None) -> str:
+    """Which credentials a store refused, why, and what to do, in one line; "" if it refused something else.
+
+    The line has the beginning and the end of a key's name, and nothing of a secret.
+    """
+    if uri.startswith("s3"):
+        return f"{code}: {_REFUSED[code]}; used was the {_s3_identity(fs)}" if code in _REFUSED else ""
+    if status != 401:
+        return ""
+    named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS") or "the default of this machine, or the options"
+    return f"the token has expired or is not valid: log in again, or name another key file; used was {named}"
+
+
+def _s3_identity(fs: Any) -> str:
+    client = fs.client_kwargs or {}
+    key = fs.key or client.get("aws_access_key_id")
+    method = "explicit"
+    if not key:
+        with contextlib.suppress(Exception):  # a message must not fail for want of a detail
+            credentials = sync(fs.loop, fs.session.get_credentials, timeout=METADATA_SECONDS)
+            key, method = credentials.access_key, credentials.method
+    if not key:
+        return "public right: no key was sent"
+    shown = f"{key[:4]}...{key[-4:]}" if len(key) > 12 else f"{key[:2]}..."
+    return f"key {shown} from {_METHODS.get(method, method)}"
 
 
 def _is_path(token: str) -> bool:

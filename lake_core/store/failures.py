@@ -2,14 +2,18 @@
 
 The stores use this module when they call the system or a library, and `guard` when it calls a store.  Two kinds of
 error pass unchanged: FileNotFoundError, which is part of the port (`open_input`), and errors of the lake.
+
+With a `Patience`, each call is a wait of it (`patience`), and fails when its time is over.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from lake_core.errors import LakeError, Unavailable
+from lake_core.store.patience import Patience, Waiting
 
 
 class FailingAsUnavailable:
@@ -18,25 +22,38 @@ class FailingAsUnavailable:
     Every call of a store is in one; a class is entered and left in a third of the time of a generator.
     """
 
-    __slots__ = ("_name", "_uri")
+    __slots__ = ("_name", "_say", "_uri", "_waiting")
 
-    def __init__(self, uri: str, name: str) -> None:
-        self._uri, self._name = uri, name
+    def __init__(
+        self,
+        uri: str,
+        name: str,
+        patience: Patience | None = None,
+        *,
+        say: Callable[[Exception], str] | None = None,
+    ) -> None:
+        self._uri, self._name, self._say = uri, name, say
+        self._waiting = Waiting(patience, f"{uri}/{name}") if patience else None
 
     def __enter__(self) -> None:
-        return None
+        if self._waiting is not None:
+            self._waiting.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._waiting is not None:
+            self._waiting.__exit__(kind, error, trace)
         # libraries raise their own, unrelated classes
         if isinstance(error, Exception) and not isinstance(error, LakeError | FileNotFoundError):
-            raise unavailable(self._uri, self._name, error) from error
+            raise unavailable(self._uri, self._name, error, say=self._say) from error
 
 
-def unavailable(uri: str, name: str, error: Exception) -> Unavailable:
-    """The error as Unavailable, in one line."""
-    return Unavailable(f"{uri}/{name}: {words(error)}")
+def unavailable(
+    uri: str, name: str, error: Exception, *, say: Callable[[Exception], str] | None = None
+) -> Unavailable:
+    """The error as Unavailable, in one line; `say` puts it into words."""
+    return Unavailable(f"{uri}/{name}: {(say or words)(error)}")
 
 
 def words(error: Exception) -> str:
@@ -48,19 +65,22 @@ def words(error: Exception) -> str:
 class GuardedFile:
     """A file whose every call raises Unavailable if it fails: the store may answer again in a moment."""
 
-    def __init__(self, file: Any, uri: str, name: str) -> None:
-        self._file, self._uri, self._name = file, uri, name
+    def __init__(self, file: Any, uri: str, name: str, patience: Patience | None = None) -> None:
+        self._file, self._uri, self._name, self._patience = file, uri, name, patience
+
+    def _failing(self) -> FailingAsUnavailable:
+        return FailingAsUnavailable(self._uri, self._name, self._patience)
 
     def read(self, size: int = -1) -> bytes:
-        with FailingAsUnavailable(self._uri, self._name):
+        with self._failing():
             return bytes(self._file.read(size))
 
     def write(self, data: Any) -> int:
-        with FailingAsUnavailable(self._uri, self._name):
+        with self._failing():
             return int(self._file.write(data))
 
     def flush(self) -> None:
-        with FailingAsUnavailable(self._uri, self._name):
+        with self._failing():
             self._file.flush()
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -79,7 +99,7 @@ class GuardedFile:
         return bool(self._file.seekable())
 
     def close(self) -> None:
-        with FailingAsUnavailable(self._uri, self._name):
+        with self._failing():
             self._file.close()
 
     @property

@@ -13,34 +13,40 @@ from typing import Any
 PAGE = 1000
 """Names in one answer, the maximum of both services."""
 
-Pages = Callable[[Any, str, str, str], Iterator[tuple[str, int, float]]]
-"""(file system, bucket, prefix, after) -> (key, size, modified) by key, of the keys greater than `after`."""
+Page = list[tuple[str, int, float]]
+"""(key, size, modified) by key."""
+
+Pages = Callable[[Any, str, str, str], Iterator[Page]]
+"""(file system, bucket, prefix, after) -> the keys greater than `after`, in pages, each of one request."""
 
 
-def s3_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int, float]]:
+def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[Page]:
     """The keys of an S3 bucket, by `ListObjectsV2` with `StartAfter`."""
     more: dict[str, str] = {"StartAfter": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **more)
-        for item in page.get("Contents", ()):
-            yield item["Key"], int(item["Size"]), item["LastModified"].timestamp()
+        yield [
+            (item["Key"], int(item["Size"]), item["LastModified"].timestamp())
+            for item in page.get("Contents", ())
+        ]
         if not page.get("IsTruncated"):
             return
         more = {"ContinuationToken": page["NextContinuationToken"]}
 
 
-def gcs_keys(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[tuple[str, int, float]]:
+def gcs_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[Page]:
     """The keys of a Google bucket, by `objects.list` with `startOffset`, which includes the name itself."""
     more: dict[str, str] = {"startOffset": after} if after else {}
     while True:  # bounded by the objects there are
         page = fs.call("GET", "b/{}/o", bucket, prefix=prefix, maxResults=PAGE, json_out=True, **more)
-        for item in page.get("items", ()):
-            if item["name"] != after:
-                modified = dt.datetime.fromisoformat(item["updated"]).timestamp()
-                yield item["name"], int(item["size"]), modified
+        yield [
+            (item["name"], int(item["size"]), dt.datetime.fromisoformat(item["updated"]).timestamp())
+            for item in page.get("items", ())
+            if item["name"] != after
+        ]
         if not page.get("nextPageToken"):
             return
         more = {**more, "pageToken": page["nextPageToken"]}
 
 
-PAGES: dict[str, Pages] = {"s3": s3_keys, "gs": gcs_keys}
+PAGES: dict[str, Pages] = {"s3": s3_pages, "gs": gcs_pages}

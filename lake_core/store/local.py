@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import os
 import secrets
 import stat
@@ -33,6 +34,7 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, LakeError, NoCreate, NotFound, Unavailable
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable
+from lake_core.store.patience import Patience
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
 
 log = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ class LocalStore:
 
     def __init__(self, root: str | Path) -> None:
         self._root = os.path.abspath(root)
+        self._patience = Patience(math.inf)  # nothing ends a call of the system; it is only shown
         self._unsynced: set[str] = set()  # new folders whose names may not be durable
         self._undurable: set[str] = set()  # objects whose names may not be durable
 
@@ -209,7 +212,7 @@ class LocalStore:
             raise unavailable(self._root, name, error) from error
         with contextlib.ExitStack() as stack:
             stack.push(unnamed)
-            yield cast(BinaryIO, GuardedFile(file, self._root, name))
+            yield cast(BinaryIO, GuardedFile(file, self._root, name, self._patience))
             try:
                 publish()
             except LakeError:
@@ -218,7 +221,7 @@ class LocalStore:
                 raise unavailable(self._root, name, error) from error
 
     def _failing(self, name: str) -> AbstractContextManager[None]:
-        return FailingAsUnavailable(self._root, name)
+        return FailingAsUnavailable(self._root, name, self._patience)
 
     @contextlib.contextmanager
     def _unnamed(self, path: str, *, may_rename: bool = False) -> Iterator[tuple[BinaryIO, _Publish]]:

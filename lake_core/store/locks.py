@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import logging
 import os
@@ -31,12 +32,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 60.0
-"""Seconds that a writer waits for another one to release the lock of a name."""
+"""Seconds that a writer waits for another one to release the lock of a name, and for an answer of its server,
+unless the budget of the store says otherwise (`patience`)."""
 
 _FILES = 256
 """Lock files: names that share one wait for each other."""
 
 _CONNECT_SECONDS = 10
+
+_SHORTEST_CONNECT = 2
+"""Seconds: libpq takes no fewer."""
+
+_MARGIN_SECONDS = 2.0
+"""Seconds that the server has to say that the lock was not free in time, before its client gives up."""
 
 _LONG_WAIT_SECONDS = 1.0
 """A writer that waited longer for a lock logs it."""
@@ -125,6 +133,18 @@ def _is_file(handle: int, path: str) -> bool:
     return False
 
 
+@functools.cache
+def _patient(seconds: float) -> type[psycopg.Connection[Any]]:
+    """Connections that wait so long for each answer: a server that hangs ends no statement."""
+    import psycopg
+
+    class Patient(psycopg.Connection[Any]):
+        def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+            return super().wait(gen, interval=interval, timeout=seconds if timeout is None else timeout)
+
+    return Patient
+
+
 class PostgresLock:
     """A transaction's advisory lock; PostgreSQL releases it when the transaction or its connection ends.
 
@@ -180,9 +200,9 @@ class PostgresLock:
             is_new = connection is None
             try:
                 if connection is None:
-                    connection = psycopg.connect(
+                    connection = _patient(self._patience + _MARGIN_SECONDS).connect(
                         self._address,
-                        connect_timeout=_CONNECT_SECONDS,
+                        connect_timeout=max(_SHORTEST_CONNECT, min(_CONNECT_SECONDS, int(self._patience))),
                         fallback_application_name="lake",
                         prepare_threshold=None,  # poolers lose prepared statements
                     )

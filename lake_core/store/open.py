@@ -19,6 +19,7 @@ from lake_core.store.address import Address
 from lake_core.store.failures import words
 from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
+from lake_core.store.patience import Patience, given_seconds, parse_seconds
 from lake_core.store.port import Store
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
@@ -30,7 +31,8 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     """The store at a URI or an address; sends no request.  `options` are added to those of the address.
 
     The option `lock`, or the variable LAKE_LOCK if the option is absent, is the address of a lock for stores
-    without create-only put (`locks`).  The other options go to fsspec (s3, gs).  Raises InvalidInput for a URI
+    without create-only put (`locks`).  The option `timeout` is the budget of time that `patience` describes, as
+    60, 90s or 5m.  The other options go to fsspec (s3, gs).  Raises InvalidInput for a URI
     that names no store, for an address that names no lock, and if the package that either needs is not installed.
     """
     uri, rest = (at, {}) if isinstance(at, str) else (at.uri, dict(at.options))
@@ -38,16 +40,20 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     given = rest.pop("lock", "")
     if not isinstance(given, str):
         raise InvalidInput("option 'lock': must be a text: file:///FOLDER or postgresql://USER@HOST/DATABASE")
+    timeout = rest.pop("timeout", "")
+    seconds = parse_seconds(timeout, what="timeout") if timeout else given_seconds()
     lock = given or os.environ.get("LAKE_LOCK", "")
-    store = _store_at(uri, rest)
+    store = _store_at(uri, rest, Patience(seconds), timeout={"timeout": timeout} if timeout else {})
     if not lock:
         return store
     from lake_core.store.locks import open_lock  # loaded only if needed
 
-    return LockedStore(store, open_lock(lock), lock_address=given)
+    return LockedStore(store, open_lock(lock, patience=seconds), lock_address=given)
 
 
-def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
+def _store_at(
+    uri: str, options: Mapping[str, Any], patience: Patience, *, timeout: Mapping[str, Any]
+) -> Store:
     if not uri:
         raise InvalidInput("no lake named: give its URI (lake, in the command --lake), or set LAKE")
     scheme, colon, rest = uri.partition(":")
@@ -80,7 +86,9 @@ def _store_at(uri: str, options: Mapping[str, Any]) -> Store:
     need_of_bucket(uri)
     from lake_core.store.cloud import CloudStore  # loads slowly
 
-    return CloudStore(uri, options)
+    store = CloudStore(uri, options, patience=patience)
+    store.options.update(timeout)  # for workers, which open it by its address
+    return store
 
 
 def _local(uri: str, path: str) -> Store:

@@ -6,6 +6,8 @@ in between (decision 26).  Three layers repeat: aiohttp sends a PUT again if a k
 and gcsfs repeat by their policies, s3fs repeats on top.  All pass through aiohttp, so its trace of sent headers
 is counted.
 
+The same trace tells the wait of the call of requests, their bytes and their answers (`patience`).
+
 A count belongs to the calling thread.  It reaches the event loop, which makes the request, in the context that
 `call_soon_threadsafe` copies.
 """
@@ -22,6 +24,7 @@ from typing import Any
 import aiohttp
 
 from lake_core.errors import InvalidInput
+from lake_core.store import patience
 
 
 @dataclass
@@ -57,19 +60,35 @@ def counted() -> Iterator[Sends]:
 
 
 async def _begun(*_: object) -> None:
+    if (wait := patience.current()) is not None:
+        wait.begin_request()
     if (sends := _COUNTING.get()) is not None:
         sends.begun += 1
 
 
 async def _sent(*_: object) -> None:
+    if (wait := patience.current()) is not None:
+        wait.sent += 1
     if (sends := _COUNTING.get()) is not None:
         sends.sent += 1
+
+
+async def _chunk_sent(_: object, __: object, params: aiohttp.TraceRequestChunkSentParams) -> None:
+    if (wait := patience.current()) is not None:
+        wait.send_chunk(len(params.chunk))
+
+
+async def _answered(_: object, __: object, params: aiohttp.TraceRequestEndParams) -> None:
+    if (wait := patience.current()) is not None:
+        wait.answer(params.response.status, params.response.content_length)
 
 
 def _trace() -> aiohttp.TraceConfig:
     config = aiohttp.TraceConfig()
     config.on_request_start.append(_begun)
     config.on_request_headers_sent.append(_sent)
+    config.on_request_chunk_sent.append(_chunk_sent)
+    config.on_request_end.append(_answered)
     config.freeze()
     return config
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from lake_core.errors import InvalidInput, NoCreate, Unavailable
 from lake_core.lake import Lake
 from lake_core.store import Created, LockedStore, NoLock, open_store
 from lake_core.store.locked import Lock
-from lake_core.store.locks import open_lock
+from lake_core.store.locks import _patient, open_lock
 from lake_core.store.memory import MemoryStore
 from tests.contract.conftest import LOCKED
 from tests.support.servers.s3 import BUCKET
@@ -287,6 +288,27 @@ def test_a_lock_lost_during_the_write_makes_its_outcome_unknown(address: str) ->
     store = ScriptedStore()
     store.on("create", "a", before=lambda: break_lock(address))
     assert LockedStore(store, open_lock(address)).create("a", b"x") is Created.UNKNOWN
+
+
+def test_a_server_of_locks_that_does_not_answer_ends_the_wait() -> None:
+    """It accepts the connection, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        lock = open_lock(f"postgresql://u:hush@127.0.0.1:{silent.getsockname()[1]}/db", patience=0.5)
+        with (
+            pytest.raises(Unavailable, match=r"lock on PostgreSQL at 127\.0\.0\.1: .*timeout") as raised,
+            lock.hold("a"),
+        ):
+            raise AssertionError("nobody holds it")
+    assert "hush" not in str(raised.value)
+
+
+@pytest.mark.skipif("postgresql-lock" not in LOCKED, reason="needs LAKE_TEST_POSTGRES=1")
+def test_a_statement_that_a_server_does_not_end_is_given_up(postgresql_address: str) -> None:
+    """A server that hangs after it has let us in: libpq itself waits for ever."""
+    connection = _patient(1.0).connect(postgresql_address)
+    with pytest.raises(psycopg.Error):
+        connection.execute("SELECT pg_sleep(600)")
+    connection.close()
 
 
 # ---------------------------------------------------------------- a store that fails under the lock
