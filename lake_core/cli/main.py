@@ -549,6 +549,9 @@ def build_parser() -> Parser:
         help="a version or a transaction id; repeatable",
     )
     sub.add_argument("--branch", default="main", metavar="B", help="default: main")
+    sub.add_argument(
+        "--whole", action="store_true", help="take out objects that are whole and readable, too; do not ask"
+    )
     sub.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the repair")
     sub.add_argument("--dry-run", action="store_true", help="print what would be removed; change nothing")
     sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")

@@ -294,12 +294,12 @@ def restore(args: Namespace) -> None:
     _done(args, pool.config.restored, f"restored the pool {pool.name} ({pool.config.id})")
 
 
-def confirm(args: Namespace, question: str) -> None:
-    """Ask the user at the terminal, unless `--yes` was said; raises InvalidInput for any answer but yes."""
-    if args.yes:
+def confirm(args: Namespace, question: str, *, flag: str = "yes") -> None:
+    """Ask the user at the terminal, unless the flag was said; raises InvalidInput for any answer but yes."""
+    if getattr(args, flag):
         return
     if not sys.stdin.isatty():
-        raise InvalidInput(f"{args.command}: to {question}, add --yes")
+        raise InvalidInput(f"{args.command}: to {question}, add --{flag}")
     sys.stderr.write(f"{question[0].upper()}{question[1:]}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

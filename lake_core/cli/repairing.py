@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, say
 from lake_core.cli.pools import confirm
 from lake_core.errors import InvalidInput
-from lake_core.phrases import counted
-from lake_core.repair.removal import RepairPlan, plan_repair, repair
+from lake_core.phrases import counted, listed
+from lake_core.repair.removal import RepairPlan, plan_repair, repair, whole_objects
 
 
 def repair_pool(args: Namespace) -> None:
@@ -18,11 +19,14 @@ def repair_pool(args: Namespace) -> None:
         raise InvalidInput("repair: name what to take out: --object ID or --transaction N")
     branch = open_lake(args).pool(args.pool).branch(args.branch)
     plan = plan_repair(branch, objects=args.object, transactions=args.transaction)
+    whole = whole_objects(branch, plan, among=args.object)
     if args.dry_run:
-        _print_plan(plan, args)
+        _print_plan(plan, whole, args)
         return
     if plan.references or plan.tombstones:
         confirm(args, f"remove {_described(plan)} from {args.pool}")
+    if whole:
+        confirm(args, f"take out {_whole(whole)}, whose records are lost then", flag="whole")
     done = repair(branch, plan, reason=args.reason)
     if args.json:
         print_json(vars(done))
@@ -35,7 +39,11 @@ def repair_pool(args: Namespace) -> None:
         )
 
 
-def _print_plan(plan: RepairPlan, args: Namespace) -> None:
+def _whole(objects: Sequence[str]) -> str:
+    return f"{listed(objects)}, whole and readable"
+
+
+def _print_plan(plan: RepairPlan, whole: Sequence[str], args: Namespace) -> None:
     if args.json:
         print_json(
             {
@@ -44,10 +52,13 @@ def _print_plan(plan: RepairPlan, args: Namespace) -> None:
                 "records": plan.records,
                 "tombstones": plan.tombstones,
                 "merged": plan.merged,
+                "whole": whole,
             }
         )
     else:
         say(f"{args.pool}: would remove {_described(plan)}{_merged(plan)}")
+        if whole:
+            say(f"{args.pool}: {_whole(whole)}: no reason to take it out")
 
 
 def _described(plan: RepairPlan) -> str:

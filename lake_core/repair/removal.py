@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lake_core import naming
 from lake_core.errors import NotFound
 from lake_core.history import Draft, Reference
 from lake_core.lake.branch import Branch
 from lake_core.records import Action, AddObject, AddTombstone, RemoveReference, RemoveTombstone, Transaction
+from lake_core.repair.check_objects import check_objects
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,18 @@ def plan_repair(branch: Branch, *, objects: Sequence[str], transactions: Sequenc
         tuple(name for name in tombstones if name in state.tombstones),
         tuple(name for name in named_objects if name not in referenced),
     )
+
+
+def whole_objects(branch: Branch, plan: RepairPlan, *, among: Sequence[str]) -> list[str]:
+    """Those of the objects that are whole and readable, and as their references say; reads them.
+
+    Raises Unavailable if the store refuses many of them.
+    """
+    references = [r for r in plan.references if r.object in set(among)]
+    findings = check_objects(branch.store, branch.config, references, data=True)
+    faulty = {one.where for one in findings}
+    ids = dict.fromkeys(r.object for r in references)
+    return [id for id in ids if naming.data_object(branch.config.id, id) not in faulty]
 
 
 def _added(transaction: Transaction) -> list[str]:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
@@ -72,16 +73,58 @@ class CloudStore:
         return True
 
     def get(self, name: str) -> bytes | None:
+        return self._read(name, **_WHOLE[self._protocol])
+
+    def _read(self, name: str, **how: Any) -> bytes | None:
+        """Bytes of the object, None if the store says that it does not have it.  Raises Unavailable."""
         try:
             with self._failing(name):
-                return bytes(self._fs.cat_file(self._path(name), **_WHOLE[self._protocol]))
+                return bytes(self._fs.cat_file(self._path(name), **how))
         except FileNotFoundError as error:
-            if _code(error) == "NoSuchBucket":
-                bucket = self._root.partition("/")[0]
-                raise Unavailable(
-                    f"{self._uri}: the bucket {bucket!r} does not exist; make it, or name another"
-                ) from error
+            self._check_missing(name, error)
             return None
+        except Unavailable as error:
+            if (
+                isinstance(error.__cause__, OSError) and _status(error.__cause__) == 404
+            ):  # a page of some server
+                raise self._no_store(name, "") from error
+            raise
+
+    def _check_missing(self, name: str, error: FileNotFoundError) -> None:
+        """Raises Unavailable unless the store itself said that it does not have the object.
+
+        S3 names what is missing.  What answers 404 and does not is a bucket that is gone, or no store: a gateway in
+        front of it, a wrong endpoint.  Google's library keeps only the status.
+        """
+        code = _code(error)
+        if self._protocol == "s3" and code == "NoSuchBucket":
+            raise self._no_bucket() from error
+        if self._protocol == "s3" and code != "NoSuchKey":
+            raise self._no_store(name, code) from error
+
+    def _no_store(self, name: str, code: str) -> Unavailable:
+        named = f"the code {code!r}" if code else "no code"
+        return Unavailable(
+            f"{self._uri}/{name}: answered 404 with {named}, which is not how a store says that an object is "
+            "missing: look at the endpoint, and at what stands in front of it; then try again"
+        )
+
+    def _no_bucket(self) -> Unavailable:
+        bucket = self._root.partition("/")[0]
+        return Unavailable(f"{self._uri}: the bucket {bucket!r} does not exist; make it, or name another")
+
+    def _confirm_missing(self, name: str) -> None:
+        """As `_check_missing`, for a request whose answer has no text: asks for the first byte, or for the bucket.
+
+        Raises Unavailable.
+        """
+        if self._protocol == "gs":
+            next(self.list(name), None)  # of a bucket that is gone it raises
+            return
+        if self._read(name, start=0, end=1) is not None:
+            raise Unavailable(
+                f"{self._uri}/{name}: the store said that this is missing, and then gave it; try again"
+            )
 
     def create(self, name: str, data: bytes) -> Created:
         path, maybe_done = self._path(name), False
@@ -143,8 +186,8 @@ class CloudStore:
                     return
                 for key, size, modified in page:
                     yield ObjectInfo(key[len(base) :], size, modified)
-        except FileNotFoundError:
-            return
+        except FileNotFoundError as error:  # a prefix without objects is an empty page
+            raise self._no_bucket() from error
 
     def delete(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError), self._failing(name):
@@ -182,9 +225,15 @@ class CloudStore:
         return None
 
     def open_input(self, name: str) -> pa.NativeFile:
-        with self._failing(name):
-            file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
-        return pa.PythonFile(GuardedFile(file, self._uri, name, self.patience), mode="r")
+        try:
+            with self._failing(name):
+                file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
+        except FileNotFoundError:
+            self._confirm_missing(name)
+            raise
+        check = partial(self._check_missing, name)
+        guarded = GuardedFile(file, self._uri, name, self.patience, check_missing=check)
+        return pa.PythonFile(guarded, mode="r")
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:

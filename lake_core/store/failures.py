@@ -63,17 +63,33 @@ def words(error: Exception) -> str:
 
 
 class GuardedFile:
-    """A file whose every call raises Unavailable if it fails: the store may answer again in a moment."""
+    """A file whose every call raises Unavailable if it fails: the store may answer again in a moment.
 
-    def __init__(self, file: Any, uri: str, name: str, patience: Patience | None = None) -> None:
+    A read raises FileNotFoundError if the object is gone by then; `check_missing` may raise another error instead.
+    """
+
+    def __init__(
+        self,
+        file: Any,
+        uri: str,
+        name: str,
+        patience: Patience | None = None,
+        *,
+        check_missing: Callable[[FileNotFoundError], None] = lambda error: None,
+    ) -> None:
         self._file, self._uri, self._name, self._patience = file, uri, name, patience
+        self._check_missing = check_missing
 
     def _failing(self) -> FailingAsUnavailable:
         return FailingAsUnavailable(self._uri, self._name, self._patience)
 
     def read(self, size: int = -1) -> bytes:
-        with self._failing():
-            return bytes(self._file.read(size))
+        try:
+            with self._failing():
+                return bytes(self._file.read(size))
+        except FileNotFoundError as error:
+            self._check_missing(error)
+            raise
 
     def write(self, data: Any) -> int:
         with self._failing():

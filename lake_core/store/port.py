@@ -8,7 +8,8 @@
   `.` or `..`, could lead out of the lake: every store refuses it (`check_name`).
 
 A store is safe to use from several threads.  Every failure below the port raises `Unavailable` (`failures`), also
-in reads and writes of open files.  The one exception is FileNotFoundError of `open_input`.
+in reads and writes of open files.  The one exception is FileNotFoundError of `open_input`, and of reads of what it
+opened: the store itself said that it does not have the object.  `get` gives None for the same answer alone.
 """
 
 from __future__ import annotations

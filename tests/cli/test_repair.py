@@ -71,3 +71,17 @@ def test_nothing_goes_unasked_and_nothing_unknown(lake: Command, pool: str) -> N
     assert lake.run("repair", pool, "--transaction", "9", "--yes").status == NOT_FOUND
     assert lake.run("repair", pool, "--object", "nothing", "--yes").status == NOT_FOUND
     assert [r["k"] for r in lake.scan(pool)] == [1, 2, 3]
+
+
+def test_an_object_that_is_whole_is_named_and_taken_out_only_if_it_is_said_twice(
+    lake: Command, pool: str
+) -> None:
+    sound = objects(lake)[1]
+    whole = f"{sound}, whole and readable"
+    assert whole in lake("repair", pool, "--object", sound, "--dry-run").err
+    refused = lake.run("repair", pool, "--object", sound, "--yes")
+    assert refused.status == INVALID_INPUT
+    assert f"to take out {whole}, whose records are lost then, add --whole" in refused.err
+    assert [r["k"] for r in lake.scan(pool)] == [1, 2, 3]
+    assert lake("repair", pool, "--object", sound, "--yes", "--whole").status == 0
+    assert [r["k"] for r in lake.scan(pool)] == [1, 3]
