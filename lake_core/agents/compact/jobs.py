@@ -50,21 +50,26 @@ class CompactionJob:
 
     @property
     def values(self) -> dict[str, Any]:
-        """As plain values, which go from one Airflow task to the next."""
-        inputs = [[r.object, r.low.hex()] for r in self.inputs]
+        """As plain values, which go from one Airflow task to the next, and stay for weeks: they hold no keys."""
+        inputs = [[r.object, r.records] for r in self.inputs]
         return {"inputs": inputs, "outputs": self.outputs, "why": self.why}
 
 
 def jobs_still_there(
     references: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]
 ) -> list[CompactionJob]:
-    """The jobs of these `values` whose inputs are all still held."""
-    by_name = {(r.object, r.low): r for r in references}
+    """The jobs of these `values` whose inputs are all still held.
+
+    If a branch has two references to an object that show as many records, no job is sure of either.
+    """
+    by_name: dict[tuple[object, object], list[Reference]] = {}
+    for reference in references:
+        by_name.setdefault((reference.object, reference.records), []).append(reference)
     remaining = []
     for job in jobs:
-        names = [(str(object_id), bytes.fromhex(low)) for object_id, low in job["inputs"]]
-        if all(name in by_name for name in names):
-            inputs = tuple(by_name[name] for name in names)
+        named = [by_name.get((object_id, records), ()) for object_id, records in job["inputs"]]
+        if all(len(one) == 1 for one in named):
+            inputs = tuple(one[0] for one in named)
             remaining.append(CompactionJob(inputs, int(job["outputs"]), str(job["why"])))
     return remaining
 
