@@ -41,6 +41,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_checkpoint import Totals, add_totals, lying_totals
 from lake_core.repair.check_journal import JournalCheck
 from lake_core.repair.check_objects import CheckObjects, batches_of
+from lake_core.repair.check_receipts import erasures_of, lost_receipts
 from lake_core.repair.finding import Finding, finding, on_branches
 from lake_core.store import ObjectInfo
 
@@ -98,6 +99,7 @@ class PoolCheck:
     _reached: Seen = field(default_factory=lambda: Seen(f"S{naming.OBJECT_LENGTH}"))
     _checked: Seen = field(default_factory=lambda: Seen("u8"))
     _added: list[str] = field(default_factory=list)
+    _erasures: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         # a history of its own: what was read before the fault is no proof
@@ -133,6 +135,7 @@ class PoolCheck:
             what = f"{state.closed.author} began to drop the pool; the list of pools still has it"
             yield self._finding("drop_interrupted", naming.pool_journal(self.config.id), what)
             return
+        yield from lost_receipts(self.context.store, self.config, state, self._erasures)
         yield from self._schemas(state)
         for name, branch in sorted(state.branches.items()):
             yield from self._branch(name, branch, state)
@@ -191,6 +194,7 @@ class PoolCheck:
 
     def _reach_entry(self, entry: Entry) -> None:
         for transaction in entry.transactions:
+            self._erasures |= erasures_of(transaction.message)
             self._added += [a.object for a in transaction.actions if hasattr(a, "object")]
         if len(self._added) >= LISTED:
             self._reach_added()

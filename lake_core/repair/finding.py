@@ -80,6 +80,16 @@ KINDS: dict[str, Kind] = {
     "entry_leftover": Kind(LEFTOVER, "the next lake purge {pool} deletes it"),
     "request_leaked": Kind(LEFTOVER, "a later commit deletes it if it is readable; otherwise delete it"),
     "lease_unreadable": Kind(LEFTOVER, "it keeps every object until it is a day old; then delete it"),
+    "receipt_missing": Kind(
+        DAMAGE,
+        "put the receipt back from a backup, or from the copy that lake erase -o wrote; without one: erase the "
+        "records again",
+    ),
+    "receipt_unreadable": Kind(
+        DAMAGE,
+        "put the receipt back from a backup, or from the copy that lake erase -o wrote; without one: delete it, "
+        "and erase the records again",
+    ),
     "plan_unreadable": Kind(LEFTOVER, "delete it; make another one with: lake vacuum {pool} --dry-run"),
     "drop_interrupted": Kind(
         LEFTOVER, "finish the drop: lake drop {pool} --yes; or take the pool back: lake restore {pool}"

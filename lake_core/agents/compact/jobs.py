@@ -67,7 +67,7 @@ def jobs_still_there(
         by_name.setdefault((reference.object, reference.records), []).append(reference)
     remaining = []
     for job in jobs:
-        named = [by_name.get((object_id, records), ()) for object_id, records in job["inputs"]]
+        named = [by_name.get((object_id, records), []) for object_id, records in job["inputs"]]
         if all(len(one) == 1 for one in named):
             inputs = tuple(one[0] for one in named)
             remaining.append(CompactionJob(inputs, int(job["outputs"]), str(job["why"])))
