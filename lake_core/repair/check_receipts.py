@@ -1,8 +1,8 @@
 """Receipts of erasures that are lost or cannot be read: part of `lake fsck`.
 
 An erasure writes its receipt first, and every run goes on with it.  If it is lost, no agent finishes the erasure:
-its deletes hide the records, whose bytes stay.  The deletes and the transactions of an erasure name it.  Of one that
-is done and whose entries are purged nothing is left but the receipt, so its loss cannot be seen.
+its deletes hide the records, whose bytes stay.  The deletes and the transactions of an erasure name it.  Of one
+that is done and whose entries are purged nothing is left but the receipt, so its loss cannot be seen.
 """
 
 from __future__ import annotations
