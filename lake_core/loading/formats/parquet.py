@@ -1,7 +1,8 @@
 """Parquet: its records have types; declared types, limits and damage are checked.
 
-What Arrow reads goes through three steps.  Times of INT96 become exact (`int96`).  Dates of the hybrid calendar
-become Gregorian (`calendars`).  The counts of the footer are compared with what was read (`promises`).
+What Arrow reads goes through these steps.  Times of INT96 become exact (`int96`).  Dates of the hybrid calendar
+become Gregorian (`calendars`).  Variants become typed JSON (`variants`).  The counts of the footer are compared
+with what was read (`promises`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lake_core.loading.declared import declared_columns
 from lake_core.loading.formats.calendars import Calendar
 from lake_core.loading.formats.int96 import Int96
 from lake_core.loading.formats.promises import footer_fault, rows_fault
+from lake_core.loading.formats.variants import Variants
 from lake_core.loading.opening import open_seekable
 from lake_core.objects.limits import batch_rows, schema_fault
 
@@ -51,7 +53,7 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
     with _opened(reading, row_groups) as file:
         most = batch_rows(file.parquet.schema_arrow, BATCH_ROWS)
         with _naming(reading):
-            calendar = file.calendar
+            calendar, variants = file.calendar, Variants.of(file.parquet)
             int96 = Int96(file.parquet, file.source, file.row_groups, batch_rows=most, calendar=calendar)
         batches = file.parquet.iter_batches(batch_size=most, row_groups=file.row_groups)
         rows = 0
@@ -61,7 +63,8 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
                 batch = next(batches, None)
                 if batch is None:
                     break
-                table = calendar.rebased(pa.Table.from_batches([int96.exact(batch, faults)]))
+                table = pa.Table.from_batches([int96.exact(batch, faults)])
+                table = variants.as_json(calendar.rebased(table), faults)
             rows += table.num_rows
             yield Block(declared_columns(table, reading.declared, source=reading.file), faults=faults)
         if fault := rows_fault(rows, file.promised):
