@@ -152,11 +152,8 @@ def _texts(array: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
     parts = zip(present.field("value").to_pylist(), present.field("metadata").to_pylist(), strict=True)
     try:
         texts = pa.array([text_of_variant(value, metadata) for value, metadata in parts], pa.string())
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(
-            f"column {_shown(path)}: the lake cannot hold a variant: {error}; it has the years 1 to 9999 "
-            "(inclusive)"
-        ) from error
+    except ValueError as error:
+        raise InvalidInput(f"column {_shown(path)}: the lake cannot hold a variant: {error}") from error
     return (
         pc.replace_with_mask(pa.nulls(len(array), pa.string()), valid, texts) if array.null_count else texts
     )

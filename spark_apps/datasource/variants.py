@@ -2,7 +2,7 @@
 
 Both have forms for times, dates, bytes and NaN.  A variant has no time of day, no duration and no
 map: they become the text that the lake shows, and a record.  Numbers with a fraction are decimals in a variant, as
-Spark's own `parse_json` makes them, and plain JSON numbers in the lake.
+Spark's own `parse_json` makes them, and plain JSON numbers in the lake.  `values.variant` reads variants.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import decimal
 from functools import lru_cache
 from typing import Any
 
-import msgspec
-import pyarrow as pa
-from pyspark.sql.types import VariantVal
 from pyspark.sql.variant_utils import VariantBuilder, VariantUtils
 
-from lake_core.keys.encoding import Instant, class_of, from_scalar
+from lake_core.keys.encoding import Instant, class_of
 from lake_core.values.text import show
 from lake_core.values.typed_json import TAG, dumps, dumps_shown, text_of, value_of
+from lake_core.values.variant import VariantReader
 
 _MOST_DIGITS = VariantUtils.MAX_DECIMAL16_PRECISION
 
@@ -35,24 +33,10 @@ def variant_of(text: str) -> dict[str, bytes]:
 def text_of_variant(value: bytes, metadata: bytes) -> str | None:
     """The typed JSON of a variant; None for a null, which is no value, as everywhere in the lake.
 
-    Raises ValueError or OverflowError for a time that Python does not have.
+    Raises ValueError for a time that the lake does not hold, and for a damaged variant.
     """
-    with decimal.localcontext(prec=_MOST_DIGITS):  # Spark decodes decimals by the context
-        text = text_of(_storable(VariantVal(value, metadata).toPython()))
-    return None if text == "null" else text
-
-
-def _storable(value: Any) -> Any:
-    match value:
-        case dict():
-            return {name: _storable(member) for name, member in value.items()}
-        case list():
-            return [_storable(item) for item in value]
-        case dt.datetime():
-            return from_scalar(pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None)))
-        case decimal.Decimal():
-            return msgspec.Raw(format(value, "f").encode())
-    return value
+    decoded = VariantReader(metadata).value(value)
+    return None if decoded is None else text_of(decoded)
 
 
 class _Builder(VariantBuilder):
