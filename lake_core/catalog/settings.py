@@ -106,6 +106,11 @@ READ_OPTIONS: dict[str, Setting] = {
         "fail",
         "fail: a file in which no record has the key fails the load; accept: load it into the sub-pool $nokey",
     ),
+    "expansion.max": Setting(
+        count(1),
+        "1000",
+        "refuse a file whose content has more than 1 GiB and more than this many times the file's size",
+    ),
     "include": Setting(PATTERNS, "", "load only files whose names match one of these globs"),
     "exclude": Setting(PATTERNS, "", "skip files whose names match one of these globs"),
     "partitions": Setting(

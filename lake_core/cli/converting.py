@@ -39,6 +39,7 @@ from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import QUARANTINE, Reading, silent
 from lake_core.loading.detect import format_of
+from lake_core.loading.expansion import Expansion
 from lake_core.loading.files import FileSource
 from lake_core.loading.formats.zng import UNITED, VALUE_FORMATS, read_values
 from lake_core.loading.opening import STDIN, kept_streams
@@ -118,6 +119,7 @@ def _reading(file: str, files: list[str], options: dict[str, str], copy: str) ->
         declared=declared,
         key=(_NO_FIELD,),
         csv=csv_options(settings),
+        expansion=Expansion(most=settings["expansion.max"]),
         constants=constants.get(file, ()),
         path=copy,
     )

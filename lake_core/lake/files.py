@@ -14,6 +14,7 @@ from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import rule_of
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Reading
+from lake_core.loading.expansion import Expansion
 from lake_core.loading.files import FileSource
 from lake_core.loading.opening import kept_streams
 from lake_core.loading.partitions import partition_fields
@@ -56,6 +57,7 @@ def readings(
             bad_records=settings["bad_records"],
             keyless=settings["nokey"],
             csv=csv_options(settings),
+            expansion=Expansion(most=settings["expansion.max"]),
             constants=constants.get(file, ()),
             access=access,
             keeps_rows=rule.keeps_rows([settings["format"]]),

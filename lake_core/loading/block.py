@@ -16,6 +16,7 @@ import pyarrow as pa
 from lake_core.catalog.csv_options import CsvOptions
 from lake_core.combine.rule import APPEND, Rule
 from lake_core.errors import InvalidInput
+from lake_core.loading.expansion import Expansion
 from lake_core.loading.limits import READ_LIMITS, ReadLimits
 from lake_core.objects.limits import Fields
 from lake_core.store import Address
@@ -87,7 +88,8 @@ class Reading:
 
     `path` is where the bytes are, if not at `file`.  `access` is as of `opening.remote`.  `constants` are fields
     that the file's folders give to each record.  The reader calls `progress` with the bytes read, `tell` with what
-    it detected.  `fields` counts the fields of all files of the load.
+    it detected.  `fields` counts the fields of all files of the load, `expansion`
+    bounds the content of the file.
     """
 
     file: str
@@ -105,6 +107,7 @@ class Reading:
     progress: Callable[[str, float], None] = silent
     tell: Callable[[str], None] = silent
     fields: Fields = field(default_factory=Fields)
+    expansion: Expansion = field(default_factory=Expansion)
     keeps_rows: bool = False
     """Whether the pool's objects hold records as they came (`hidden.ROW`)."""
 

@@ -24,6 +24,9 @@ _SKIPPABLE = tuple(bytes([b]) + b"\x2a\x4d\x18" for b in range(0x50, 0x60))
 
 _PACKED = 256 << 10
 
+_XZ_MEMORY = 256 << 20
+"""Bytes that a file may make the decompressor of xz take; `xz -9` makes it take 65 MiB."""
+
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, pa.ArrowInvalid, OSError)
 """The exceptions of the decompressors for a damaged or truncated file."""
 
@@ -45,7 +48,7 @@ def unpacked(file: BinaryIO, compression: str) -> BinaryIO:
         "gzip": lambda: gzip.GzipFile(fileobj=file, mode="rb"),
         "bz2": lambda: io.BufferedReader(_Members(file, bz2.BZ2Decompressor), 1 << 20),
         "xz": lambda: io.BufferedReader(
-            _Members(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)), 1 << 20
+            _Members(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)), 1 << 20
         ),
         "zstd": lambda: io.BufferedReader(_Zstd(file), 1 << 20),
     }

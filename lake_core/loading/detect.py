@@ -21,6 +21,7 @@ from lake_core.catalog.setting_types import FORMATS as ALL_FORMATS
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading
 from lake_core.loading.checks import checked
+from lake_core.loading.expansion import content_of
 from lake_core.loading.formats.avro import read_avro
 from lake_core.loading.formats.csv import read_csv
 from lake_core.loading.formats.json import read_ndjson
@@ -53,6 +54,9 @@ _COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 
 FORMATS = ALL_FORMATS[1:]
 """`json` is lines, an array, or documents; `ndjson` is lines only, whatever they look like."""
+
+TEXT = ("json", "ndjson", "csv", "zson")
+"""Formats whose content is compared with the file's size as text, when it is unpacked."""
 
 _MARKS = ((b"PAR1", "parquet"), (b"ORC", "orc"), (b"Obj\x01", "avro"))
 
@@ -179,7 +183,19 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
             blocks = read_zng(reading, values)
         case _:
             blocks = read_parquet(reading)
+    if chosen not in TEXT:
+        blocks = _measured(blocks, reading)
     yield from checked(blocks, reading, trusts_json=chosen in ("json", "ndjson", "csv", "avro"))
+
+
+def _measured(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
+    """The blocks, as long as their tables together are within `Reading.expansion`; raises InvalidInput."""
+    content = 0
+    for block in blocks:
+        content += content_of(block.table)
+        if fault := reading.expansion.fault(content):
+            reading.unreadable(0, fault)
+        yield block
 
 
 def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:
@@ -188,7 +204,7 @@ def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:
     The check that some record has the key applies only if the file lacks the field, because other tasks read the
     other row groups.
     """
-    blocks = read_parquet(reading, row_groups)
+    blocks = _measured(read_parquet(reading, row_groups), reading)
     first = next(blocks, None)
     if first is not None:
         lacks = bool(reading.key) and reading.key[0] not in first.table.schema.names

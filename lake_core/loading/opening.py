@@ -56,7 +56,10 @@ def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
     except Exception as error:  # clients of stores raise classes of many families
         raise unopened(f"file {reading.file!r}", error) from error
     with file:
-        yield cast(BinaryIO, _Counted(file, reading, count))
+        counted = _Counted(file, reading, count)
+        reading.expansion.size = counted.seek(0, io.SEEK_END)
+        counted.seek(0)
+        yield cast(BinaryIO, counted)
 
 
 CLOUDS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
@@ -173,22 +176,31 @@ def open_unpacked(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]
         if not compression:
             yield file
             return
-        yield cast(BinaryIO, _Named(unpacked(file, compression), reading.file, compression))
+        yield cast(BinaryIO, _Unpacked(file, reading, compression))
 
 
-class _Named:
-    """An unpacked stream whose errors name the file."""
+class _Unpacked:
+    """An unpacked stream, of bounded length, whose errors name the file."""
 
-    def __init__(self, file: BinaryIO, name: str, compression: str) -> None:
-        self._file, self._name, self._compression = file, name, compression
+    def __init__(self, file: BinaryIO, reading: Reading, compression: str) -> None:
+        self._file, self._reading, self._compression = unpacked(file, compression), reading, compression
+        self._length = 0
 
     def read(self, size: int = -1) -> bytes:
-        with naming(self._name, self._compression):
-            return self._file.read(size)
+        with naming(self._reading.file, self._compression):
+            data = self._file.read(size)
+        return self._within(data)
 
     def readline(self, size: int = -1) -> bytes:
-        with naming(self._name, self._compression):
-            return self._file.readline(size)
+        with naming(self._reading.file, self._compression):
+            data = self._file.readline(size)
+        return self._within(data)
+
+    def _within(self, data: bytes) -> bytes:
+        self._length += len(data)
+        if fault := self._reading.expansion.fault(self._length):
+            self._reading.unreadable(0, fault)
+        return data
 
 
 @contextmanager
@@ -278,8 +290,7 @@ def open_seekable(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]
             yield file
             return
         with tempfile.TemporaryFile() as whole:
-            with naming(reading.file, compression):
-                shutil.copyfileobj(unpacked(file, compression), whole, 1 << 20)
+            shutil.copyfileobj(_Unpacked(file, reading, compression), whole, 1 << 20)
             whole.seek(0)
             yield cast(BinaryIO, whole)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Faults, Reading
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.expansion import least_bytes
 from lake_core.loading.formats.calendars import Calendar
 from lake_core.loading.formats.instants import Instants
 from lake_core.loading.formats.orc_footer import has_hybrid_calendar
@@ -40,7 +41,9 @@ def read_orc(reading: Reading) -> Iterator[Block]:
     with open_seekable(reading) as opened:
         with _naming(reading):
             file = orc.ORCFile(pa.PythonFile(opened, mode="r"))
-            fault = schema_fault(file.schema)
+            fault = schema_fault(file.schema) or reading.expansion.fault(
+                file.nrows * least_bytes(file.schema)
+            )
         if fault:
             reading.unreadable(0, fault)
         with _naming(reading):

@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Faults, Reading
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.expansion import least_bytes
 from lake_core.loading.formats.calendars import Calendar
 from lake_core.loading.formats.int96 import Int96
+from lake_core.loading.formats.parquet_batches import BATCH_ROWS, batches
 from lake_core.loading.formats.promises import footer_fault, rows_fault
 from lake_core.loading.formats.variants import Variants
 from lake_core.loading.opening import open_seekable
 from lake_core.objects.limits import batch_rows, schema_fault
 
-BATCH_ROWS = 131_072
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
 """The exceptions that Arrow raises for files that it cannot read; the last three are Python's own."""
 
@@ -55,12 +56,12 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
         with _naming(reading):
             calendar, variants = file.calendar, Variants.of(file.parquet)
             int96 = Int96(file.parquet, file.source, file.row_groups, batch_rows=most, calendar=calendar)
-        batches = file.parquet.iter_batches(batch_size=most, row_groups=file.row_groups)
+        decoded = batches(file.parquet, file.source, file.row_groups)
         rows = 0
         while True:  # bounded by the file
             faults: Faults = {}
             with _naming(reading):
-                batch = next(batches, None)
+                batch = next(decoded, None)
                 if batch is None:
                     break
                 table = pa.Table.from_batches([int96.exact(batch, faults)])
@@ -78,7 +79,9 @@ def _opened(reading: Reading, row_groups: list[int] | None = None) -> Iterator[_
             source = pa.PythonFile(file, mode="r")
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
             chosen = list(range(parquet.num_row_groups)) if row_groups is None else row_groups
-            fault = schema_fault(parquet.schema_arrow) or footer_fault(parquet, chosen)
+            schema, records = parquet.schema_arrow, parquet.metadata.num_rows
+            fault = schema_fault(schema) or reading.expansion.fault(records * least_bytes(schema))
+            fault = fault or footer_fault(parquet, chosen)
         if fault:
             reading.unreadable(0, fault)
         yield _Opened(parquet, source, chosen)

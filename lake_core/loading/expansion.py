@@ -1,0 +1,83 @@
+"""How much larger than its file the content of a file may be (decision 152).
+
+Eight megabytes may hold 82 GB: a value that is written once and counted, or a stream of zeros.  Readers work in
+bounded memory, but a load of such a file would not end, and its objects would fill the store.  So content is
+compared with the file's size: what a decompressor gives, and the decoded columns of formats that have columns.
+Text is compared when it is unpacked; its columns may be larger if its records differ in their fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.phrases import human_size
+
+
+@dataclass
+class Expansion:
+    """`most`: the content may have this many times the file's bytes (`expansion.max`).  `free`: or so many bytes.
+
+    `size`: the bytes of the file, known once it is open.
+    """
+
+    most: int = 1_000
+    free: int = 1 << 30
+    size: int = 0
+
+    def fault(self, content: int) -> str:
+        """Why so many bytes of content are too many; "" if they are not."""
+        allowed = max(self.free, self.most * self.size)
+        if content <= allowed:
+            return ""
+        return (
+            f"{human_size(self.size)} hold more than {human_size(allowed)} of content; if you trust the file, "
+            f"allow more than {self.most:,} times its size (expansion.max)"
+        )
+
+
+def least_bytes(schema: pa.Schema) -> int:
+    """Bytes of one decoded record at least, whatever its values are."""
+    return max(1, sum(_bits(field.type) for field in schema) // 8)
+
+
+def _bits(kind: pa.DataType) -> int:
+    if pa.types.is_struct(kind):
+        return sum(_bits(member.type) for member in kind)
+    if pa.types.is_null(kind) or pa.types.is_fixed_size_list(kind):
+        return 0
+    try:
+        return int(kind.bit_width)
+    except ValueError:  # of texts, lists and maps: where each begins
+        return 32
+
+
+def content_of(table: pa.Table) -> int:
+    """Bytes of the table's values, those of dictionaries as often as they occur; at least one a record."""
+    texts = sum(_texts(chunk) for column in table.columns for chunk in column.chunks)
+    return max(table.nbytes + texts, table.num_rows)
+
+
+def _texts(array: pa.Array) -> int:
+    """Bytes of texts that stand in dictionaries, as often as they occur."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        if not _is_text(kind.value_type):
+            return 0
+        return int(
+            pc.sum(pc.binary_length(array.dictionary).take(array.indices).cast(pa.int64())).as_py() or 0
+        )
+    if pa.types.is_struct(kind):
+        return sum(_texts(array.field(at)) for at in range(kind.num_fields))
+    if pa.types.is_map(kind):
+        return _texts(array.keys) + _texts(array.items)
+    return _texts(array.flatten()) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 0
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(is_kind(kind) for is_kind in _TEXTS)
+
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
