@@ -16,6 +16,9 @@ from lake_core.phrases import choices, counted
 ORDERS = ("asc", "desc")
 """What may stand behind a field, after a colon."""
 
+WHOLE = "this"
+"""What other lakes call the whole record."""
+
 
 class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
     """One field of the key, by its exact name."""
@@ -27,6 +30,11 @@ class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
     def parse(cls, text: str) -> KeyField:
         """`FIELD[:asc|:desc]` as a person writes it.  Raises InvalidInput for another order."""
         _, colon, order = text.rpartition(":")
+        if text == WHOLE:
+            raise InvalidInput(
+                f"key {text!r}: a key is a field, not the whole record; name one. If a field is called so, write "
+                f"{text}:asc"
+            )
         if colon and order.lower() not in ORDERS:
             raise InvalidInput(
                 f"key field {text!r}: unknown order {order!r}; use {choices(ORDERS)}. If the name of the field has "

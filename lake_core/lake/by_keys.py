@@ -23,6 +23,7 @@ from lake_core.lake.loads import load_blocks
 from lake_core.lake.replaces import replace_by_blocks
 from lake_core.lake.results import DeleteResult, LoadResult
 from lake_core.loading.block import Block
+from lake_core.loading.key_paths import with_key_paths
 from lake_core.values.floor import floor
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 def delete_keys(branch: Branch, keys: pa.Table, *, reason: str, token: str) -> DeleteResult | LoadResult:
     """Delete the records of the keys, as `Branch.delete_keys` says."""
+    keys = with_key_paths(keys, branch.key.names, {}).table
     if branch.rule.kind == "upsert":
         check_keys(keys, branch.key)
         fields = key_fields(branch)
@@ -96,6 +98,7 @@ def _in_type(column: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Array]:
 
 def replace_keys(branch: Branch, records: pa.Table, *, deleted: str, token: str, message: str) -> LoadResult:
     """Replace the records of the keys of `records`, as `Branch.replace_keys` says."""
+    records = with_key_paths(records, branch.key.names, {}).table
     if deleted and (
         deleted not in records.schema.names or not pa.types.is_boolean(records.schema.field(deleted).type)
     ):

@@ -9,7 +9,7 @@ tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import Block, rejected_table
-from lake_core.loading.checks import check_table
+from lake_core.loading.checks import program_table
 from lake_core.naming import NOKEY, PARQUET, REJECTED, format_in, id_time, object_id_of
 from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.limits import MAX_CELLS, WIDE, Fields, leaves
@@ -60,7 +60,7 @@ class ObjectBuilder:
     def add(self, block: Block) -> None:
         """Take a block; raises InvalidInput if the key has no order, or the block exceeds a limit."""
         if not block.checked:
-            check_table(block.table, tuple(self.key.names), self.rule)
+            block = replace(block, table=program_table(block.table, tuple(self.key.names), self.rule))
             if fault := self._fields.take(block.table.schema):
                 raise InvalidInput(fault)
         if block.rejected:

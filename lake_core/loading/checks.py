@@ -17,6 +17,7 @@ from lake_core.combine import hidden
 from lake_core.combine.rule import Rule, uncombinable
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Block, Reading, Rejected
+from lake_core.loading.key_paths import with_key_paths
 from lake_core.loading.partitions import with_constants
 from lake_core.objects.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
 from lake_core.objects.storable import ALWAYS_STORABLE, unstorable
@@ -33,13 +34,15 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
     """
     row, keyed, last = 0, False, None
     for block in blocks:
-        table = with_constants(block.table, reading.constants, reading.file)
+        keyed_rows = with_key_paths(
+            with_constants(block.table, reading.constants, reading.file), reading.key, reading.declared
+        )
+        table = keyed_rows.table
         if fault := reading.fields.take(table.schema):
             reading.unreadable(0, fault)
-        keyed = (
-            keyed or bool(block.faults) or _has_key(table, reading)
-        )  # bad records count: their keys are there
-        wrong = faults(table, reading, trusts_json=trusts_json) | block.faults
+        # bad records count: their keys are there
+        keyed = keyed or bool(block.faults) or _has_key(table, reading)
+        wrong = {**faults(table, reading, trusts_json=trusts_json), **block.faults, **keyed_rows.wrong}
         rows = table.num_rows
         if wrong:
             rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]
@@ -47,7 +50,7 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
             table = table.filter(good)
             table = _without_empty_types(table, reading)
             block = replace(block, rejected=tuple(sorted([*block.rejected, *rejected], key=_line)))
-        whole = None if reading.constants else block.rows
+        whole = None if reading.constants or keyed_rows.added else block.rows
         if whole is not None:
             table = hidden.beside(table, whole.filter(good) if wrong else whole)
         block = Block(table, block.rejected, checked=True)  # the text is not needed any more
@@ -74,11 +77,16 @@ def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
     return table
 
 
-def check_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> None:
-    """Raises InvalidInput if a record of a program's table exceeds a limit, or cannot be combined."""
+def program_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> pa.Table:
+    """A program's table with the fields of the key.
+
+    Raises InvalidInput if a record exceeds a limit, or cannot be combined.
+    """
     check_schema(table.schema)
+    table = with_key_paths(table, key, {}).table
     for row, why in sorted(faults(table, Reading("", key=key, rule=rule)).items()):
         raise InvalidInput(f"record {row + 1}: {why}")
+    return table
 
 
 def _line(rejected: Rejected) -> int:

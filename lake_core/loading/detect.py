@@ -24,10 +24,12 @@ from lake_core.loading.checks import checked
 from lake_core.loading.expansion import content_of
 from lake_core.loading.formats.avro import read_avro
 from lake_core.loading.formats.csv import read_csv
+from lake_core.loading.formats.csv_first_lines import w3c_log
 from lake_core.loading.formats.json import read_ndjson
 from lake_core.loading.formats.orc import read_orc
 from lake_core.loading.formats.parquet import read_parquet
 from lake_core.loading.formats.zng import read_zng
+from lake_core.loading.key_paths import may_have_key
 from lake_core.loading.opening import first_bytes, last_bytes
 from lake_core.objects.zng.reader import looks_like_zng
 from lake_core.objects.zst.layout import EMPTY, TRAILER_BYTES, has_trailer
@@ -122,6 +124,8 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     if declared != "auto":
         return by_name
     begin = first_bytes(reading)
+    if why := w3c_log(begin, reading.csv):
+        reading.unreadable(0, why)
     if by_bytes := _format_by_bytes(begin):
         if by_name and by_name != by_bytes:
             reading.tell(f"format {by_bytes}, by its first bytes")
@@ -207,5 +211,5 @@ def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:
     blocks = _measured(read_parquet(reading, row_groups), reading)
     first = next(blocks, None)
     if first is not None:
-        lacks = bool(reading.key) and reading.key[0] not in first.table.schema.names
+        lacks = bool(reading.key) and not may_have_key(reading.key[0], first.table.schema.names)
         yield from checked(chain([first], blocks), reading if lacks else replace(reading, keyless="accept"))

@@ -46,6 +46,7 @@ from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from lake_core.loading.block import Block
 from lake_core.loading.declared import declared_columns
+from lake_core.loading.key_paths import may_have_key
 from lake_core.naming import NOKEY, IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
@@ -105,7 +106,7 @@ def begin(
     check(options, schema, (*accepted, *(opts.REPLACE if overwrite else ())))
     branch = opts.open_branch(options)
     check_case(branch, schema, options)
-    if branch.key.fields and branch.key.names[0] not in schema.names:
+    if branch.key.fields and not may_have_key(branch.key.names[0], schema.names):
         _refuse_keyless(branch, f"it has {', '.join(map(repr, schema.names[:8]))}")
     return branch, _begun(branch, options, schema, overwrite=overwrite)
 

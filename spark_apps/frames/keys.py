@@ -9,6 +9,7 @@ keys would not be the same if it gave others the second time.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from lake_core.errors import InvalidInput
 from lake_core.lake.branch import Branch
 from lake_core.lake.by_keys import key_fields
 from lake_core.lake.results import DeleteResult, LoadResult, repeated_line
+from lake_core.loading.key_paths import cuts
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, stored_schema
 from spark_apps.datasource.names import check_apart
@@ -40,6 +42,7 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
     """
     opts.check_names(options, opts.WRITE, what="a delete")
     branch = opts.open_branch(options)
+    frame = _with_key_paths(frame, branch.key.names)
     check_keys(stored_schema(frame.schema).empty_table(), branch.key)
     folded = {name.lower() for name in branch.key.names}  # the other columns are not read
     like_keys = T.StructType([field for field in frame.schema if field.name.lower() in folded])
@@ -63,6 +66,7 @@ def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult
     check_storable(frame.schema)
     check_apart(frame.schema, options, what="the data frame")
     branch = opts.open_branch(options)
+    frame = _with_key_paths(frame, branch.key.names)
     check_keys(stored_schema(frame.schema).empty_table(), branch.key)
     if deleted:
         _check_flag(frame.schema, deleted)
@@ -92,6 +96,29 @@ def _told(branch: Branch, done: Done, options: opts.Options) -> Done:
 def _check_flag(schema: T.StructType, name: str) -> None:
     if name not in schema.names or not isinstance(schema[name].dataType, T.BooleanType):
         raise InvalidInput(f"deleted={name!r}: the data frame has no boolean column of that name")
+
+
+def _with_key_paths(frame: Any, names: Iterable[str]) -> Any:
+    """The frame, in which each name of the key that leads into records is a column too (`loading.key_paths`)."""
+    from pyspark.sql import functions as F
+
+    for name in names:
+        path = None if name in frame.columns else _path(frame.schema, name)
+        if path is not None:
+            frame = frame.withColumn(name, F.col(quoted(path)))
+    return frame
+
+
+def _path(schema: T.StructType, name: str) -> tuple[str, ...] | None:
+    """The names from record to record that the name of a key joins; None if there are no such fields."""
+    if name in schema.names:
+        return (name,)
+    for head, rest in cuts(name):
+        if head in schema.names and isinstance(inner := schema[head].dataType, T.StructType):
+            below = _path(inner, rest)
+            if below is not None:
+                return (head, *below)
+    return None
 
 
 def _collected(frame: Any) -> pa.Table:
