@@ -6,6 +6,7 @@ import errno
 import gzip
 import os
 import random
+import shlex
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import islice
@@ -23,7 +24,7 @@ from lake_core.loading.formats.csv import read_csv
 from lake_core.loading.limits import READ_LIMITS, ReadLimits
 from lake_core.objects.spool import Spool
 from lake_core.values.types import declared_field, show_type
-from tests.support.command import Command
+from tests.support.command import INVALID_INPUT, Command
 
 COLUMNS = [
     ("integers", ["1", "-5", "0", ""], pa.int64(), [1, -5, 0, None]),
@@ -72,6 +73,11 @@ COLUMNS = [
     ("spaces", ["5", " 6"], pa.string(), ["5", " 6"]),
     ("booleans", ["true", "FALSE", ""], pa.bool_(), [True, False, None]),
     ("0 and 1 are numbers", ["0", "1"], pa.int64(), [0, 1]),
+    ("1 and 1.0", ["1", "1.0", "1.5"], pa.string(), ["1", "1.0", "1.5"]),
+    ("1.0 and 1.5", ["1.0", "1.5"], pa.float64(), [1.0, 1.5]),
+    ("0 and -0.0", ["0", "-0.0"], pa.string(), ["0", "-0.0"]),
+    ("a small number in two ways", ["1e-05", "0.00001"], pa.string(), ["1e-05", "0.00001"]),
+    ("one truth in two ways", ["true", "TRUE"], pa.string(), ["true", "TRUE"]),
     ("a word and booleans", ["true", "yes"], pa.string(), ["true", "yes"]),
     ("nothing at all", ["", ""], pa.null(), [None, None]),
     ("money and an exponent", ["1.10000", "1.5e-07"], pa.string(), ["1.10000", "1.5e-07"]),
@@ -144,8 +150,15 @@ def test_a_column_has_the_narrowest_type_that_gives_its_text_back(
     [
         (["2020-01-01", "2020-02-29"], pa.date32()),
         (["2020-01-01", "2020-01-01 10:00:00"], pa.timestamp("us")),
-        (["2020-01-01T10:00:00.123456", "2020-01-01 10:00"], pa.timestamp("us")),
-        (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+00:00"], pa.timestamp("us", "UTC")),
+        (["2020-01-01T10:00:00.123456", "2020-01-01T10:00:00"], pa.timestamp("us")),
+        (["2020-01-01", "2020-01-01 00:00:00"], pa.string()),
+        (["2020-01-01T01:00", "2020-01-01 01:00"], pa.string()),
+        (["2020-01-01 01:00", "2020-01-01 01:00:00"], pa.string()),
+        (["2020-01-01 01:00:00", "2020-01-01 01:00:00.0"], pa.string()),
+        (["2020-01-01 01:00:00.5", "2020-01-01 01:00:00.50"], pa.string()),
+        (["2020-01-01 01:00:00.5", "2020-01-01 01:00:00.25"], pa.timestamp("us")),
+        (["2020-01-01 01:00:00Z", "2020-01-01 01:00:00+00:00"], pa.string()),
+        (["2020-01-01T10:00:00+00:00", "2020-01-01T10:00:01+00:00"], pa.timestamp("us", "UTC")),
         (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+02:00"], pa.string()),
         (["2020-01-01T10:00:00Z", "2020-01-01T10:00:00"], pa.string()),
         (["2020-01-01T10:00:00.123456789"], pa.string()),
@@ -508,7 +521,7 @@ def test_a_long_record_is_no_bad_record(lake: Command) -> None:
         ('a,"b\n1,2\n', 1, "is not closed"),
         ("\n\na,a\n1,2\n", 3, "field 'a' occurs more than once"),
         ("a,,b\n1,2,3\n", 1, "must name every field"),
-        (b"a,\xff\n1,2\n", 1, "malformed CSV header"),
+        (b"a,\xff\n1,2\n", 1, "the header is not UTF-8 .*; say how the file is encoded"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 1 << 20])
@@ -580,3 +593,36 @@ def test_a_negative_zero_of_a_declared_double_keeps_its_sign(lake: Command, kind
     lake.pool("p", types={"a": kind}, bad_records="quarantine")
     lake.load_records("p", f"k,a\n1,-0\n2,{other}\n", "a.csv")
     assert str(lake.scan("p")[0]["a"]) == "-0.0"
+
+
+def test_a_file_of_blanks_alone_has_its_records_as_beside_others(lake: Command) -> None:
+    assert table(read(lake, "k\n \n \n"))["k"].to_pylist() == [" ", " "]
+    assert table(read(lake, "k\n \nx\n"))["k"].to_pylist() == [" ", "x"]
+    assert table(read(lake, "k,a\n  \n1,2\n \n")).to_pylist() == [{"k": 1, "a": 2}]
+
+
+@pytest.mark.parametrize("line", ["sep=;\r\n", "sep=;\n", '"sep=;"\n', "SEP=;\n"])
+def test_the_line_with_which_excel_names_the_delimiter_is_honoured(lake: Command, line: str) -> None:
+    lake.pool("p")
+    path = lake.file("a.csv", f"{line}k;v\n1;a,b\n2;c\nbad\n")
+    assert "a.csv, line 5: " in lake.refuses("p", path), "lines keep their numbers"
+    path = lake.file("b.csv", f"{line}k;v\n1;a,b\n2;c\n")
+    assert "delimiter ';', by the line sep=" in lake("load", "p", path).err
+    assert lake.scan("p") == [{"k": 1, "v": "a,b"}, {"k": 2, "v": "c"}]
+
+
+def test_a_w3c_log_says_how_it_is_loaded(lake: Command) -> None:
+    log = (
+        "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-01-01 00:00:00\n"
+        "#Fields: date time k cs-method\n2026-01-01 00:00:01 1 GET\n2026-01-01 00:00:02 2 -\n"
+    )
+    lake.pool("p")
+    for options in ([], ["--format", "csv"], ["--format", "csv", "--csv-comment", "#"]):
+        said = lake.fails(INVALID_INPUT, "load", "p", lake.file("a.log", log), *options)
+        assert (
+            "a log in the W3C's extended format, whose header is a comment; load it with --format csv" in said
+        )
+        assert "--csv-names date,time,k,cs-method" in said
+    advised = shlex.split(said.partition("load it with ")[2])
+    lake("load", "p", lake.file("a.log", log), *advised)
+    assert [(one["k"], one.get("cs-method")) for one in lake.scan("p")] == [(1, "GET"), (2, None)]

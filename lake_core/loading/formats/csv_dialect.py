@@ -25,14 +25,21 @@ _LOOKED_AT = 50
 _SHOWN = {"\t": "tab"}
 
 
-def dialect_of(sample: bytes, reading: Reading) -> Dialect:
+def dialect_of(sample: bytes, reading: Reading, *, told: str = "") -> Dialect:
     """The dialect of a file that begins with the sample; calls `reading.tell` with what it detected.
+
+    `told` is the delimiter that a line before the header names, "" if there is none.
 
     Raises InvalidInput if the character that would be the delimiter means something else.
     """
     options = reading.csv
     if options.delimiter:
         return _dialect(options, options.delimiter)
+    if told:
+        if told in options.reserved:
+            reading.unreadable(1, f"the line sep= says {_named(told)} between values; {_OTHERWISE}")
+        reading.tell(f"delimiter {_named(told)}, by the line sep=")
+        return _dialect(options, told)
     name = reading.file.rpartition("/")[2].lower()
     for ending, delimiter in _ENDINGS.items():
         if ending in name[-12:] and (name.endswith(ending) or f"{ending}." in name):
@@ -111,7 +118,13 @@ def header_of(block: bytes, first: int, dialect: Dialect, reading: Reading) -> H
     try:
         csv.field_size_limit(1 << 26)
         values = values_of(line.raw(block).decode(), dialect)
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        reading.unreadable(
+            line.number,
+            f"the header is not UTF-8 (byte {byte:#04x}); say how the file is encoded, such as csv.encoding=cp1252",
+        )
+    except csv.Error as error:
         reading.unreadable(line.number, f"malformed CSV header: {error}")
     if options.header == "none":
         names = list(options.names) or [f"column_{i}" for i in range(1, len(values) + 1)]

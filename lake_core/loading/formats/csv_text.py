@@ -19,6 +19,7 @@ import pyarrow.csv as pcsv
 from lake_core.errors import InvalidInput
 from lake_core.loading.block import Reading, Rejected
 from lake_core.loading.formats.csv_dialect import dialect_of, header_of, values_of
+from lake_core.loading.formats.csv_first_lines import separator_line, w3c_log
 from lake_core.loading.formats.csv_lines import Dialect, Line, is_regular, records_of, whole_records
 from lake_core.loading.opening import FIRST, line_blocks, open_text
 
@@ -106,7 +107,12 @@ def bodies(reading: Reading) -> Generator[Body]:
         first_block = next(blocks, None)
         if first_block is None:
             return
-        dialect = dialect_of(first_block[1][:FIRST], reading)
+        number, begin = first_block
+        if why := w3c_log(begin[:FIRST], reading.csv):
+            reading.unreadable(number, why)
+        separator, told = separator_line(begin)
+        dialect = dialect_of(begin[len(told) :][:FIRST], reading, told=separator)
+        first_block = number + bool(told), begin[len(told) :]
         for first, block in whole_records(chain([first_block], blocks), reading, dialect):
             body = block
             if not names:
@@ -114,7 +120,7 @@ def bodies(reading: Reading) -> Generator[Body]:
                 if header is None:
                     continue
                 names, first, body = header.names, header.first, block[header.begin :]
-            if body and not body.isspace():
+            if body.strip(b"\r\n"):  # a value may be blank
                 read, counted = counted, 0.0
                 yield Body(body, first, names, dialect, read)
 

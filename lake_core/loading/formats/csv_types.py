@@ -10,7 +10,9 @@
 | instant | ISO 8601 with `Z`; another offset would not come back |
 | string | anything else: `007`, `+5`, `0x10`, `1e5`, `1.10` beside `1.1`, `1e400` |
 
-A column without any value has the null type.  Types are found block by block and joined (`Narrowing`).
+Values whose texts differ stay apart: a column of `1` and `1.0`, `true` and `TRUE`, or moments written in two ways
+is text (`csv_features`).  A column without any value has the null type.  Types are found block by block and joined
+(`Narrowing`).
 
 A declared field is not inferred: its text is read as the declared type (`read_as`), even if it looks like another.
 Called by `csv`.
@@ -27,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.loading.declared import read_declared
+from lake_core.loading.formats.csv_features import apart, features
 from lake_core.objects.schema import EXACT_IN_DOUBLE
 from lake_core.values.fit import array_of, fitted
 from lake_core.values.text import NotReadable, read_decimal, read_double
@@ -59,6 +62,7 @@ class Narrowing:
         self.kind: pa.DataType = pa.null()
         self._largest = 0  # of the integers seen, whatever the sign
         self._negative = False
+        self._written: set[str] = set()
         self._scale: int | None = None  # digits behind the point of all numbers so far; -1 if they differ
 
     def see(self, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -75,7 +79,8 @@ class Narrowing:
         if is_number and self._scale != -1:
             scale = 0 if pa.types.is_integer(kind) else common_scale(column)
             self._scale = scale if self._scale in (None, scale) else -1
-        self.kind = self._joined(kind)
+        self._written |= features(kind, column, values)
+        self.kind = self._joined(kind) if apart(self._written) else pa.string()
         return values
 
     def _joined(self, kind: pa.DataType) -> pa.DataType:
