@@ -29,6 +29,23 @@ def interval_of(dag_run: Any, *, by_hand: bool = False) -> Interval | None:
     return _given(dag_run) if by_hand or dag_run.run_type in WITH_INTERVAL else None
 
 
+def zone_of(dag: Any) -> Any:
+    """The zone in which the schedule of a DAG cuts time, as its name or an object of pendulum."""
+    timetable = getattr(dag.timetable, "timetable", dag.timetable)  # of a schedule by assets or time
+    return getattr(timetable, "timezone", None) or dag.timezone
+
+
+def in_zone(interval: Interval | None, zone: Any) -> Interval | None:
+    """The same interval, with times of that zone: Airflow gives them in UTC."""
+    import pendulum
+
+    if interval is None:
+        return None
+    texts = [pendulum.instance(moment).in_timezone(zone).isoformat() for moment in interval]
+    begin, end = map(dt.datetime.fromisoformat, texts)  # pendulum's own have another arithmetic
+    return begin, end
+
+
 def refuse_given(
     dag_run: Any, *, asked: Iterable[Any], interval: Interval | None, by_hand: bool, task: str
 ) -> None:

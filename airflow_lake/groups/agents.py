@@ -13,7 +13,7 @@ from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
 from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
-from airflow_lake.interval import interval_of
+from airflow_lake.interval import in_zone, interval_of, zone_of
 
 
 class IngestGroup(EmittingGroup):
@@ -26,7 +26,8 @@ class IngestGroup(EmittingGroup):
 class IntervalsGroup(EmittingGroup):
     """Replace the interval of the run in pools with `intervals.source`.
 
-    The DAG's schedule must cut time into intervals (CronDataIntervalTimetable).  If the config names the pools,
+    The DAG's schedule must cut time into intervals (CronDataIntervalTimetable); the days of `intervals.source` are
+    those of its zone.  If the config names the pools,
     `announce` emits an event for each partition of the interval; otherwise each pool has one event without a
     partition, since Airflow takes partitions only of assets that it knows when it parses the file.  A pool in which
     nothing was committed has none.
@@ -45,10 +46,11 @@ class IntervalsGroup(EmittingGroup):
     def find_task(self) -> Any:
         """The task that finds the files of the run's interval."""
         agent, pools, by_hand, given_by = self.agent, self.config.named_pools, self.by_hand, self.given_by
+        zone = zone_of(self.dag)
 
         @lake_task
         def find(config: dict[str, Any], dag_run: Any = None) -> list[dict[str, Any]]:
-            begin, end = interval_of(dag_run, by_hand=by_hand) or (None, None)
+            begin, end = in_zone(interval_of(dag_run, by_hand=by_hand), zone) or (None, None)
             context = get_current_context()
             task = context["ti"]
             if pools and begin is not None and end is not None:

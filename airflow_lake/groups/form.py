@@ -8,6 +8,7 @@ The files in `dags/` use it:
 Variables in the environment of the dag processor:
 
     LAKE_COMPACT_SCHEDULE       `usually` if it is not set; empty: by hand only
+    LAKE_INTERVALS_TIMEZONE     the zone of its days; UTC if it is not set
     LAKE_UPKEEP_AIRFLOW_POOL    the pool of Airflow in which all but ingest and intervals run
     LAKE_UPKEEP_POOL_SLOTS      the slots of it that each task `run` takes
     LAKE_COMPACT_SPARK_CONF     settings of Spark for an agent, such as resources, as a JSON object of texts
@@ -162,8 +163,21 @@ def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = Fal
     params = COMMON | of_agent(name)
     if not intervals:
         return _dag(name, schedule, doc, params, start_date=START, max_active_runs=1)
-    timetable = CronDataIntervalTimetable(schedule, "UTC") if schedule else None
+    timetable = CronDataIntervalTimetable(schedule, _zone(name)) if schedule else None
     return _dag(name, timetable, doc, params, start_date=datetime(2000, 1, 1))
+
+
+def _zone(name: str) -> str:
+    """The zone of the schedule's days.  Raises ValueError if there is no such zone."""
+    import pendulum
+
+    variable = f"LAKE_{name.upper()}_TIMEZONE"
+    zone = os.environ.get(variable, "") or "UTC"
+    try:
+        pendulum.timezone(zone)
+    except (ValueError, LookupError) as error:
+        raise ValueError(f"{variable}={zone!r}: must be a time zone, as Asia/Tokyo") from error
+    return zone
 
 
 def of_agent(name: str) -> dict[str, Param]:

@@ -249,6 +249,11 @@ KNOWN: dict[str, Setting] = {
     "ingest.batch_age": Setting(
         DURATION, "0s", "let a batch that is not full wait until its oldest file is this old"
     ),
+    "intervals.missing": Setting(
+        one_of("fail", "empty"),
+        "fail",
+        "an interval without any file: fail, or empty: it holds no records then",
+    ),
     "intervals.source": Setting(
         INTERVAL_PLACE,
         "",

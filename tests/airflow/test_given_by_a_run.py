@@ -55,6 +55,11 @@ with DAG("group", **DAILY, **ARGS) as group:
 with DAG("group_meant", **DAILY, **ARGS) as group_meant:
     IntervalsGroup(LakeConfig(pools=["grouped"]), by_hand=True)
 
+TOKYO = {**DAILY, "schedule": CronDataIntervalTimetable("@daily", "Asia/Tokyo")}
+
+with DAG("tokyo", **TOKYO, **ARGS) as tokyo:
+    IntervalsGroup(LakeConfig(pools=["tokyo"]), by_hand=True)
+
 with DAG("native", params={"k": "1.50", "p": "1_000", "all": ["1_000", "texts"]}, **NATIVE) as native:
     one = LakeDeleteOperator(task_id="bound", pool_name="texts", low="{{ params.k }}", high="{{ params.k }}!")
     two = LakeDeleteOperator(task_id="quoted", pool_name="texts", low='"{{ "q" }}"', high='"{{ "q" }}"!')
@@ -95,7 +100,7 @@ with DAG("apply", params=OF_APPLY, **FORM) as apply:
 
 DATE = "2024-01-05T00:00:00+00:00"
 RUNS: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in ("by_hand", "group", "meant", "group_meant", "native", "templates")),
+    *((name, {}) for name in ("by_hand", "group", "meant", "group_meant", "native", "tokyo", "templates")),
     ("erase", {"lake": "FOLDER/other", "pools": ["people"], "where": "k = 'a'"}),
     ("append", {"pools": ["grouped"], "files": ["OUTSIDE/secret.ndjson"]}),
     ("templates", {"file": "OUTSIDE/secret.ndjson", "lake": "FOLDER/other"}),
@@ -116,11 +121,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = Lake.create(str(folder / "lake"))
     days = pa.table({"t": pa.array([f"2024-01-0{n}T12:00:00" for n in (3, 4, 5)])})
     lake.create_pool("days", key="t").branch().append(days)
-    source = {"intervals.source": f"{folder}/grouped/%Y-%m-%d"}
+    source = {"intervals.source": f"{folder}/grouped/%Y-%m-%d", "intervals.missing": "empty"}
     lake.create_pool("grouped", key="t", settings=source).branch().append(days)
     texts = ["0x10", "1.5", "1.50", "1000", "1000.0", "16", "1_000", "1e3", '"q"', "q"]
     lake.create_pool("texts", key="k").branch().append(pa.table({"k": texts}))
     lake.create_pool("1_000", key="k").branch().append(pa.table({"k": ["1000", "1_000"]}))
+    for day in ("03", "04", "05"):
+        (folder / f"tokyo-2024-01-{day}.ndjson").write_text(f'{{"t": "2024-01-{day}T01:00:00+09:00"}}\n')
+    types = {"type.t": "timestamp"}
+    lake.create_pool(
+        "tokyo", key="t", settings={"intervals.source": f"{folder}/tokyo-%Y-%m-%d.ndjson", **types}
+    )
     Lake.create(str(folder / "other")).create_pool("people", key="k").branch().append(pa.table({"k": ["a"]}))
     lake.create_pool("loaded", key="k")
     (folder / "default.ndjson").write_text('{"k": "default"}\n')
@@ -182,13 +193,13 @@ def test_a_run_erases_loads_and_applies_nothing_from_an_address_that_it_may_not_
     place: Path, ran: tuple[dict[str, Run], str]
 ) -> None:
     runs, said = ran
-    assert [runs[name].state for name in NAMES[6:11]] == ["failed"] * 5
+    assert [runs[name].state for name in NAMES[7:12]] == ["failed"] * 5
     other = Lake.open(str(place / "other"))
     assert other.pool("people").at().to_table().num_rows == 1
     assert not [info.name for info in other.store.list("") if "erasure" in info.name or "pack" in info.name]
     assert f"find: lake='{place}/other': a run may not name it" in said
     assert f"find: files='{place.parent}/secret.ndjson': a run may not name it" in said
-    tasks = runs[NAMES[8]].tasks
+    tasks = runs[NAMES[9]].tasks
     refused = ["load[-1]", "by_param[-1]", "mapped[0]", "mapped[1]", "delete[-1]", "wait[-1]", "apply[-1]"]
     assert [tasks[name] for name in (*refused, "checkpoint.find[-1]")] == ["failed"] * 8
     assert all(f"{name.partition('[')[0]}: " in said for name in refused)
@@ -205,6 +216,16 @@ def test_what_the_dag_says_and_what_lies_below_the_pools_source_stays_allowed(
         "success"
     ] * 5
     assert held(place, "loaded") == ["default"] * 3
-    assert runs[NAMES[11]].state == "success"
-    assert runs[NAMES[12]].state == "success"
+    assert runs[NAMES[-2]].state == "success"
+    assert runs[NAMES[-1]].state == "success"
     assert Lake.open(str(place / "lake")).pool("made").config.name == "made"
+
+
+def test_a_day_in_tokyo_is_loaded_from_the_folder_of_that_day(
+    place: Path, ran: tuple[dict[str, Run], str]
+) -> None:
+    """The run of 2024-01-05 00:00 UTC is of the last whole day in Tokyo before it, 2024-01-04."""
+    runs, said = ran
+    assert runs["tokyo"].state == "success"
+    assert "replace 2024-01-04T00:00:00+09:00 to 2024-01-05T00:00:00+09:00 by 1 file" in said
+    assert [time.isoformat() for time in held(place, "tokyo")] == ["2024-01-03T16:00:00+00:00"]

@@ -101,7 +101,11 @@ def test_a_backfill_run_twice_in_parallel_with_a_task_killed_ends_as_one_clean_r
         )
     landing = agent.folder / "flights"
     landing.mkdir()
-    settings = {"intervals.source": f"{landing}/%Y-%m-%d.ndjson", "type.time": "timestamp"}
+    settings = {
+        "intervals.source": f"{landing}/%Y-%m-%d.ndjson",
+        "intervals.missing": "empty",
+        "type.time": "timestamp",
+    }
     pool = agent.lake.create_pool("flights", key="time", settings=settings)
     land(landing, version=1)
     api = agent.services.api

@@ -40,6 +40,8 @@ def empty_interval(begin: dt.datetime, end: dt.datetime) -> str:
 
 
 def _encoded(moment: dt.datetime, key: PoolKey, key_class: str) -> bytes:
+    if key_class == "date" and moment.time() == dt.time():
+        return encode_key([moment.date()], key)  # the day that begins then, where the interval is
     return encode_key([_value(moment.astimezone(dt.UTC), key, key_class)], key)
 
 
@@ -55,7 +57,7 @@ def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
             return moment.date()
         case "date":
             raise InvalidInput(
-                f"key field {key.names[0]!r} holds dates, so an interval must begin and end at midnight UTC (got "
+                f"key field {key.names[0]!r} holds dates, so an interval must begin and end at midnight (got "
                 f"{moment.isoformat()}); schedule whole days"
             )
         case "string":
@@ -69,10 +71,12 @@ def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
 def path_of(pattern: str, begin: dt.datetime) -> str:
     """Where the files of the interval that begins then are: the pattern with `%Y`, `%m`, `%d`, `%H`, ... filled in.
 
+    The day and the hour are those of the zone of `begin`: a day in Tokyo begins on the day before in UTC.
+
     Raises InvalidInput if the pattern names no time: every interval would load the same files.
     """
     try:
         interval_place(pattern)
     except ValueError as error:
         raise InvalidInput(f"intervals.source={pattern}: {error}") from error
-    return begin.astimezone(dt.UTC).strftime(pattern)
+    return begin.strftime(pattern)

@@ -1,9 +1,9 @@
 """The intervals agent without Spark: which files belong to an interval of time, pool by pool.
 
 A run for an interval replaces exactly that interval of a pool with the files of the interval, in one transaction;
-so it may be run twice, in any order and beside others, and ends in the same state.  If there are no files, the
-interval becomes empty.  A run without an interval appends the files that it is given, once.  A pool takes part if
-its setting `intervals.source` says where the files of an interval are.
+so it may be run twice, in any order and beside others, and ends in the same state.  If there are no files, it
+fails, or with `intervals.missing=empty` the interval becomes empty.  A run without an interval appends the files
+that it is given, once.  A pool takes part if its setting `intervals.source` says where the files are.
 """
 
 from __future__ import annotations
@@ -34,14 +34,20 @@ log = logging.getLogger(__name__)
 def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Address) -> list[SourceFile]:
     """The files of the interval that begins then; `access` is the address of the lake.
 
-    Their place need not exist yet.
+    Raises NotFound if there is none, unless the pool says that an interval may be without files: a folder that is
+    late, or misspelt, would empty the interval.
     """
+    path = path_of(policy.source, begin)
     try:
-        path = path_of(policy.source, begin)
         files = find_files([path], include=policy.include, exclude=policy.exclude, access=access)
         return [f for f in files if f.size]
-    except NotFound:
-        return []
+    except NotFound as error:
+        if policy.may_be_missing:
+            return []
+        raise NotFound(
+            f"no file for the interval that begins {begin.isoformat()}: {path} has none. Run the interval again "
+            "when its files are there; if it may have none: lake set POOL intervals.missing=empty"
+        ) from error
 
 
 def has_changed(lake: Lake, work: Mapping[str, Any]) -> bool:
@@ -53,7 +59,10 @@ def has_changed(lake: Lake, work: Mapping[str, Any]) -> bool:
         return False
     begin = dt.datetime.fromisoformat(work["begin"])
     policy = policy_of(lake.pool(work["pool"]).settings)
-    now = find_source_files(policy, begin, access=address_of(lake.store))
+    try:
+        now = find_source_files(policy, begin, access=address_of(lake.store))
+    except NotFound:
+        return True
     return [one.source for one in now] != [
         one.source for one in msgspec.convert(work["files"], list[SourceFile])
     ]

@@ -28,6 +28,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
             "ingest.source": str(tmp_path / name),
             "ingest.batch_files": "1",
             "intervals.source": f"{tmp_path}/{name}/%Y-%m-%d.ndjson",
+            "intervals.missing": "empty",
             "tombstones.apply": "0s",
             "checkpoint.entries": "1",
             "expire.by": "ts",

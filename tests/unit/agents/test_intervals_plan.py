@@ -83,8 +83,19 @@ def test_what_cannot_be_an_interval_is_said(key_class: str, begin: dt.datetime, 
         interval_range(begin, END, key=PoolKey.parse("t"), key_class=key_class)
 
 
-def test_the_place_of_an_interval_is_that_of_its_beginning_in_utc() -> None:
-    eastern = dt.datetime(2013, 1, 31, 19, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
-    assert path_of("/landing/%Y/%m-%d/%H.csv", eastern) == "/landing/2013/02-01/00.csv"
+def test_the_place_of_an_interval_is_that_of_its_beginning_in_its_own_zone() -> None:
+    """A day in Tokyo begins at 15:00 UTC of the day before."""
+    tokyo = dt.datetime(2013, 2, 1, tzinfo=dt.timezone(dt.timedelta(hours=9)))
+    assert path_of("/landing/%Y/%m-%d/%H.csv", tokyo) == "/landing/2013/02-01/00.csv"
+    assert path_of("/landing/%Y/%m-%d/%H.csv", tokyo.astimezone(dt.UTC)) == "/landing/2013/01-31/15.csv"
     with pytest.raises(InvalidInput, match="name the interval in it"):
         path_of("/landing/all.csv", BEGIN)
+
+
+@pytest.mark.parametrize("hours", [-11, -5, 0, 9, 14])
+def test_a_key_of_dates_has_the_days_of_the_intervals_zone(hours: int) -> None:
+    key, zone = PoolKey.parse("t"), dt.timezone(dt.timedelta(hours=hours))
+    begin = dt.datetime(2013, 2, 1, tzinfo=zone)
+    span = interval_range(begin, begin + dt.timedelta(days=1), key=key, key_class="date")
+    days = [dt.date(2013, 1, 31), dt.date(2013, 2, 1), dt.date(2013, 2, 2)]
+    assert [span.contains(encode_key([day], key)) for day in days] == [False, True, False]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lake_core.agents.intervals.run import find
-from lake_core.errors import InvalidInput, LakeError
+from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
 from spark_apps.intervals import run
 
@@ -42,10 +42,40 @@ def test_the_files_of_an_interval_replace_it(
     ]
 
 
-def test_an_interval_without_files_is_handed_out_too(params: dict[str, Any]) -> None:
+def test_an_interval_without_files_is_handed_out_too_if_the_pool_says_that_it_is_empty(
+    params: dict[str, Any],
+) -> None:
     """It may have held records, which the run removes."""
+    Lake.open(params["lake"]).configure_pool("p", {"intervals.missing": "empty"})
     (work,) = find(params, begin=END, end=END + (END - BEGIN), run="scheduled")
     assert work["files"] == []
+
+
+def test_an_interval_without_files_fails_otherwise_and_removes_nothing(
+    params: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The folder may be late, or misspelt."""
+    (work,) = find(params, begin=END, end=END + (END - BEGIN), run="scheduled")
+    assert work["files"] is None
+    assert "p: no file for the interval that begins 2026-01-02T00:00:00+00:00: " in caplog.text
+    with pytest.raises(NotFound, match=r"lake set POOL intervals\.missing=empty"):
+        run(work, open_spark=spark_is_not_opened)
+
+
+def test_a_file_without_a_byte_says_that_the_interval_is_empty(
+    params: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "2026-01-02.ndjson").write_text("")
+    (work,) = find(params, begin=END, end=END + (END - BEGIN), run="scheduled")
+    assert work["files"] == []
+
+
+def test_the_days_of_a_zone_east_of_utc_have_their_own_files(params: dict[str, Any]) -> None:
+    tokyo = dt.timezone(dt.timedelta(hours=9))
+    day = dt.datetime(2026, 1, 1, tzinfo=tokyo)
+    (work,) = find(params, begin=day, end=day + dt.timedelta(days=1), run="scheduled")
+    assert [Path(file["uri"]).name for file in work["files"]] == ["2026-01-01.ndjson"]
+    assert work["begin"] == "2026-01-01T00:00:00+09:00"
 
 
 def test_a_dry_run_hands_out_nothing(params: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
