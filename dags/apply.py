@@ -7,7 +7,7 @@ or agents would remove more than before.  Applied again, a file changes nothing.
 (LAKE_APPLY_SCHEDULE, default none; then LAKE_POLICY_FILE of the worker names the file), from the trigger form and
 from the command line:
 
-    airflow dags trigger lake_apply --conf '{"path": "s3://my-bucket/pools.yaml", "dry_run": true}'
+    airflow dags trigger lake_apply --conf '{"path": "pools.yaml", "dry_run": true}'
 """
 
 from airflow_lake.groups.form import apply_dag

@@ -10,8 +10,10 @@ Run by airflow_service as `python -m local.airflow_standalone`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -23,6 +25,8 @@ from airflow.cli.commands import standalone_command
 from local.restarts import MOST, pause_before
 
 SERVING_LOGS = ("scheduler", "triggerer")
+LEFT_SECONDS = 10.0
+"""For what a component leaves behind to end after each signal."""
 _lost: list[str] = []
 _one_at_a_time = threading.Lock()
 
@@ -38,8 +42,7 @@ class Component(standalone_command.SubCommand):  # type: ignore[misc]  # airflow
     def run(self) -> None:
         ends: list[float] = []
         while not self.stopping.is_set():  # bounded by `pause_before`
-            super().run()  # until the component closes its output
-            status = self.process.wait()
+            status = self._run_once()
             ends.append(time.monotonic())
             if self.stopping.is_set():
                 return
@@ -49,6 +52,29 @@ class Component(standalone_command.SubCommand):  # type: ignore[misc]  # airflow
                 return
             self._say(f"ended by itself with status {status}; it is started again in {pause:g} s")
             self.stopping.wait(pause)
+
+    def _run_once(self) -> int:
+        """Run the component to its end, with what it leaves behind; its exit status.
+
+        A scheduler that is killed leaves workers, which hold its output open and do not end.
+        """
+        command = ["airflow", *self.command]
+        pipe: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        self.process = subprocess.Popen(command, env=self.env, start_new_session=True, **pipe)
+        reading = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
+        reading.start()
+        status = int(self.process.wait())
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):  # it left nothing
+                os.killpg(self.process.pid, number)
+            reading.join(LEFT_SECONDS)
+            if not reading.is_alive():
+                break
+        return status
+
+    def _read(self, output: Any) -> None:
+        for line in output:
+            self.parent.output_queue.append((self.name, line))
 
     def _say(self, what: str) -> None:
         self.parent.print_output("standalone", f"the {self.name} {what}")

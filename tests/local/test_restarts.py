@@ -49,10 +49,10 @@ print("alive" if component.is_alive() else "stopped", [line for _, line in paren
 
 
 def test_a_component_whose_process_ends_is_started_again_and_stops_when_it_is_told_to(tmp_path: Path) -> None:
-    """The process is a script in the place of `airflow`: its first run fails, its second one stays."""
+    """A script in the place of `airflow`: its first run leaves a process with its output, its second one stays."""
     script = tmp_path / "airflow"
     script.write_text(
-        f"#!/bin/sh\necho $*\n[ -e {tmp_path}/ran ] && exec sleep 60\ntouch {tmp_path}/ran\nexit 3\n"
+        f"#!/bin/sh\necho $*\n[ -e {tmp_path}/ran ] && exec sleep 60\ntouch {tmp_path}/ran\nsleep 300 &\nexit 3\n"
     )
     script.chmod(0o755)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
