@@ -5,6 +5,7 @@ The section `dropped` has a row for each dropped pool, with `DroppedPool` as the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -25,7 +26,9 @@ T = TypeVar("T")
 class PoolsFormat:
     """How the list of pools is written and read (`journal.StateFormat`); it is small and read whole."""
 
-    def parts(self, state: PoolsState, *, now: float) -> Iterator[Part]:
+    token_keep = math.inf
+
+    def parts(self, state: PoolsState, *, now: float, forget: int) -> Iterator[Part]:
         """The list of pools as rows."""
         yield from _part(POOL, state.pools.items())
         yield from _part(DROPPED, state.dropped.items())

@@ -64,7 +64,7 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
     """The work for a reference that the revision of the branch holds."""
     revision = revision.of_sub_pool(reference.sub_pool)
     state, context = revision.state, branch.context
-    tombstones = covering([*revision.tombstones, *revision.aged_off], reference, state.schema)
+    tombstones = covering(revision.tombstones, reference, state.schema)  # what `age_off` hides stays
     stored = state.schema(reference.schema)
     schema = with_markers(stored, revision.rule, fields_of(tombstones))
     if target.leaves_markers(reference.sub_pool) and DELETED not in schema.names:

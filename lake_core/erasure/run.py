@@ -169,7 +169,7 @@ class _Run:
         if self.receipt.erased and not self.receipt.keeps_history:
             self._log("purges the journal")
             context, journal = self.pool.context, self.pool.history.journal
-            _, at = write_newest(journal, new_id=context.ids.new, now=context.now())
+            _, at = write_newest(journal, new_id=context.ids.new, now=context.now(), forgets=False)
             purged = purge(journal, until=at).fence
         version = self.pool.history.load_open().version
         self.held = self.notes.held_by_others()  # one that began since

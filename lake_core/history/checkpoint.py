@@ -22,7 +22,7 @@ Writing merges the checkpoint below with the entries folded since, row group by 
 reads branches, schemas and recent ids; tokens, source files and references are looked up when needed (decision 11).
 Writing leaves out tokens older than `token_keep` seconds; that is how they are forgotten.  A token's age does not
 rest on its writer's clock alone: it is no older than the transactions before it in the history
-(`PoolState.used`).
+(`PoolState.used`), and the store must say that its version is that old (`journal.ages`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class PoolStateFormat:
     token_keep: float = 30 * 86400
     limits: HistoryLimits = HISTORY_LIMITS
 
-    def parts(self, state: PoolState, *, now: float) -> Iterator[Part]:
+    def parts(self, state: PoolState, *, now: float, forget: int) -> Iterator[Part]:
         """The state as rows, one part for each section and branch."""
         forget_before = int((now - self.token_keep) * 1_000_000)
         branches = sorted(state.branches.items())
@@ -135,7 +135,11 @@ class PoolStateFormat:
         yield Part(SCHEMA, "", "", _schemas(state))
         yield from _sources(state)
         tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
-        values = ((token, msgspec.msgpack.encode(r)) for token, r in tokens if r.time >= forget_before)
+        values = (
+            (token, msgspec.msgpack.encode(r))
+            for token, r in tokens
+            if r.time >= forget_before or r.version > forget
+        )
         yield _values(TOKEN, values)
 
     def restore(self, file: CheckpointFile) -> PoolState:

@@ -34,4 +34,9 @@ def write_head_hint(store: Store, journal: str, version: int) -> None:
 def write_tail_hint(store: Store, journal: str, version: int) -> None:
     """Write TAIL, the version of the first entry that is not purged; if the store refuses, nothing is lost."""
     with contextlib.suppress(Unavailable):
-        store.put(naming.tail(journal), str(version).encode())
+        rewrite_tail_hint(store, journal, version)
+
+
+def rewrite_tail_hint(store: Store, journal: str, version: int) -> None:
+    """Write TAIL, so that the store dates it.  Raises Unavailable."""
+    store.put(naming.tail(journal), str(version).encode())

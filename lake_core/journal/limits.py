@@ -1,4 +1,4 @@
-"""What bounds a journal: how long ids are remembered, and the sizes of its checkpoints."""
+"""What bounds a journal: how long ids are remembered, the sizes of its checkpoints, wrong clocks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 
 @dataclass(frozen=True)
 class JournalLimits:
-    """The defaults are part of the format: all programs that write one journal use the same generation."""
+    """The default generation is part of the format: all programs that write one journal use the same."""
 
     generation_versions: int = 1024
     """Versions of one generation: a state holds the ids of one to two of them (decision 10)."""
 
     checkpoints: CheckpointLimits = CHECKPOINT_LIMITS
+
+    clock_skew: float = 900.0
+    """Seconds between the clocks of a machine and of the store at which work that drops or forgets is refused.
+    S3 refuses every request of a machine whose clock is wrong by as much."""
 
 
 JOURNAL_LIMITS = JournalLimits()

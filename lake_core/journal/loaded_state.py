@@ -53,8 +53,15 @@ class LoadedState(Generic[S]):
 class StateFormat(Protocol[S]):
     """How a state is written into a checkpoint and read from it."""
 
-    def parts(self, state: S, *, now: float) -> Iterable[Part]:
-        """The state as rows, without the tokens that are too old at `now` (seconds since 1970)."""
+    @property
+    def token_keep(self) -> float:
+        """Seconds for which tokens are remembered; inf if the state has none."""
+
+    def parts(self, state: S, *, now: float, forget: int) -> Iterable[Part]:
+        """The state as rows.
+
+        Without the tokens of versions up to `forget` that are too old at `now` (seconds since 1970).
+        """
 
     def restore(self, file: CheckpointFile) -> S:
         """The state that the file holds; it may read from the file later.  Raises Corrupt."""

@@ -16,6 +16,7 @@ the one before, deleted while it ran.  Then a reader would believe that nothing 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -26,10 +27,12 @@ from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_
 from lake_core.checkpoints.layout import VERSION, rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, InvalidInput, Unavailable
 from lake_core.journal import hints
+from lake_core.journal.ages import oldest_safe
 from lake_core.journal.journal import Journal
 from lake_core.journal.loaded_state import RECENT, LoadedState
 from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.recent import Recent
+from lake_core.journal.store_time import surely_past
 from lake_core.store.probe import is_there
 
 log = logging.getLogger(__name__)
@@ -53,9 +56,12 @@ class Purged:
     checkpoints: int = 0
 
 
-def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float) -> Mark:
-    """Write the state as a checkpoint.  `now`, in seconds since 1970, decides which tokens are forgotten.
+def write_state(
+    journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float, forget: int = 0
+) -> Mark:
+    """Write the state as a checkpoint.
 
+    It leaves out tokens of versions up to `forget`, if they are too old at `now`, in seconds since 1970.
     Raises InvalidInput if the journal has no checkpoints, Unavailable.
     """
     if journal.format is None:
@@ -63,29 +69,42 @@ def write_state(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str
     name = naming.checkpoint(journal.name, loaded.version, id)
     checksum = loaded.checksum if journal.codec.version >= 2 else 0
     footer = CheckpointFooter(VERSION, journal.name, loaded.version, id, entry_checksum=checksum)
-    parts = [_recent(loaded.recent), *journal.format.parts(loaded.state, now=now)]
+    parts = [_recent(loaded.recent), *journal.format.parts(loaded.state, now=now, forget=forget)]
     write_checkpoint(journal.store, name, footer, parts, limits=journal.limits.checkpoints)
     log.info("%s: wrote the checkpoint of version %d", journal.name, loaded.version)
     return Mark(loaded.version, name)
 
 
-def write_newest(journal: Journal[Any, Any], *, new_id: Callable[[], str], now: float) -> tuple[bool, int]:
+def write_newest(
+    journal: Journal[Any, Any], *, new_id: Callable[[], str], now: float, forgets: bool = True
+) -> tuple[bool, int]:
     """Whether a checkpoint of the newest state was written, and its version.
 
-    An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
+    If it `forgets`, it leaves out tokens that are old by both clocks; `now` is the machine's.  It reads an
+    existing checkpoint first: a damaged one does not count.
+
+    Raises Unavailable, and if it forgets InvalidInput: the two clocks are too far apart.
     """
     for _ in range(TRIES):
         loaded = journal.load()
         if not loaded.version or is_kept(journal, loaded.version):
             return False, loaded.version
+        past = surely_past(journal, own=now) if forgets else now
+        forget = _forgettable(journal, now=past) if forgets else 0
         try:
-            write_state(journal, loaded, id=new_id(), now=now)
+            write_state(journal, loaded, id=new_id(), now=past, forget=forget)
             return True, loaded.version
         except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
             continue
     raise Unavailable(
         f"{journal.name}: in {TRIES} tries the checkpoint below the state was purged or damaged; run it again"
     )
+
+
+def _forgettable(journal: Journal[Any, Any], *, now: float) -> int:
+    """The greatest version whose tokens are old enough to be forgotten at `now`; 0: none."""
+    keep = math.inf if journal.format is None else journal.format.token_keep
+    return 0 if keep == math.inf else oldest_safe(journal, before=now - keep, now=now)
 
 
 def is_kept(journal: Journal[Any, Any], version: int) -> bool:
@@ -171,7 +190,9 @@ def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
     fences: list[tuple[int, str]] = []
     checkpoints: list[str] = []
     marks = list(journal.store.list(naming.marks(journal.name)))
-    now = max((info.modified for info in marks), default=0.0)  # the time of the fence, or a later one
+    times = sorted(info.modified for info in marks)
+    # the time of the fence, or a later one; of two marks the older one, in case the store's clock was ahead once
+    now = times[-2:][0] if times else 0.0
     kept = journal.kept(journal.load().state, now)  # after the fence and the listing
     for info in marks:
         checkpoint_version = naming.checkpoint_version(info.name)

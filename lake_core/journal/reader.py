@@ -250,7 +250,7 @@ class JournalReader(Generic[E, S]):
         loaded = self.load_version(version)
         if loaded is None or self.format is None:
             raise Corrupt(f"{self.name}: the journal does not reach version {version} any more")
-        return self.format.parts(loaded.state, now=0.0)
+        return self.format.parts(loaded.state, now=0.0, forget=0)
 
     def _sound(self) -> LoadedState[S] | None:
         """The state in memory, unless it rests on a checkpoint that was found damaged."""

@@ -23,6 +23,7 @@ from lake_core.combine.rule import rule_of
 from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history import Committed, Draft, History
+from lake_core.journal.store_time import surely_past
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import by_keys, deletes, loads, merges, replaces, reverts
@@ -94,6 +95,19 @@ class Branch:
         time = self.context.now() if now is None else now
         return Revision(
             self.config, loaded.version, self.name, loaded.state, time, self.sub_pool, self.limits
+        )
+
+    def revision_to_rewrite(self, *, now: float | None = None) -> Revision:
+        """The newest revision at `now`, in seconds since 1970 by this machine, default: its clock.
+
+        In it `age_off` hides only records that are old by the clock of the store, too.
+
+        What such a revision hides, a rewrite leaves out for good.  Raises NotFound, Unavailable; InvalidInput if
+        the pool has `age_off`, and this machine's clock is far from the store's.
+        """
+        own = self.context.now() if now is None else now
+        return self.revision(
+            now=surely_past(self.history.journal, own=own) if self.settings["age_off"] else own
         )
 
     def load(

@@ -101,3 +101,8 @@ class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     author: str
     actions: tuple[PoolAction, ...]
     previous: int = 0
+
+    @property
+    def written_at(self) -> float:
+        """Its time in seconds since 1970, by the author's clock."""
+        return self.time / 1e6

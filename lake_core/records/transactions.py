@@ -271,3 +271,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
             raise Corrupt(
                 f"entry {self.id!r}: holds 1 to {MAX_TRANSACTIONS - 1} transactions, or as many merged writes"
             )
+
+    @property
+    def written_at(self) -> float:
+        """The latest time of its transactions, in seconds since 1970, by the clocks of their authors."""
+        return max(t.time for t in self.transactions) / 1e6

@@ -273,5 +273,7 @@ class JournalCheck:
             return f"it names another entry {loaded.version} than the one that version {loaded.version + 1} follows"
         if sorted(loaded.recent.items()) != sorted(stored.recent.items()):
             return "the recent ids are others than those of the entries"
-        parts = (self.journal.format.parts(state, now=0.0) for state in (loaded.state, stored.state))
+        parts = (
+            self.journal.format.parts(state, now=0.0, forget=0) for state in (loaded.state, stored.state)
+        )
         return first_difference(*parts, since=since)

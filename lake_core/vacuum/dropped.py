@@ -20,12 +20,12 @@ from lake_core import naming
 from lake_core.catalog import Settings
 from lake_core.errors import Conflict, Unavailable
 from lake_core.history.activity import read_notes
+from lake_core.journal.ages import oldest_safe_of
 from lake_core.lake import Lake
 from lake_core.leases import list_leases
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import DroppedPool
 from lake_core.store import ObjectInfo
-from lake_core.vacuum.ages import oldest_safe_of
 from lake_core.vacuum.execute import CHUNK, Progress, silent
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,14 @@ def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: f
         why="vacuum of dropped pools",
     )
     age = settings["vacuum.grace"] if grace is None else grace
-    if oldest_safe_of(infos, before=leases.now - age) < dropped.version:
+    safe = oldest_safe_of(
+        infos,
+        lake.catalog.journal,
+        before=leases.now - age,
+        now=leases.now,
+        authors=lambda _: dropped.time / 1e6,
+    )
+    if age > 0 and safe < dropped.version:
         return "grace"
     return "lease" if leases.live else None
 

@@ -25,12 +25,13 @@ from lake_core.history import Draft
 from lake_core.history.removal import Vacuum
 from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
+from lake_core.journal.ages import oldest_safe
+from lake_core.journal.store_time import earlier
 from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
 from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_size
 from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
-from lake_core.vacuum.ages import oldest_safe
 from lake_core.vacuum.plan import MAX_OBJECTS, Limits, Plan, PlannedObject, choose, still_allowed
 
 log = logging.getLogger(__name__)
@@ -80,18 +81,36 @@ def leases_now(pool: Pool, lease: HeldLease) -> Leases:
     return read_leases(pool.store, pool.config.id, own=lease.id)
 
 
+def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
+    """As `leases_now`, for work that counts ages from the leases' now.
+
+    Raises InvalidInput if this machine's clock and the store's are too far apart, Unavailable.
+    """
+    leases = leases_now(pool, lease)
+    earlier(own=pool.context.now(), store=leases.now, most=pool.history.journal.limits.clock_skew)
+    return leases
+
+
 def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
     """What a vacuum would delete now.  `grace`, in seconds, is used instead of the pool's settings.
 
-    Raises Corrupt if the state of a tag cannot be read, Unavailable.
+    Raises InvalidInput (`checked_leases`), Corrupt if the state of a tag cannot be read, Unavailable.
     """
-    leases = leases_now(pool, lease)
-    loaded = pool.history.load_open()
-    state, settings = loaded.state, pool.settings
+    settings = pool.settings
     age = max(settings["vacuum.grace"], settings["history.keep"]) if grace is None else grace
+    leases = checked_leases(pool, lease) if age > 0 else leases_now(pool, lease)
+    loaded = pool.history.load_open()
+    state = loaded.state
     removed = dict(islice(state.removed.items(), MAX_OBJECTS))
+
+    def authors(version: int) -> float | None:
+        return max((r.time / 1e6 for r in removed.values() if r.version <= version), default=None)
+
     limits = Limits(
-        oldest_safe(pool.history, before=leases.now - age),
+        # without a grace time there is no age to prove
+        oldest_safe(pool.history.journal, before=leases.now - age, now=leases.now, authors=authors)
+        if age > 0
+        else loaded.version,
         leases.oldest_version,
         held_objects(state, removed),
         tagged_objects(pool.history, state, removed, now=leases.now),

@@ -39,7 +39,7 @@ from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo, Store
-from lake_core.vacuum.execute import CHUNK, leases_now, vacuum_lease
+from lake_core.vacuum.execute import CHUNK, checked_leases, vacuum_lease
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def is_due(pool: Pool, *, since: str, now: float) -> bool:
 def _scan(
     pool: Pool, lease: HeldLease, grace: float | None, dry_run: bool, every_name: bool, lister: Lister
 ) -> Scanned:
-    leases = leases_now(pool, lease)
+    leases = checked_leases(pool, lease)
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
     hint = read_head_hint(pool.store, pool.history.journal.name)
     loaded = pool.history.load_open()

@@ -5,6 +5,7 @@ The text `misfit` does not fold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -32,7 +33,9 @@ CODEC = Codec(Note)
 class NotesFormat:
     """Texts as rows of a checkpoint."""
 
-    def parts(self, state: State, *, now: float) -> Iterator[Part]:
+    token_keep = math.inf
+
+    def parts(self, state: State, *, now: float, forget: int) -> Iterator[Part]:
         keys = [f"{i:09d}".encode() for i in range(len(state))]
         yield Part("note", "", "", [rows(key=keys, value=[t.encode() for t in state])] if state else [])
 

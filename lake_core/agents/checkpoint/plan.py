@@ -1,13 +1,12 @@
-"""When a journal wants a checkpoint, and how far it may be purged; pure.
+"""When a journal wants a checkpoint; pure.
 
 A checkpoint is due when `entries` have come since the last one, or when the oldest entry since is `age` seconds
-old.  Purge keeps all entries that are younger than `keep` seconds, so that states of that time can be read.
+old.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from lake_core.agents.checkpoint.policy import CheckpointPolicy
@@ -37,19 +36,3 @@ def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str |
 def due_at(tail: JournalTail, policy: CheckpointPolicy) -> float:
     """When the age of its entries alone makes a checkpoint due, in seconds since 1970; inf if it has none."""
     return math.inf if tail.first_time is None else tail.first_time + policy.age
-
-
-def last_older(first: int, last: int, *, time_of: Callable[[int], float], moment: float) -> int:
-    """The last entry of [first, last] that is older than `moment`; first - 1 if none is.
-
-    Found by bisection: times ascend with the versions, except for the skew of clocks.  An entry within that skew of
-    the moment may count as older or as younger.
-    """
-    low, high = first - 1, last
-    while low < high:  # the gap halves
-        middle = (low + high + 1) // 2
-        if time_of(middle) < moment:
-            low = middle
-        else:
-            high = middle - 1
-    return low

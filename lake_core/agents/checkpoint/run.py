@@ -7,11 +7,12 @@ under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake che
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lake_core.agents.checkpoint.plan import JournalTail, due_at, last_older, why_due
+from lake_core.agents.checkpoint.plan import JournalTail, due_at, why_due
 from lake_core.agents.checkpoint.policy import CheckpointPolicy, policy_of
 from lake_core.agents.checkpoint.report import CheckpointResult
 from lake_core.agents.finding import divided, handed_out, look_at_each
@@ -20,8 +21,10 @@ from lake_core.agents.request import OpenLake, Request
 from lake_core.agents.roster import AGENTS
 from lake_core.catalog import Settings
 from lake_core.journal import Journal, Purged, purge
+from lake_core.journal.ages import oldest_safe
 from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, write_newest
+from lake_core.journal.store_time import surely_past
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.phrases import counted
@@ -81,17 +84,14 @@ def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) ->
     if first is None:
         return JournalTail(None, is_full=False)
     # versions have no holes: if this entry is there, so are all before it
-    return JournalTail(_time(first), is_full=journal.read(last + policy.entries) is not None)
-
-
-def _time(entry: Any) -> float:
-    """Seconds since 1970, by the writer's clock."""
-    microseconds = entry.time if hasattr(entry, "time") else entry.transactions[0].time
-    return float(microseconds) / 1e6
+    return JournalTail(first.written_at, is_full=journal.read(last + policy.entries) is not None)
 
 
 def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: bool = True) -> CheckpointResult:
-    """Write a checkpoint if there is something new, and purge by the pool's policy."""
+    """Write a checkpoint if there is something new, and purge by the pool's policy.
+
+    Raises InvalidInput if the clock is far from the store's, Unavailable.
+    """
     marks = journal_of(lake, pool_name).marks()
     newest = marks.checkpoints[0].version if marks.checkpoints else 0
     written, at = write_checkpoint(lake, pool_name, now=now)
@@ -111,25 +111,28 @@ def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: boo
 def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:
     """Whether a checkpoint was written, and the version of the newest one.
 
-    An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
+    An existing checkpoint is read first: a damaged one does not count.
+
+    Raises InvalidInput if the clock is far from the store's, Unavailable.
     """
     return write_newest(journal_of(lake, pool_name), new_id=lake.context.ids.new, now=now)
 
 
 def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:
-    """The newest entry that the policy lets go, or that is older than `keep` seconds; 0 if there is none."""
+    """The newest entry that the policy lets go, or that is older than `keep` seconds; 0 if there is none.
+
+    `now` is by the store's clock.
+    """
     journal = journal_of(lake, pool_name)
     duration = policy_of(settings_of(lake, pool_name)).keep_seconds if keep is None else keep
-    fence, newest = journal.marks().fence, journal.load().version
-    return _last_older(journal, fence, newest, moment=now - duration)
+    if duration <= 0:
+        return journal.load().version  # there is no age to prove
+    return _older(journal, duration, now=now)
 
 
-def _last_older(journal: Journal[Any, Any], fence: int, newest: int, *, moment: float) -> int:
-    def time_of(at: int) -> float:
-        entry = journal.read(at)
-        return float("-inf") if entry is None else _time(entry)  # purged meanwhile
-
-    return last_older(fence + 1, newest, time_of=time_of, moment=moment)
+def _older(journal: Journal[Any, Any], age: float, *, now: float) -> int:
+    """The newest version that is older than `age` seconds at `now`, by the store's clock; 0 if none is."""
+    return oldest_safe(journal, before=math.nextafter(now - age, -math.inf), now=now)
 
 
 def purgeable(pool: Pool, *, newest: int, now: float) -> int:
@@ -139,7 +142,7 @@ def purgeable(pool: Pool, *, newest: int, now: float) -> int:
     """
     journal = pool.history.journal
     marks = journal.marks()
-    until = _last_older(journal, marks.fence, newest, moment=now - policy_of(pool.settings).keep_seconds)
+    until = _older(journal, policy_of(pool.settings).keep_seconds, now=now)
     chosen = choose(journal, marks, until=until)
     if chosen is not None and chosen.version > marks.fence:
         return chosen.version - marks.fence
@@ -155,8 +158,13 @@ def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
 
 
 def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> Purged:
-    """Purge by the policy, or entries older than `keep` seconds.  Raises Unavailable."""
-    return purge(journal_of(lake, pool_name), until=purge_until(lake, pool_name, keep=keep, now=now))
+    """Purge by the policy, or entries older than `keep` seconds, by the store's clock.
+
+    Raises InvalidInput if the clock is far from the store's, Unavailable.
+    """
+    journal = journal_of(lake, pool_name)
+    past = now if keep is not None and keep <= 0 else surely_past(journal, own=now)
+    return purge(journal, until=purge_until(lake, pool_name, keep=keep, now=past))
 
 
 def find(

@@ -113,12 +113,12 @@ def begin_compaction(
     """A job for references of the branch, cut into about `outputs` pieces, which may be rewritten anywhere.
 
     Reads the samples in the inputs' footers.  Raises NotFound, Conflict (another compaction took an input before
-    this began, or the inputs leave out a reference that an aggregate pool must combine with them), ObjectMissing,
-    Corrupt, Unavailable.
+    this began, or the inputs leave out a reference that an aggregate pool must combine with them), InvalidInput
+    (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, Unavailable.
     """
     branch.check_writable()
     ordered = tuple(sorted(inputs, key=lambda r: r.order))
-    revision = branch.revision().of_sub_pool(ordered[0].sub_pool)
+    revision = branch.revision_to_rewrite().of_sub_pool(ordered[0].sub_pool)
     state, rule, pool = revision.state, revision.rule, revision.config
     for reference in ordered:
         check_held(revision.held, reference.object, reference.low)

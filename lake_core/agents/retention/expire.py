@@ -10,10 +10,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
+from lake_core import naming
 from lake_core.agents.retention.plan import AGE, ExpirePlan, plan_expiry
 from lake_core.agents.retention.policy import policy_of
 from lake_core.errors import Conflict
 from lake_core.history import Draft
+from lake_core.journal.ages import oldest_safe
 from lake_core.lake.branch import Branch
 from lake_core.lake.delete_spec import DeleteSpec, may_delete
 from lake_core.lake.pool import Pool
@@ -21,7 +23,7 @@ from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
 from lake_core.reading.revision import Revision
 from lake_core.records import Action, RemoveReference
-from lake_core.vacuum.ages import oldest_safe
+from lake_core.records.transactions import version_of
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +65,14 @@ def _plan(pool: Pool, *, branch: str, ahead: float = 0.0) -> tuple[Revision, Exp
     now, loaded_before = None, 0
     if policy.age is not None:
         now = pool.leases().now + ahead
-        loaded_before = oldest_safe(pool.history, before=now - policy.age)
     revision = target.revision(now=now)
+    if policy.age is not None and now is not None:
+
+        def authors(version: int) -> float | None:
+            loads = (r for r in revision.references if version_of(r.seq) <= version)
+            return max((naming.id_seconds(r.object) for r in loads), default=None)
+
+        loaded_before = oldest_safe(pool.history.journal, before=now - policy.age, now=now, authors=authors)
     if not policy.expires:
         return revision, ExpirePlan(revision.version)
     work = plan_expiry(revision, policy, loaded_before=loaded_before)

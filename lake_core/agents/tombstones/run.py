@@ -84,14 +84,17 @@ def apply(
     search: Searcher | None = None,
     run: Runner | None = None,
 ) -> ApplyResult:
-    """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
+    """Do what is due at `now`.
+
+    Raises InvalidInput (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
+    """
     return planned(lambda: _apply(branch, now=now, at_once=at_once, search=search, run=run))
 
 
 def _apply(
     branch: Branch, *, now: float, at_once: bool, search: Searcher | None, run: Runner | None
 ) -> ApplyResult:
-    revision = branch.revision(now=now)
+    revision = branch.revision_to_rewrite(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now, at_once=at_once))
     log.info("%s", plan_line(branch.config.name, work))
     suspects = list(searches(revision, work.suspects))

@@ -52,7 +52,7 @@ def expiring() -> World:
     return world
 
 
-def test_a_look_at_a_pool_asks_thrice_for_its_end_and_once_for_everything_else() -> None:
+def test_a_look_at_a_pool_lists_its_journal_four_times_and_asks_once_for_everything_else() -> None:
     store = ScriptedStore()
     lake = Lake.create_on(store)
     pool = lake.create_pool("p", key="k")
@@ -64,9 +64,8 @@ def test_a_look_at_a_pool_asks_thrice_for_its_end_and_once_for_everything_else()
     assert sorted(store.requests) == sorted(
         [
             ("list", naming.POOLS_JOURNAL),
-            *[("list", journal)] * 3,
+            *[("list", journal)] * 4,
             ("list", naming.marks(journal)),
-            ("get", naming.entry(journal, 1)),
             ("list", naming.data(pool.config.id)),
         ]
     )

@@ -14,7 +14,7 @@ NOW = 1_800_000_000.0
 
 def test_where_everything_is_due_a_writer_whose_clock_is_ahead_is_no_exception() -> None:
     ahead = IdSource(clock=lambda: NOW + 3600)
-    branch = Lake.create_on(MemoryStore(), ids=ahead).create_pool("p", key="k").branch()
+    branch = Lake.create_on(MemoryStore(clock=lambda: NOW), ids=ahead).create_pool("p", key="k").branch()
     branch.append(pa.table({"k": [1, 2]}))
     branch.delete(where="k = 1")
     assert tombstones.apply(branch, now=NOW).left == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -72,11 +73,11 @@ def test_a_delete_that_lands_during_the_search_counts_as_not_applied() -> None:
         branch.delete(where="n = 3")
         return search_here(branch)(wanted)
 
-    did = apply(branch, now=2e9, at_once=True, search=search)
+    did = apply(branch, now=time.time(), at_once=True, search=search)
     assert (did.searched, did.marked, did.rewritten) == (1, 1, 1)
     pool = Lake.open_on(branch.store).pool("p")
     assert pool.at().to_table()["k"].to_pylist() == [1]
-    assert apply(pool.branch(), now=2e9, at_once=True).rewritten == 1
+    assert apply(pool.branch(), now=time.time(), at_once=True).rewritten == 1
     assert pool.at().to_table()["k"].to_pylist() == [1]
 
 
@@ -86,12 +87,12 @@ def test_the_result_names_the_newest_version_that_it_committed() -> None:
     for records in ({"k": [1, 5], "n": [1, 2]}, {"k": [2, 6], "n": [1, 3]}):
         branch.append(pa.table(records))
     branch.delete(where="n = 2")
-    done = apply(branch, now=2e9, at_once=True)
+    done = apply(branch, now=time.time(), at_once=True)
     assert done.version == 6
     assert (done.depth_before, done.depth_after, done.objects_before, done.objects_after) == (2, 1, 2, 2)
     assert done.size_after - done.size_before == done.size_out - done.size_in
     branch.append(pa.table({"k": [7]}))
-    assert apply(branch, now=2e9, at_once=True).version is None
+    assert apply(branch, now=time.time(), at_once=True).version is None
 
 
 def test_the_log_says_what_was_searched_rewritten_and_left(caplog: pytest.LogCaptureFixture) -> None:
@@ -100,7 +101,7 @@ def test_the_log_says_what_was_searched_rewritten_and_left(caplog: pytest.LogCap
     branch.append(pa.table({"k": [2, 6], "n": [1, 3]}))
     branch.delete(where="n = 2")
     caplog.set_level(logging.INFO, "lake_core.agents.tombstones")
-    apply(branch, now=2e9, at_once=True)
+    apply(branch, now=time.time(), at_once=True)
     planned, searched, done = caplog.messages
     assert planned == "p: 1 delete is due: search 2 objects; 1 left"
     assert re.fullmatch(r"p: 1 object, [0-9.]+ kB, to rewrite; 1 object without deleted records", searched)

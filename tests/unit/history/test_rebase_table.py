@@ -24,8 +24,10 @@ from lake_core.lake.replaces import PendingReplace
 from lake_core.lake.results import PendingLoad
 from lake_core.lake.view import View
 from lake_core.loading.block import Block
+from lake_core.naming import IdSource
 from lake_core.records import AddTombstone
 from lake_core.store.memory import MemoryStore
+from tests.support.clocks import DAY, Clock
 
 Records = list[tuple[int, str]]
 Finish = Callable[[], object]
@@ -177,13 +179,16 @@ def test_a_load_that_died_and_runs_again_is_newer_than_a_replace_committed_meanw
 
 
 def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> None:
-    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    clock = Clock()
+    lake = Lake.create_on(MemoryStore(clock=clock), ids=IdSource(clock=clock))
+    pool = lake.create_pool("p", key="k")
     branch = pool.branch()
     branch.append(table(OLD))
     late = ROWS["load"].begin(pool, branch)
     also = ROWS["replace elsewhere"].begin(pool, branch)
     branch.replace([], key_range=pool.at().key_range(low=0, high=3))
-    assert tombstones.apply(branch, now=4e9, at_once=True).retired == 1
+    clock.now += 365 * DAY
+    assert tombstones.apply(branch, now=clock.now, at_once=True).retired == 1
     for work in (late, also):
         with pytest.raises(Conflict, match="before the replace of version 2, whose tombstone is retired"):
             work()

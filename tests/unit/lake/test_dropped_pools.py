@@ -228,7 +228,8 @@ def test_the_end_of_a_pool_is_kept_in_checkpoints(store: ScriptedStore, lake: La
     with pytest.raises(Unavailable):
         lake.drop_pool("p")
     other = elsewhere(store)
-    assert checkpoint.checkpoint_and_purge(other, "p", now=other.context.now() + 1e9).fence == 3
+    assert checkpoint.write_checkpoint(other, "p", now=other.context.now())[0]
+    assert checkpoint.purge_pool(other, "p", keep=0.0, now=other.context.now()).fence == 3
     with pytest.raises(NotFound, match=DROPPED):
         elsewhere(store).pool("p").branch()
     with pytest.raises(NotFound, match=DROPPED):

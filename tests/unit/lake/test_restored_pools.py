@@ -115,7 +115,8 @@ def test_drops_and_restores_outlive_checkpoints(store: ScriptedStore, held: Pool
         journal = other.catalog.journal if name == naming.POOLS_JOURNAL else held.history.journal
         write_state(journal, journal.load(), id=other.context.ids.new(), now=other.context.now())
         if purged and name == naming.POOLS_JOURNAL:
-            checkpoint.checkpoint_and_purge(other, "lake:pools", now=other.context.now() + 1e9)
+            checkpoint.write_checkpoint(other, "lake:pools", now=other.context.now())
+            checkpoint.purge_pool(other, "lake:pools", keep=0.0, now=other.context.now())
 
     written(naming.POOLS_JOURNAL)
     (dropped,) = elsewhere(store).dropped_pools()

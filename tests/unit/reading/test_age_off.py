@@ -34,7 +34,7 @@ KINDS: dict[str, Any] = {
 
 def pool_of(clock: Clock, kind: str = "append", **settings: str) -> Pool:
     ids = IdSource(clock=clock, entropy=IdSource().entropy)
-    lake = Lake.create_on(MemoryStore(), ids=ids)
+    lake = Lake.create_on(MemoryStore(clock=clock), ids=ids)
     return lake.create_pool("p", key="ts,k", kind=kind, settings={"age_off": "ts:10d", **settings})
 
 

@@ -298,8 +298,8 @@ def test_an_expired_tag_whose_version_is_purged_does_not_stop_a_scan(world: Worl
     world.load(2)
     world.wait()
     world.load(3)
-    assert checkpoint_and_purge(world.lake, "p", now=world.clock.now + 10 * GRACE).checkpoints == 1
-    world.wait()
+    world.wait(10 * GRACE)
+    assert checkpoint_and_purge(world.lake, "p", now=world.clock.now).checkpoints == 1
     world.load(4)
     assert scan_orphans(world.pool).orphans == 1
     world.wait()

@@ -1,0 +1,89 @@
+"""Which versions of a journal are old enough; no wrong time of a single object makes a version older than it is.
+
+Entries are written in the order of their versions.  So an object of the journal that is known to be old shows that
+every version up to its own is at least as old: an entry, a checkpoint (written after its version), a fence (after a
+checkpoint).  The store's clock dates them.  It may have been wrong for a while: a machine before it asked for the
+time, a file that was put back from a backup.  So one old object is no proof (decision 160):
+
+- An entry that is young ends what older times of later objects can show: the running maximum of the times counts.
+- A version needs two old objects at or after it.  The newest entry has only its own time; then the time that its
+  author wrote into it must be old too, or what the reader knows of a purged one.
+- A time in the future of the store is surely wrong, and is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lake_core import naming
+from lake_core.journal.journal import Journal
+from lake_core.store import ObjectInfo
+
+FUTURE = 3_600.0
+"""Seconds that an object's time may lie ahead of the store's now, because it was written after now was asked."""
+
+TOLERANCE = 60.0
+"""Seconds that an author's clock may be ahead and still confirm an age: some stores give times in whole seconds."""
+
+
+Authors = Callable[[int], float | None]
+"""Gives the latest time that authors wrote at versions up to one, in seconds since 1970; None: it is not known."""
+
+
+def _unknown(version: int) -> None:
+    return None
+
+
+def oldest_safe(journal: Journal[Any, Any], *, before: float, now: float, authors: Authors = _unknown) -> int:
+    """The greatest version that surely was committed before a time of the store; 0: none.
+
+    `before` and `now` are in seconds since 1970, by the store.  `authors` is asked about a version whose entry is
+    purged.  Lists the journal, and reads at most one entry.  Raises Corrupt, Unavailable.
+    """
+    return oldest_safe_of(journal.store.list(journal.name), journal, before=before, now=now, authors=authors)
+
+
+def oldest_safe_of(
+    infos: Iterable[ObjectInfo],
+    journal: Journal[Any, Any],
+    *,
+    before: float,
+    now: float,
+    authors: Authors = _unknown,
+) -> int:
+    """As `oldest_safe`, by the objects of a journal that were listed."""
+
+    def authored(version: int) -> float | None:
+        entry = journal.read(version)
+        return authors(version) if entry is None else entry.written_at
+
+    return proven(infos, authored, before=before, now=now)
+
+
+def proven(infos: Iterable[ObjectInfo], authored: Authors, *, before: float, now: float) -> int:
+    """The greatest version that the objects of a journal prove to be older than `before`; 0: none.
+
+    `authored` gives the time that the author of a version wrote.
+    """
+    entries: list[tuple[int, float]] = []
+    marks: list[int] = []
+    for info in infos:
+        if info.modified > now + FUTURE:
+            continue
+        version = naming.entry_version(info.name)
+        if version is not None:
+            entries.append((version, info.modified))
+        elif info.modified <= before:
+            mark = naming.checkpoint_version(info.name) or naming.fence_version(info.name)
+            marks += [mark] if mark else []
+    young = min((version for version, modified in entries if modified > before), default=None)
+    old = [version for version, _ in entries] + marks
+    witnesses = sorted((v for v in old if young is None or v < young), reverse=True)[:2]
+    if not witnesses:
+        return 0
+    newest = witnesses[0]
+    time = authored(newest) if newest != witnesses[-1] or len(witnesses) == 1 else before
+    if time is not None and time <= before + TOLERANCE:
+        return newest
+    return witnesses[1] if len(witnesses) == 2 else 0

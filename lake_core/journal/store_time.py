@@ -1,0 +1,59 @@
+"""The time of the store, for work that drops records or forgets tokens and history.
+
+A read may go by the clock of its machine: nothing is lost if that is wrong.  What a compaction leaves out, or a
+checkpoint forgets, is gone for all.  So such work asks the store, and compares: if the machine's clock is a
+little wrong, it says so; if one of the two is far off, it does nothing (decision 161).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from lake_core import naming
+from lake_core.errors import InvalidInput, Unavailable
+from lake_core.journal import hints
+from lake_core.journal.journal import Journal
+from lake_core.phrases import human_duration
+
+log = logging.getLogger(__name__)
+
+SAID = 60.0
+"""Seconds between the clocks that a warning is worth."""
+
+
+def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
+    """A moment that is past by both the store's clock and the machine's, `own`: the earlier of the two.
+
+    In seconds since 1970.  Writes TAIL again and lists it.  Raises InvalidInput if the clocks differ by more than
+    `JournalLimits.clock_skew`, Unavailable.
+    """
+    name = naming.tail(journal.name)
+    hints.rewrite_tail_hint(journal.store, journal.name, journal.marks().fence + 1)
+    after = name[:-1]
+    listed = (info.modified for info in journal.store.list(journal.name, after=after) if info.name == name)
+    modified = next(listed, None)
+    if modified is None:
+        raise Unavailable(f"{name}: was written and is not listed; try again")
+    return earlier(own=own, store=modified, most=journal.limits.clock_skew)
+
+
+def earlier(*, own: float, store: float, most: float) -> float:
+    """The earlier of two times; says it if they differ by a minute.
+
+    Raises InvalidInput if they differ by more than `most` seconds.
+    """
+    apart = abs(own - store)
+    if apart > most:
+        raise InvalidInput(
+            f"the clock of this machine is {human_duration(apart)} {'ahead of' if own > store else 'behind'} that "
+            f"of the store, and work that drops or forgets needs both to agree within {human_duration(most)}; set "
+            "the clock that is wrong"
+        )
+    if apart > SAID:
+        log.warning(
+            "the clock of this machine is %s %s that of the store",
+            human_duration(apart),
+            "ahead of" if own > store else "behind",
+        )
+    return min(own, store)
