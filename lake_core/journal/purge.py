@@ -80,19 +80,18 @@ def write_newest(
 ) -> tuple[bool, int]:
     """Whether a checkpoint of the newest state was written, and its version.
 
-    If it `forgets`, it leaves out tokens that are old by both clocks; `now` is the machine's.  It reads an
-    existing checkpoint first: a damaged one does not count.
+    If it `forgets`, it leaves out tokens that are old by both clocks; `now` is the machine's.  If they are too far
+    apart, it leaves out none.  It reads an existing checkpoint first: a damaged one does not count.
 
-    Raises Unavailable, and if it forgets InvalidInput: the two clocks are too far apart.
+    Raises Unavailable.
     """
     for _ in range(TRIES):
         loaded = journal.load()
         if not loaded.version or is_kept(journal, loaded.version):
             return False, loaded.version
-        past = surely_past(journal, own=now) if forgets else now
-        forget = _forgettable(journal, now=past) if forgets else 0
+        forget = _forgettable(journal, own=now) if forgets else 0
         try:
-            write_state(journal, loaded, id=new_id(), now=past, forget=forget)
+            write_state(journal, loaded, id=new_id(), now=now, forget=forget)
             return True, loaded.version
         except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
             continue
@@ -101,10 +100,17 @@ def write_newest(
     )
 
 
-def _forgettable(journal: Journal[Any, Any], *, now: float) -> int:
-    """The greatest version whose tokens are old enough to be forgotten at `now`; 0: none."""
+def _forgettable(journal: Journal[Any, Any], *, own: float) -> int:
+    """The greatest version whose tokens are old enough to be forgotten; 0: none, or the clock `own` is far off."""
     keep = math.inf if journal.format is None else journal.format.token_keep
-    return 0 if keep == math.inf else oldest_safe(journal, before=now - keep, now=now)
+    if keep == math.inf:
+        return 0
+    try:
+        now = surely_past(journal, own=own)
+    except InvalidInput as error:
+        log.warning("%s: this checkpoint forgets no tokens: %s", journal.name, error)
+        return 0
+    return oldest_safe(journal, before=now - keep, now=now)
 
 
 def is_kept(journal: Journal[Any, Any], version: int) -> bool:

@@ -111,9 +111,7 @@ def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: boo
 def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:
     """Whether a checkpoint was written, and the version of the newest one.
 
-    An existing checkpoint is read first: a damaged one does not count.
-
-    Raises InvalidInput if the clock is far from the store's, Unavailable.
+    An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
     """
     return write_newest(journal_of(lake, pool_name), new_id=lake.context.ids.new, now=now)
 

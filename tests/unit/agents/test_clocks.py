@@ -118,7 +118,6 @@ DROPPING: dict[str, Callable[[Lake], object]] = {
     "compaction": lambda lake: compact(
         lake.pool("p").branch(), lake.pool("p").branch().revision().references
     ),
-    "checkpoint": lambda lake: write_checkpoint(lake, "p", now=lake.context.now()),
     "purge": lambda lake: purge_pool(lake, "p", keep=60.0, now=lake.context.now()),
     "purge of the list of pools": lambda lake: purge_pool(lake, "lake:pools", now=lake.context.now()),
     "tombstones": lambda lake: apply(lake.pool("p").branch(), now=lake.context.now()),
@@ -140,6 +139,17 @@ def test_a_machine_whose_clock_is_far_off_drops_and_forgets_nothing(name: str, a
         DROPPING[name](world.lake(ahead))
     assert world.pool.at().to_table()["k"].to_pylist() == [1, 2]
     assert world.load(2, token="t")
+
+
+def test_a_checkpoint_of_a_machine_whose_clock_is_far_ahead_forgets_no_token(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.load(1, token="t")
+    ahead = world.lake(31 * DAY)
+    assert write_checkpoint(ahead, "p", now=ahead.context.now()) == (True, 1)
+    assert any("this checkpoint forgets no tokens: the clock" in message for message in caplog.messages)
+    assert world.load(1, token="t")
 
 
 def test_a_clock_that_is_a_little_ahead_is_said_and_hides_nothing_for_good(

@@ -60,7 +60,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.store = MemoryStore("memory://fsck")
+        self.store = MemoryStore("memory://fsck", clock=self.clock)
         self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock), author="test")
         self.pool = self.lake.create_pool("p", key="k")
 
