@@ -1,7 +1,8 @@
 """The names of all objects on the store, and the ids inside them.
 
 Only this module spells or parses a name (docs/format.md, "Names").  Ids are KSUIDs: 27 characters that sort by
-time of creation and need no coordination.  They are a number in base 62: 32 bits of seconds, 128 of chance.
+time of creation and need no coordination.  They are a number in base 62: 32 bits of seconds, 16 of their fraction,
+112 of chance.
 Versions are spelled in 20 digits, so that names sort as numbers do.  Pure: the clock and the randomness of a new
 id come in from the edge (`IdSource`), so that simulations are replayable.
 """
@@ -20,6 +21,9 @@ LAKE_FILE = "lake.json"
 POOLS_JOURNAL = "pools"
 ID_LENGTH = 27
 _CHANCE_BYTES = 16
+_CHANCE_BITS = 112
+TICK = 2.0**-16
+"""Seconds, 15 microseconds: which of two writers began first is decided by their ids (decision 162)."""
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 EPOCH = 1_400_000_000
 """Seconds since 1970 at which the time in an id begins; it has 32 bits."""
@@ -41,7 +45,7 @@ class IdSource:
     entropy: Callable[[int], bytes] = secrets.token_bytes
 
     def new(self) -> str:
-        """A fresh id; ids made in different seconds sort by time.
+        """A fresh id; ids made at least `TICK` seconds apart by one clock sort by time.
 
         Raises InvalidInput if the clock is outside the years that ids can hold.
         """
@@ -51,8 +55,8 @@ class IdSource:
                 f"the clock of this machine says {_date(seconds)}; ids hold times from {_date(EPOCH)} to "
                 f"{_date(EPOCH + 2**32 - 1)}: set the clock"
             )
-        chance = int.from_bytes(self.entropy(_CHANCE_BYTES), "big")
-        return _spelled(int(seconds - EPOCH) << 8 * _CHANCE_BYTES | chance)
+        chance = int.from_bytes(self.entropy(_CHANCE_BYTES), "big") % 2**_CHANCE_BITS
+        return _spelled(int((seconds - EPOCH) / TICK) << _CHANCE_BITS | chance)
 
 
 def _spelled(number: int) -> str:

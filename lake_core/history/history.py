@@ -26,7 +26,8 @@ from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import State
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
-from lake_core.history.state import PoolState, fold_entry
+from lake_core.history.repeated import check_repeated, holds
+from lake_core.history.state import PoolState, Remembered, fold_entry
 from lake_core.journal import Journal, LoadedState, Retry
 from lake_core.keys import PoolKey
 from lake_core.naming import MAIN
@@ -128,6 +129,8 @@ class History:
             self._activity.keep()  # again if the commit took so long that the note does not stand for it
         committed = attempt.succeed(appended)
         self._note(attempt)
+        if committed.repeated is not None:
+            self.first_use(self.load().state, draft.token, branch=draft.branch)
         if appended is not None:
             self._contended = CONTENDED_COMMITS if attempt.others else max(0, self._contended - 1)
         return committed
@@ -162,6 +165,17 @@ class History:
             entry_id=attempt.draft.id,
             version=attempt.possible_since,
         )
+
+    def first_use(self, state: PoolState, token: str, *, branch: str) -> Remembered | None:
+        """What the token committed first, None if the state does not know it or there is none.
+
+        Raises InvalidInput if that is not on the branch (`repeated`), Corrupt, Unavailable.
+        """
+        first = state.tokens.get(token) if token else None
+        held = state.branches.get(branch)
+        if first is not None and held is not None and not holds(held, first):
+            check_repeated(self.read_transactions(), first, branch=branch, token=token)
+        return first
 
     def keep_tokens(self, seconds: float) -> None:
         """Make the next checkpoint remember tokens at least this many seconds."""

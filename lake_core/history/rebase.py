@@ -256,8 +256,8 @@ def _removed(draft: Draft) -> list[RemoveReference]:
 def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
     """Self-only tombstones for the replaces that overtook the draft: as if it had been committed before them.
 
-    A replace overtook the draft if it was committed above the draft's read version, began later than the draft
-    (`Tombstone.started`), and its range overlaps a new object.
+    A replace overtook the draft if it was first committed above the draft's read version, began later than the
+    draft (`Tombstone.started`), and its range overlaps a new object.
 
     Raises Conflict if a replace that may have overtaken the draft is retired, or if the draft is a replace itself
     and overlaps one that was committed meanwhile.
@@ -275,7 +275,9 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
         raise Conflict(
             f"a replace of an overlapping range was committed meanwhile, as version {taken[0].since}; start again"
         )
-    later = [t for t in since if t.started > (draft.read_version, draft.id)]
+    # a replace that two reverts brought back is as old as it was
+    before = [t for t in since if version_of(t.seq) > draft.read_version]
+    later = [t for t in before if t.started > (draft.read_version, draft.id)]
     covering = [t for t in later if any(t.key_range.overlaps(key_range) for key_range in added)]
     return [
         AddTombstone(

@@ -28,7 +28,7 @@ def _delete(
     branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
 ) -> DeleteResult:
     revision = branch.revision()
-    if token and (first := revision.state.tokens.get(token)) is not None:
+    if (first := branch.history.first_use(revision.state, token, branch=branch.name)) is not None:
         return repeated_delete(first, token=token)
     classes = revision.key_classes
     span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)

@@ -43,7 +43,7 @@ def begin_load(
     """A load at the newest version, or the first result under the token."""
     branch.check_writable()
     loaded = branch.history.load_open()
-    if token and (first := loaded.state.tokens.get(token)) is not None:
+    if (first := branch.history.first_use(loaded.state, token, branch=branch.name)) is not None:
         return repeated_load(first)
     context, config = branch.context, branch.config
     return PendingLoad(

@@ -16,6 +16,7 @@ from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History, PoolState
 from lake_core.history.absence import planning_again
 from lake_core.history.change import Change
+from lake_core.history.repeated import REVERTS
 from lake_core.history.revert import Inverse, inverse
 from lake_core.history.state import fold_transaction
 from lake_core.history.vacuuming import check_objects
@@ -91,6 +92,9 @@ def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -
         branch.context.author,
         together.actions,
         message=message or f"revert version {version}",
+        metadata={REVERTS: " ".join(str(change.version) for change in chosen)}
+        if branch.context.format_version >= 2
+        else {},
         is_exact=True,
     )
     check_objects(newest.state, draft)

@@ -61,7 +61,8 @@ def test_ids_are_27_letters_that_sort_by_the_second_in_which_they_were_made() ->
 
 def test_an_id_is_what_segments_ksuid_tool_makes_of_the_same_second_and_chance() -> None:
     chance = bytes.fromhex("B5A1CD34B5F99D1154FB6853345C9735")  # the example of its README
-    id = IdSource(clock=lambda: naming.EPOCH + 107_608_047, entropy=lambda size: chance).new()
+    fraction = int.from_bytes(chance[:2], "big") * naming.TICK
+    id = IdSource(clock=lambda: naming.EPOCH + 107_608_047 + fraction, entropy=lambda size: chance).new()
     assert id == "0ujtsYcgvSTl8PAuAdqWYSMnLOv"
     assert id_time(id) == datetime(2017, 10, 10, 4, 0, 47, tzinfo=UTC)
 
@@ -72,6 +73,11 @@ def test_the_first_and_the_last_id_have_27_letters_and_their_second(second: int,
     id = IdSource(clock=lambda: second, entropy=lambda size: chance * size).new()
     assert is_id(id)
     assert id_time(id) == datetime.fromtimestamp(second, UTC)
+
+
+def test_ids_of_one_clock_sort_by_fractions_of_a_second() -> None:
+    ids = [IdSource(clock=lambda at=n: 1_700_000_000.0 + at * 2 * naming.TICK).new() for n in range(1000)]  # type: ignore[misc]
+    assert ids == sorted(ids)
 
 
 def test_ids_of_one_second_differ() -> None:

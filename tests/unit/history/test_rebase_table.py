@@ -17,6 +17,7 @@ from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction
 from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict
 from lake_core.history import Draft
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.lake.pool import Pool
@@ -194,3 +195,19 @@ def test_a_load_that_began_before_replaces_that_are_forgotten_begins_again() -> 
             work()
     branch.append(table([(1, "new")]))
     assert records(pool.at()) == sorted([*OLD[3:], (1, "new")])
+
+
+def test_a_load_that_began_after_a_replace_is_shown_though_the_replace_went_and_came_back() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    branch = pool.branch()
+    branch.append(table(OLD))
+    began_before = ROWS["load"].begin(pool, branch)
+    replaced = branch.replace([], key_range=EVERYTHING).version
+    began_after = ROWS["load"].begin(pool, branch)
+    reverted = branch.revert(str(replaced)).version
+    branch.revert(str(reverted))
+    with pytest.raises(Conflict, match="before the replace of version 2"):
+        began_before()
+    assert records(pool.at()) == []
+    began_after()
+    assert records(pool.at())

@@ -464,3 +464,16 @@ def test_a_branch_with_too_many_writes_works_on_and_says_that_it_cannot_be_merge
     assert keys(checkpointed(again), "dev") == [1, 2]
     with pytest.raises(InvalidInput, match="cannot be merged any more"):
         again.branch().merge("dev")
+
+
+def test_the_first_replace_of_the_parent_after_the_boundary_conflicts() -> None:
+    """The branch begins on an older revision, and the parent replaced the range in the very next version."""
+    pool = new_pool()
+    put(pool, _1="old")
+    began = pool.at().version
+    pool.branch().replace_with(pa.table({"k": [1], "v": ["main"]}))
+    pool.create_branch("dev", at=str(began))
+    pool.branch("dev").replace_with(pa.table({"k": [1], "v": ["dev"]}))
+    with pytest.raises(Conflict, match=f"version {began + 1} of 'main' replaced overlapping ranges"):
+        pool.branch().merge("dev")
+    assert values(pool) == [(1, "main")]

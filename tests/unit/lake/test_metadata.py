@@ -37,7 +37,9 @@ def test_every_transaction_has_the_metadata_of_its_lake() -> None:
     pool.branch().merge("dev")
     pool.branch().revert("6")
     pool.tag("t")
-    assert [dict(t.metadata) for _, t in pool.log()] == [{"run": "7", "team": "logs"}] * 8
+    metadata = [dict(t.metadata) for _, t in pool.log()]
+    assert [own.pop("lake.reverts", None) for own in metadata] == [None, "6", *[None] * 6]
+    assert metadata == [{"run": "7", "team": "logs"}] * 8
     other = Lake.open_on(store)
     load(other.pool("p"), 3)
     assert next(iter(other.pool("p").log()))[1].metadata == {}
