@@ -72,7 +72,7 @@ def rebuild_pool(args: Namespace) -> None:
     if not args.dry_run:
         confirm(args, f"make the pool {plan.config.name} anew from its objects, with {contents}")
         with _counting() as progress:
-            rebuild(lake, plan, progress=progress)
+            rebuild(lake, plan, guess=args.guess, progress=progress)
     if args.json:
         print_json(_as_json(plan, done=not args.dry_run))
     else:
@@ -105,6 +105,7 @@ def _as_json(plan: RebuildPlan, *, done: bool) -> dict[str, object]:
         "superseded": plan.superseded,
         "void": plan.void,
         "guessed": plan.guessed,
+        "unordered": plan.unordered,
         "damaged": {c.object: c.fault for c in plan.damaged},
         "lost": [c.object for c in plan.lost],
         "notes": plan.notes,

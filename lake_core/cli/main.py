@@ -584,6 +584,9 @@ def build_parser() -> Parser:
         "--aggregate", default="", metavar="FIELD=FN,...", help="for aggregate pools, as in lake create"
     )
     sub.add_argument(
+        "--guess", action="store_true", help="order objects by their ids where nothing else tells their age"
+    )
+    sub.add_argument(
         "--dry-run", action="store_true", help="print what would be made and what is lost; change nothing"
     )
     sub.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")

@@ -172,8 +172,8 @@ class History:
         Raises InvalidInput if that is not on the branch (`repeated`), Corrupt, Unavailable.
         """
         first = state.tokens.get(token) if token else None
-        held = state.branches.get(branch)
-        if first is not None and held is not None and not holds(held, first):
+        there = state.branches.get(branch)
+        if first is not None and there is not None and not holds(there, first):
             check_repeated(self.read_transactions(), first, branch=branch, token=token)
         return first
 

@@ -40,7 +40,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_pool import Progress
 from lake_core.repair.history_left import has_history
 from lake_core.repair.rebuild_objects import read_candidates, with_key
-from lake_core.repair.rebuild_plan import Candidate, Selection, first_version
+from lake_core.repair.rebuild_plan import Candidate, Selection, first_version, unordered
 from lake_core.repair.rebuild_references import references_of, select_by_records
 from lake_core.store import GuardedStore, ObjectInfo, Store
 from lake_core.values.types import is_sum
@@ -68,6 +68,7 @@ class RebuildPlan:
     `is_listed`: the list of pools has the pool, and keeps it as it is.  `damaged` are objects whose records cannot
     be used; `lost` those of them that nothing replaces.  `superseded` are inputs that compactions replaced, `void`
     outputs of compactions that another one overtook, `guessed` objects that count as merged by their records alone.
+    `unordered` are loads whose age against merged records of the same keys nothing tells.
     `notes` say what else is lost or doubtful, a line each.
     """
 
@@ -83,6 +84,7 @@ class RebuildPlan:
     damaged: tuple[Candidate, ...]
     lost: tuple[Candidate, ...]
     notes: tuple[str, ...]
+    unordered: tuple[str, ...] = ()
 
     @property
     def copies(self) -> bool:
@@ -138,6 +140,13 @@ def plan_rebuild(
     used = {r.schema for r in references}
     newest = max([r.seq for r in references] + [c.last_seq or 0 for c in candidates])
     _note_losses(config, references, selection, guessed, notes)
+    doubtful = () if config.kind == "append" else unordered(candidates, selection.pieces)
+    if doubtful:
+        notes.append(
+            f"the age of {counted(len(doubtful), 'object')} against merged records cannot be told, because merged "
+            f"objects are gone: {listed(list(doubtful))}; at keys of theirs an older version may count: compare them "
+            "with what you know, and load right versions again"
+        )
     return RebuildPlan(
         source_id,
         config,
@@ -151,14 +160,28 @@ def plan_rebuild(
         tuple(c for c in candidates if c.fault),
         selection.lost,
         tuple(notes),
+        doubtful,
     )
 
 
-def rebuild(lake: Lake, plan: RebuildPlan, *, progress: Progress = lambda what, count: None) -> int:
+def rebuild(
+    lake: Lake,
+    plan: RebuildPlan,
+    *,
+    guess: bool = False,
+    progress: Progress = lambda what, count: None,
+) -> int:
     """Carry out the plan; returns the version at which the history begins.
 
-    Raises Conflict if a journal has appeared meanwhile, Unavailable; then run it again.
+    Raises InvalidInput if the plan cannot order objects, unless it may `guess`; Conflict if a journal has appeared
+    meanwhile, Unavailable; then run it again.
     """
+    if plan.unordered and not guess:
+        raise InvalidInput(
+            f"{counted(len(plan.unordered), 'object')} cannot be ordered, so an older version of a key may count: "
+            f"{listed(list(plan.unordered))}; with --guess their ids order them; then compare these objects "
+            "with what you know, and load right versions again"
+        )
     store, config = lake.store, plan.config
     if has_history(store, config.id):
         raise Conflict(f"{config.id}: a journal has appeared meanwhile; look at it with lake fsck")

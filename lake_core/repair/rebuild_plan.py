@@ -321,6 +321,31 @@ def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
             yield (newest, 0, ""), told[-1]
 
 
+def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple[str, ...]:
+    """Loads that count, and whose age against records of compactions on keys of theirs nothing tells.
+
+    The compaction merged a load of which the object is gone, so its records' sequences belong to no known moment;
+    and it took inputs that are newer than the load that it left out.
+    """
+    by_id = {c.object: c for c in candidates}
+    counted = list(pieces)
+    loads = [p for p in counted if p.candidate.last_seq is None and not p.candidate.sub_pool]
+    doubtful = set()
+    for piece in counted:
+        one = piece.candidate
+        moments = _moments(merged_loads(one.inputs, by_id).values())
+        told = {s for c in candidates if c.transaction_id == one.transaction_id for s in c.sequences}
+        if one.sub_pool or not one.inputs or not told or len(told) == len(moments):
+            continue
+        until = max(naming.id_seconds(id) for id in one.inputs)
+        doubtful |= {
+            load.candidate.object
+            for load in loads
+            if load.candidate.created <= until and load.key_range.overlaps(piece.key_range)
+        }
+    return tuple(sorted(doubtful))
+
+
 def merged_loads(ids: Iterable[str], by_id: Mapping[str, Candidate]) -> dict[str, Candidate]:
     """The loaded objects that were merged into objects of these ids, or are they themselves, as far as known."""
     loads: dict[str, Candidate] = {}

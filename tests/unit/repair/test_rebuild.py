@@ -16,6 +16,9 @@ from lake_core.objects.read import DataObject
 from lake_core.repair.fsck import Fsck
 from lake_core.repair.rebuild import Wanted, plan_rebuild, rebuild
 from lake_core.repair.rebuild_plan import VERSIONS_APART, Candidate, Piece, select, without
+from lake_core.store.memory import MemoryStore
+from lake_core.vacuum.execute import vacuum
+from tests.support.clocks import Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 
@@ -240,3 +243,41 @@ def test_objects_sorted_by_a_field_with_a_colon_are_back() -> None:
     rebuild(lake, plan_rebuild(lake, "p", Wanted()))
     assert reopened(store).at().to_table()["meta:id"].to_pylist() == [1, 2]
     assert list(Fsck(lake.context, data=True).run()) == []
+
+
+@pytest.mark.parametrize("vacuumed", [True, False])
+def test_a_plan_names_loads_that_it_cannot_order(vacuumed: bool) -> None:
+    """Compactions left the load of 2 and 5 out, which lies between what they merged in age."""
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    lake = Lake.create_on(store, ids=IdSource(clock=clock))
+    pool = lake.create_pool("p", key="k", kind="upsert")
+    branch = pool.branch()
+
+    def load(text: str, *keys: int) -> None:
+        clock.now += 10
+        branch.append(pa.table({"k": list(keys), "v": [f"{text}{key}" for key in keys]}))
+
+    load("a", 1, 2, 3)
+    load("b", 3, 4)
+    load("c", 2, 5)
+    left_out = max(pool.at().references, key=lambda r: r.seq).object
+    for text, keys in (("d", (1, 9)), ("e", (7,))):
+        clock.now += 10
+        chosen = [r for r in branch.revision().references if r.object != left_out]
+        compact(branch, chosen)
+        load(text, *keys)
+    if vacuumed:
+        clock.now += 100
+        vacuum(pool, grace=0.0)
+    for info in list(store.list(naming.pool_journal(pool.config.id))):
+        store.delete(info.name)
+    lake = Lake.open_on(store, ids=IdSource(clock=clock))
+    plan = plan_rebuild(lake, "p", Wanted())
+    assert plan.unordered == ((left_out,) if vacuumed else ())
+    assert any(left_out in note and "an older version may count" in note for note in plan.notes) == vacuumed
+    if vacuumed:
+        with pytest.raises(InvalidInput, match=f"1 object cannot be ordered.*{left_out}.*--guess"):
+            rebuild(lake, plan)
+    rebuild(lake, plan, guess=vacuumed)
+    assert lake.pool("p").at().to_table().num_rows == 7
