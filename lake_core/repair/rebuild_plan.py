@@ -324,7 +324,7 @@ def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
 def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple[str, ...]:
     """Loads that count, and whose age against records of compactions on keys of theirs nothing tells.
 
-    The compaction merged a load of which the object is gone, so its records' sequences belong to no known moment;
+    The compaction merged a load whose object is gone, so its records' sequences belong to no known moment;
     and it took inputs that are newer than the load that it left out.
     """
     by_id = {c.object: c for c in candidates}
