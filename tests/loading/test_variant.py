@@ -177,3 +177,30 @@ def test_a_record_that_only_looks_like_a_variant_stays_a_record(lake: Command) -
     lake.pool("p")
     lake.load_records("p", parquet(pa.table({"k": [1], "v": variants(primitive(1))})), "a.parquet")
     assert lake.scan("p") == [{"k": 1, "v": {"metadata": "AQAA", "value": "BA=="}}]
+
+
+def test_an_object_that_is_shredded_in_part_has_all_its_fields(lake: Command) -> None:
+    """As Spark 4.2 shreds {"a":"t","z":2} and {"a":7} into `a bigint`; the third says one field twice."""
+    field = pa.struct([("value", pa.binary()), ("typed_value", pa.int64())])
+    kind = pa.struct(
+        [("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.struct([("a", field)]))]
+    )
+    names, rest = bytes.fromhex("0102000102617A"), bytes.fromhex("02010100020C02")
+    array = pa.array(
+        [
+            {"metadata": names, "value": rest, "typed_value": {"a": {"value": b"\x05t"}}},
+            {"metadata": names, "typed_value": {"a": {"typed_value": 7}}},
+            {
+                "metadata": names,
+                "value": bytes.fromhex("02010000020C02"),
+                "typed_value": {"a": {"typed_value": 7}},
+            },
+            {"metadata": names, "typed_value": {"a": {}}},
+        ],
+        kind,
+    )
+    lake.pool("p")
+    lake("load", "p", lake.file("a.parquet", of_spark(v=array)), "--bad-records", "quarantine")
+    assert [r["v"] for r in lake.scan("p")] == [{"a": "t", "z": 2}, {"a": 7}, {}]
+    (rejected,) = lake.scan("p.$rejected")
+    assert rejected["reason"] == "field 'v': a damaged VARIANT: two values in one place"
