@@ -84,6 +84,6 @@ def _decompressed(chunk: bytes, kind: str, most: int) -> bytes:
         case "SNAPPY":
             size, _ = _varint(chunk, 0)
             return bytes(pa.decompress(chunk, decompressed_size=size, codec="snappy", asbytes=True))
-        case "ZSTD":
-            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read())
+        case "ZSTD" | "BROTLI":
+            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), kind.lower()).read())
     raise ValueError(f"its compression is {kind}, which is not read")
