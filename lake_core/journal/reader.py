@@ -24,6 +24,7 @@ from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.link import StoredEntry, check_link, decode_stored, missing, replaced
 from lake_core.journal.loaded_state import RECENT, E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
+from lake_core.journal.newest import first_behind
 from lake_core.journal.recent import Recent
 from lake_core.journal.retry import Retry
 from lake_core.records.codec import Codec
@@ -108,7 +109,17 @@ class JournalReader(Generic[E, S]):
         if loaded is None:
             loaded = self._start()
             hint = hints.read_head_hint(self.store, self.name)
-            return self._follow(loaded, window=max(1, min(LARGEST_WINDOW, hint - loaded.version + 1)))
+            window = max(1, min(LARGEST_WINDOW, hint - loaded.version + 1))
+            newest = self._follow(loaded, window=window)
+            try:
+                if not self.store.lists_from_name and (not hint or hint != newest.version):
+                    self._check_end(newest)
+            except Corrupt:
+                self._loaded = None  # so that the next load looks again
+                if not self._is_behind(newest):
+                    raise
+                return self._follow(self._start(), window=LARGEST_WINDOW)
+            return newest
         if not self.store.lists_from_name:
             return self._follow(loaded, window=1)
         asked = self.retry.clock()
@@ -287,6 +298,18 @@ class JournalReader(Generic[E, S]):
                 return None
         return version if marks_of(other_names).fence <= loaded.floor else None
 
+    def _check_end(self, newest: LoadedState[S]) -> int:
+        """The newest fence.  Raises Corrupt if an entry behind the next one is there, and the next one is missing.
+
+        It may be missing because of a purge: the reader looks for a fence before it believes that.
+        """
+        next_version = newest.version + 1
+        later, fence = first_behind(self.store, self.name, version=newest.version)
+        is_hole = later > next_version and fence <= newest.floor
+        if is_hole and self.store.get(naming.entry(self.name, next_version)) is None:
+            raise missing(self.name, next_version)
+        return fence
+
     def _start(self, *, until: int | None = None) -> LoadedState[S]:
         """The newest state that needs no folding: of the newest readable checkpoint, otherwise the initial state.
 
@@ -335,9 +358,16 @@ class JournalReader(Generic[E, S]):
         If entries after `loaded` were purged, starts again from a checkpoint.
         """
         for _ in range(RESTARTS):
+            is_behind = False
             try:
                 newest = self._walk(loaded, window=window, until=until)
                 ended = until is not None and newest.version < until
+                if not ended:
+                    is_behind = (
+                        self._check_end(newest) > loaded.floor
+                        if until is None and self.store.lists_from_name
+                        else self._is_behind(loaded)
+                    )
             except (CheckpointGone, CheckpointDamaged):  # the checkpoint of `loaded` was purged or is damaged
                 pass
             except Corrupt:  # an entry that was written below a fence need not fold
@@ -345,7 +375,7 @@ class JournalReader(Generic[E, S]):
                     self._newest_at = float("-inf")  # so that no writer goes on from what is in memory
                     raise
             else:
-                if not ended and not self._is_behind(loaded):
+                if not ended and not is_behind:
                     self._remember(newest)
                     return newest
             log.info("%s: purged while reading after version %d; starts again", self.name, loaded.version)
