@@ -9,6 +9,8 @@ looked later than that, and than `SKEW` of clocks, has seen it.
 
 A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
 commit of more than `RENEW`.  A pool without a note is looked at, and every reader looks at all pools now and then.
+A writer whose note the store refuses deletes the older one, which would say that nothing was written.  If the store
+refuses that too, the writer warns.
 Writers: `History.commit`, `erasure.receipt`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers:
 `agents.quiet`, `lake.watch`.
 """
@@ -40,13 +42,31 @@ class ActivityNote:
     def __init__(self, store: Store, pool_id: str, clock: Callable[[], float]) -> None:
         self._store, self._pool_id, self._clock = store, pool_id, clock
         self._written: float | None = None
+        self._has_warned = False
 
     def keep(self) -> bool:
         """Write the note unless it stands; whether it stands.  If the store refuses, the next call tries again."""
         now = self._clock()
         if self._written is None or abs(now - self._written) >= RENEW:
             self._written = now if write_note(self._store, self._pool_id) else None
+            if self._written is None:
+                self._withdraw()
         return self._written is not None
+
+    def _withdraw(self) -> None:
+        """Delete the note, so that the pool is looked at; warn once if the store refuses."""
+        name = naming.activity(self._pool_id)
+        try:
+            self._store.delete(name)
+        except Unavailable as error:
+            if not self._has_warned:
+                log.warning(
+                    "%s: this note of the pool can be neither written nor deleted, so agents may look at it up "
+                    "to a day late; grant its writers the right to write it: %s",
+                    name,
+                    error,
+                )
+            self._has_warned = True
 
 
 def write_note(store: Store, pool_id: str) -> bool:

@@ -13,7 +13,7 @@ from lake_core.lake.branch import Branch
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import Clock
-from tests.support.stores import ScriptedStore
+from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 START = 1_800_000_000.0
 
@@ -101,3 +101,34 @@ def test_a_pool_is_quiet_once_its_note_and_every_clock_are_surely_over() -> None
     assert is_quiet({"p": START}, "p", since=over)
     assert not is_quiet({"p": START}, "p", since=over - 1)
     assert not is_quiet({}, "p", since=over), "nothing is known of a pool without a note"
+
+
+def test_a_writer_whose_note_is_refused_takes_the_older_one_away(
+    branch: Branch, store: ScriptedStore, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The older note says that nothing was written since: agents would not look."""
+    append(branch)
+    note = naming.activity(branch.config.id)
+    clock.now += RENEW
+    store.on("put", note, instead=unavailable, times=ALWAYS)
+    store.requests.clear()
+    append(branch)
+    assert store.requests.index(("delete", note)) < store.requests.index(
+        ("create", naming.entry(branch.history.journal.name, 2))
+    )
+    assert read_notes(branch.store) == {}
+    assert not is_quiet({}, branch.config.id, since=clock.now + RENEW + SKEW)
+    assert caplog.messages == []
+
+
+def test_a_writer_who_may_neither_write_nor_delete_its_note_commits_and_warns_once(
+    branch: Branch, store: ScriptedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    note = naming.activity(branch.config.id)
+    for request in ("put", "delete"):
+        store.on(request, note, instead=unavailable, times=ALWAYS)
+    for _ in range(3):
+        append(branch)
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert note in said
+    assert "neither written nor deleted" in said
