@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import json
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,9 @@ from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarded, open_store
-from lake_core.store.probe import probe_create
+from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
+
+log = logging.getLogger(__name__)
 
 _MAGIC = "lake"
 
@@ -114,6 +117,8 @@ class Lake:
         head = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
         if isinstance(store.behind, LockedStore):
             head["lock"] = store.behind.lock.kind
+            if not creates_once(store.behind.behind, name=f"probe-{lake_id}-unlocked"):
+                log.warning("%s: %s", store.uri, ONLY_THE_LOCK)
         data = _encoded(head)
         created = store.create(naming.LAKE_FILE, data)
         if created is Created.UNKNOWN:  # only a second attempt tells whether it is there and durable

@@ -8,12 +8,15 @@ locks.  All writers of a lake must use the same lock; readers need none.
    writer without the lock, and one that cannot ignores it.
 2. If the answer of a write is lost, the writer repeats it with the same bytes under the same lock until the store
    returns the object.  A copy of the write that arrives late then changes nothing.
-3. The writer checks the lock before each write and when it releases it.  If it lost the lock meanwhile, the outcome
-   is UNKNOWN, never YES.
+3. The writer checks the lock before each write, and reads its bytes back after it, under the lock: if others are
+   there, it lost.  It checks the lock again when it releases it.  If it lost the lock meanwhile, the outcome is
+   UNKNOWN, never YES.
 
 Limits of a lock: a writer may overwrite an object in two cases.  It loses the lock between its check and the
-arrival of its write (the lock's server fails over at that moment), or its write arrives after it stopped
-repeating.  A store with create-only put has no such moment; prefer one.
+arrival of its write (the lock's server fails over, or cuts the connection, at that moment), or its write arrives
+after it stopped repeating.  If another writer has read its own bytes back by then, its acknowledged entry is lost;
+the next entry names its checksum, so that the pool is Corrupt.  A store with create-only put has no such moment;
+prefer one.  `lake init` says so of a store that has none (`probe.creates_once`).
 """
 
 from __future__ import annotations
@@ -72,6 +75,11 @@ class LockedStore:
         self.lock_address = lock_address  # empty if the variable LAKE_LOCK named it: workers have their own
 
     @property
+    def behind(self) -> Store:
+        """The store without the lock."""
+        return self._store
+
+    @property
     def uri(self) -> str:
         return self._store.uri
 
@@ -117,10 +125,22 @@ class LockedStore:
                 if not sent:
                     raise
                 continue
+            if created is Created.YES and not ours and self._store.local_path(name) is None:
+                created = self._read_back(name, data)
             if created is not Created.UNKNOWN:
                 return Created.YES if ours else created
             sent = True
         return Created.UNKNOWN
+
+    def _read_back(self, name: str, data: bytes) -> Created:
+        """Whether our bytes are there after the write: a writer that lost the lock may have written others."""
+        try:
+            stored = self._store.get(name)
+        except Unavailable:
+            return Created.UNKNOWN
+        if stored is None:
+            return Created.UNKNOWN
+        return Created.YES if stored == data else Created.EXISTS
 
     def _write(self, name: str, data: bytes) -> Created:
         try:

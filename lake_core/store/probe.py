@@ -55,3 +55,20 @@ def probe_create(store: Store, *, name: str) -> None:
     finally:
         store.delete(name)
     log.info("%s: the store creates a name only once", store.uri)
+
+
+def creates_once(store: Store, *, name: str) -> bool:
+    """Whether `probe_create` finds no fault; for a store that has a lock in front.  Raises Unavailable."""
+    try:
+        probe_create(store, name=name)
+    except NoCreate:
+        return False
+    return True
+
+
+ONLY_THE_LOCK = (
+    "this store overwrites an object although asked to create it only if missing, so only the lock keeps writers "
+    "apart. A writer that loses its lock while its write is on the way may overwrite the commit of another, and "
+    "the pool is then Corrupt. If that must not happen, take a store with a create-only write (docs/protocol.md)"
+)
+"""What a lake on such a store cannot promise."""

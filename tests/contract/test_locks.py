@@ -311,6 +311,40 @@ def test_a_statement_that_a_server_does_not_end_is_given_up(postgresql_address: 
     connection.close()
 
 
+def test_a_commit_that_a_late_write_of_another_writer_replaced_is_not_acknowledged(address: str) -> None:
+    """A writer lost its lock while its write was on the way; it arrives right after ours."""
+    store = ScriptedStore()
+
+    def overwritten() -> Created:
+        store.behind.put("a", b"ours")
+        store.behind.put("a", b"theirs, late")
+        return Created.YES
+
+    store.on("create", "a", instead=overwritten)
+    assert LockedStore(store, open_lock(address)).create("a", b"ours") is Created.EXISTS
+    assert store.get("a") == b"theirs, late"
+
+
+def test_a_write_that_cannot_be_read_back_is_unknown(address: str) -> None:
+    store = ScriptedStore()
+    store.on("get", "a")
+    store.on("get", "a", instead=unavailable, times=ALWAYS)
+    assert LockedStore(store, open_lock(address)).create("a", b"ours") is Created.UNKNOWN
+
+
+@pytest.mark.parametrize("overwrites", [True, False])
+def test_lake_init_says_what_a_store_that_overwrites_cannot_promise(
+    overwrites: bool, tmp_path: Path, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = dict(request.getfixturevalue("overwriting_options" if overwrites else "s3_options"))
+    uri = f"s3://{BUCKET}/said-{overwrites}"
+    Lake.create(uri, options={**options, "lock": f"file://{tmp_path}/locks"})
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == overwrites
+    assert all("only the lock keeps writers apart" in line and "create-only write" in line for line in said)
+    assert [info.name for info in open_store(uri, options).list("")] == ["lake.json"]
+
+
 # ---------------------------------------------------------------- a store that fails under the lock
 
 
