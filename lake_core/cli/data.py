@@ -18,7 +18,7 @@ from lake_core.keys import KeyRange
 from lake_core.lake.results import LoadResult
 from lake_core.lake.view import View
 from lake_core.loading.preview import Preview
-from lake_core.phrases import counted, human_size
+from lake_core.phrases import counted, human_size, printable
 from lake_core.reading.scan import result_schema
 from lake_core.store import address_of
 from lake_core.values.keytext import RangeText
@@ -46,6 +46,9 @@ def load(args: Namespace) -> None:
             )
     if args.dry_run:
         report_preview(preview, pool_name=args.pool, as_json=args.json)
+        if preview.fails:
+            why = f": {preview.why}" if preview.why else ""
+            raise InvalidInput(f"{_summary(preview, args.pool)}; the load would fail{why}")
     else:
         report_load(result, pool_name=args.pool, as_json=args.json)
 
@@ -71,24 +74,33 @@ def report_preview(preview: Preview, *, pool_name: str, as_json: bool) -> None:
             }
         )
         return
+    tell = _print if preview.fails else say  # what fails says one line on standard error, the reason
     for note in preview.notes:
-        say(note)
+        tell(note)
     print_table(
         [{"field": name, "type": text} for name, text in fields.items()], empty="no record has the key"
     )
     if preview.sample.num_rows:
         write_records([preview.sample], preview.sample.schema, format="table", path=None)
     for rejected in preview.rejected:
-        say(f"{rejected.file}, line {rejected.line}: {rejected.reason}")
+        tell(f"{rejected.file}, line {rejected.line}: {rejected.reason}")
     if preview.bad > len(preview.rejected):
-        say(f"and {preview.bad - len(preview.rejected):,} more that cannot be read")
+        tell(f"and {preview.bad - len(preview.rejected):,} more that cannot be read")
+    if not preview.fails:
+        say(f"{_summary(preview, pool_name)}; nothing was committed")
+
+
+def _print(message: str) -> None:
+    print(printable(message))
+
+
+def _summary(preview: Preview, pool_name: str) -> str:
     line = f"{pool_name}: dry run: {counted(preview.records, 'record')}"
     if preview.nokey:
         line += f", {preview.nokey:,} without the key"
     if preview.bad:
         line += f", {preview.bad:,} that cannot be read"
-    why = f": {preview.why}" if preview.why else ""
-    say(f"{line}; {f'the load would fail{why}' if preview.fails else 'nothing was committed'}")
+    return line
 
 
 def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str = "loaded") -> None:

@@ -30,6 +30,7 @@ from lake_core.objects.normalize import normalized
 from lake_core.objects.schema import cast_table, unite_schemas
 from lake_core.objects.write import WrittenObject, write_object
 from lake_core.store import Store
+from lake_core.values.typed_json import value_of
 from lake_core.values.types import is_json
 
 _ALIKE_BYTES = 64 << 20
@@ -114,10 +115,7 @@ class ObjectBuilder:
         table = prepared(table, rule, key)
         for name in key.names:
             if is_json(table.schema.field(name)):
-                raise InvalidInput(
-                    f"key field {name!r}: its values are of several classes, which have no common order; "
-                    f"declare its type (lake set POOL type.{name}=TYPE)"
-                )
+                raise InvalidInput(_no_order(name, table.column(name)))
         self.written.append(
             write_object(
                 self.store,
@@ -131,6 +129,16 @@ class ObjectBuilder:
                 limits=self.limits,
             )
         )
+
+
+def _no_order(name: str, column: pa.ChunkedArray) -> str:
+    """Why the values of a key field, as typed JSON, have no common type."""
+    values = [value_of(text) for text in column.drop_null().to_pylist()]
+    advice = f"declare its type (lake set POOL type.{name}="
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        low, high = min(values), max(values)
+        return f"key field {name!r}: no type of 64 bits holds {low} and {high}; {advice}'decimal(20,0)')"
+    return f"key field {name!r}: its values are of several classes, which have no common order; {advice}TYPE)"
 
 
 def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:

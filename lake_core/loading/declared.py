@@ -1,10 +1,10 @@
 """Declared types: reading a value as the type that the pool declares for its field.
 
 JSON has no times, dates, decimals or bytes.  These are read from strings (`values.text`), decimals from numbers
-too, exactly.  NaN and the infinities are strings, as a scan shows them.  Any other value must be of the declared
-class and in its range; a string is not a number, though it may look like one.  CSV has only text, so there every
-class is read from it (`csv_types`).  A type never cuts a value: if it cannot hold the value exactly, the value
-does not fit.  Only doubles take the nearest number.
+too, exactly.  Integers are read from strings of their digits too, since protobuf writes those of 64 bits so.  NaN
+and the infinities are strings, as a scan shows them.  Any other value must be of the declared class and in its
+range.  CSV has only text, so there every class is read from it (`csv_types`).  A type never cuts a value: if it
+cannot hold the value exactly, the value does not fit.  Only doubles take the nearest number.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ def _of_class(value: Any, field: pa.Field) -> Value:
             if pa.types.is_integer(field.type) and not isinstance(value, int):
                 raise NotReadable("no integer of 64 bits")
             return value
+        case "number", str() if pa.types.is_integer(field.type):
+            return read_declared(value, field)
         case "number", "NaN" | "Infinity" | "-Infinity" if pa.types.is_floating(field.type):
             return float(value)
         case "decimal", int() | float() if not isinstance(value, bool) and math.isfinite(value):
@@ -117,7 +119,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
     if field.type == target.type or pa.types.is_null(field.type):
         return column.cast(target.type)
     here, there = _class(field), _class(target)
-    if here == "string" and there in _READ_FROM_TEXT:
+    if here == "string" and (there in _READ_FROM_TEXT or pa.types.is_integer(target.type)):
         return _from_texts(column, field.name, target)
     if here != there and {here, there} not in _ALIKE:
         raise DoesNotFit(f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}")

@@ -63,20 +63,6 @@ def may_have_key(name: str, fields: Collection[str]) -> bool:
     return name in fields or any(head in fields for head, _ in cuts(name))
 
 
-def is_copy(name: str, schema: pa.Schema) -> bool:
-    """Whether the field of a key repeats a field inside of the records of a schema."""
-    return any(head in schema.names and _leads(schema.field(head).type, rest) for head, rest in cuts(name))
-
-
-def _leads(kind: pa.DataType, rest: str) -> bool:
-    if not pa.types.is_struct(kind):
-        return False
-    names = [member.name for member in kind]
-    return rest in names or any(
-        head in names and _leads(kind.field(head).type, below) for head, below in cuts(rest)
-    )
-
-
 def cuts(name: str) -> Iterator[tuple[str, str]]:
     """The name cut at each of its dots, the longest beginning first."""
     at = name.rfind(".")

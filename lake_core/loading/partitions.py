@@ -29,6 +29,11 @@ def folder_values(file: str) -> dict[str, str | None]:
         name = unquote(name)
         if fault := name_fault(name):
             raise InvalidInput(f"{file}: folder {folder!r}: {fault}")
+        if name in values:
+            raise InvalidInput(
+                f"{file}: folder {folder!r}: an earlier folder of the path gives field {name!r} too; rename one, or "
+                "load without --partitions hive"
+            )
         values[name] = None if value == _NULL else unquote(value)
     return values
 

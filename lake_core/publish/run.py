@@ -32,7 +32,6 @@ from lake_core.history.absence import planning_again
 from lake_core.lake.branches import planned
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
-from lake_core.loading.key_paths import is_copy
 from lake_core.naming import MAIN
 from lake_core.publish.commit import check_free, commit_metadata, create_file, delete_leftovers, point_hint
 from lake_core.publish.place import BESIDE, Place, place_of
@@ -154,11 +153,6 @@ class _Publisher:
 
         name = self.pool.name
         fields = upsert_fields(view.schema) if view.rule.kind == "upsert" else view.schema
-        if copies := [key for key in view.key.names if is_copy(key, fields)]:
-            raise InvalidInput(
-                f"pool {name!r}: the objects have the key {copies[0]!r} inside of a record and as a field, and "
-                "readers of Iceberg take both names for one; publish a pool whose key is no path"
-            )
         columns = columns_of(fields, pool_name=name, without=self.without)
         rules = rules_of(view)
         stored = schemas_of(rules, view)

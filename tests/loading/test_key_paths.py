@@ -142,7 +142,7 @@ def test_a_pool_with_such_a_key_is_not_published_because_readers_of_iceberg_know
     lake.load_records("p", [{"user.id": 1}])
     lake("publish", "p")
     lake.load_records("p", rows(2))
-    assert "the objects have the key 'user.id' inside of a record" in lake.fails(
+    assert "fields 'user.id' and 'id' in 'user' have one name in Iceberg" in lake.fails(
         INVALID_INPUT, "publish", "p"
     )
 
