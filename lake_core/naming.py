@@ -3,19 +3,21 @@
 Only this module spells or parses a name (docs/format.md, "Names").  Ids are KSUIDs: 27 characters that sort by
 time of creation and need no coordination.  They are a number in base 62: 32 bits of seconds, 16 of their fraction,
 112 of chance.
-Versions are spelled in 20 digits, so that names sort as numbers do.  Pure: the clock and the randomness of a new
-id come in from the edge (`IdSource`), so that simulations are replayable.
+Versions are spelled in 20 digits, so that names sort as numbers do.  What is spelled into a name may come from
+the store, where others write: an id or a folder that would lead elsewhere (`..`, a slash) is Corrupt, before any
+request (decision 170).  Pure: the clock and the randomness of a new id come in from the edge (`IdSource`), so that
+simulations are replayable.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 
 LAKE_FILE = "lake.json"
 POOLS_JOURNAL = "pools"
@@ -99,6 +101,35 @@ def is_id(text: str) -> bool:
     return len(text) == ID_LENGTH and text.isascii() and text.isalnum()
 
 
+def check_id(id: str, *, what: str) -> None:
+    """Raises Corrupt if a stored text has not the form of an id."""
+    if not is_id(id):
+        raise Corrupt(f"{what} {id[:80]!r} is not an id")
+
+
+def check_objects(objects: Iterable[str], *, what: str) -> None:
+    """Raises Corrupt if a stored text is not what an object may be called."""
+    bad = next((id for id in objects if not is_object(id)), None)
+    if bad is not None:
+        raise Corrupt(f"{what}: {bad[:80]!r} is not the id of an object")
+
+
+_PLAIN = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-.~$")
+"""Characters of one part of a name."""
+
+
+def _part(text: str) -> str:
+    """The text, which becomes one part of a name, between slashes.
+
+    Raises Corrupt if the name would lead to another place than the part's own.
+    """
+    if text and _PLAIN.issuperset(text) and text.strip("."):
+        return text
+    raise Corrupt(
+        f"{text[:80]!r}: an id with other characters than letters and digits leads out of its folder"
+    )
+
+
 def entry(journal: str, version: int) -> str:
     """The name of an entry: `<journal>/<20 digits>.txn`."""
     return f"{journal}/{version:020d}.txn"
@@ -127,7 +158,7 @@ def marks(journal: str) -> str:
 
 def checkpoint(journal: str, version: int, id: str) -> str:
     """A checkpoint of a version; the end of the writer's `id` separates writers of the same version."""
-    return f"{journal}/marks/{version:020d}.{id[-8:]}.checkpoint"
+    return f"{journal}/marks/{version:020d}.{_part(id)[-8:]}.checkpoint"
 
 
 def fence(journal: str, version: int) -> str:
@@ -137,7 +168,7 @@ def fence(journal: str, version: int) -> str:
 
 def request(journal: str, id: str) -> str:
     """The request of a draft, which the writer of the next entry may commit."""
-    return f"{journal}/requests/{id}.txn"
+    return f"{journal}/requests/{_part(id)}.txn"
 
 
 def requests(journal: str) -> str:
@@ -175,7 +206,7 @@ def _is_number(stem: str) -> bool:
 
 def pool_journal(pool_id: str) -> str:
     """The folder of a pool's journal."""
-    return f"{pool_id}/journal"
+    return f"{_part(pool_id)}/journal"
 
 
 PARQUET, ZNG, ZST = "parquet", "zng", "zst"
@@ -221,17 +252,17 @@ def is_object(text: str) -> bool:
 
 def data_object(pool_id: str, object_id: str) -> str:
     """A data object of a pool."""
-    return f"{pool_id}/data/{object_id}" + ("" if "." in object_id else f".{PARQUET}")
+    return f"{_part(pool_id)}/data/{_part(object_id)}" + ("" if "." in object_id else f".{PARQUET}")
 
 
 def leases(pool_id: str) -> str:
     """The folder of a pool's leases."""
-    return f"{pool_id}/leases"
+    return f"{_part(pool_id)}/leases"
 
 
 def lease(pool_id: str, id: str) -> str:
     """A lease."""
-    return f"{pool_id}/leases/{id}.lease"
+    return f"{_part(pool_id)}/leases/{_part(id)}.lease"
 
 
 def lease_id(name: str) -> str | None:
@@ -242,12 +273,12 @@ def lease_id(name: str) -> str | None:
 
 def plans(pool_id: str) -> str:
     """The folder of the plans of vacuums."""
-    return f"{pool_id}/plans"
+    return f"{_part(pool_id)}/plans"
 
 
 def plan(pool_id: str, id: str) -> str:
     """The plan of a vacuum."""
-    return f"{pool_id}/plans/{id}.json"
+    return f"{_part(pool_id)}/plans/{_part(id)}.json"
 
 
 PACKS = "packs"
@@ -256,7 +287,7 @@ PACKS = "packs"
 
 def pack(plan_id: str, number: int) -> str:
     """A pack of work: the number of its task, below 100, in the plan of that id."""
-    return f"{PACKS}/{plan_id}.{number:02d}.json"
+    return f"{PACKS}/{_part(plan_id)}.{number:02d}.json"
 
 
 QUIET = "quiet"
@@ -265,7 +296,7 @@ QUIET = "quiet"
 
 def quiet(agent: str, way: str) -> str:
     """The pools in which an agent found nothing to do; `way` stands for how it was asked."""
-    return f"{QUIET}/{agent}.{way}.json"
+    return f"{QUIET}/{_part(agent)}.{_part(way)}.json"
 
 
 ACTIVITY = "activity"
@@ -274,7 +305,7 @@ ACTIVITY = "activity"
 
 def activity(pool_id: str) -> str:
     """The activity note of a pool."""
-    return f"{ACTIVITY}/{pool_id}"
+    return f"{ACTIVITY}/{_part(pool_id)}"
 
 
 def noted_pool(name: str) -> str:
@@ -284,17 +315,17 @@ def noted_pool(name: str) -> str:
 
 def erasures(pool_id: str) -> str:
     """The folder of a pool's erasures."""
-    return f"{pool_id}/erasures"
+    return f"{_part(pool_id)}/erasures"
 
 
 def erasure(pool_id: str, id: str) -> str:
     """The receipt of an erasure."""
-    return f"{pool_id}/erasures/{id}.json"
+    return f"{_part(pool_id)}/erasures/{_part(id)}.json"
 
 
 def data(pool_id: str) -> str:
     """The folder of a pool's data objects."""
-    return f"{pool_id}/data"
+    return f"{_part(pool_id)}/data"
 
 
 def data_id(name: str) -> str | None:
@@ -328,7 +359,7 @@ def not_below(id: str, first: str) -> str:
 def published(pool_id: str, form: str, branch: str) -> str:
     """The folder of what other programs read of a branch in a form of theirs (`iceberg`)."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else _escaped(c) for c in branch)
-    return f"{pool_id}/published/{form}/{plain if plain.strip('.') else plain.replace('.', '~2e')}"
+    return f"{_part(pool_id)}/published/{form}/{plain if plain.strip('.') else plain.replace('.', '~2e')}"
 
 
 def _escaped(character: str) -> str:
@@ -337,17 +368,17 @@ def _escaped(character: str) -> str:
 
 def given_up(pool_id: str) -> str:
     """The note in a folder that the list of pools does not have: it is not needed."""
-    return f"{pool_id}/given-up"
+    return f"{_part(pool_id)}/given-up"
 
 
 def parked_folder(pool_id: str) -> str:
     """The folder of a pool's parked files."""
-    return f"{pool_id}/parked"
+    return f"{_part(pool_id)}/parked"
 
 
 def parked(pool_id: str, digest: str) -> str:
     """The note of a parked file; `digest` stands for the branch and the file's name."""
-    return f"{pool_id}/parked/{digest}.json"
+    return f"{_part(pool_id)}/parked/{_part(digest)}.json"
 
 
 MAIN = "main"

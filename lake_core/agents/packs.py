@@ -22,8 +22,9 @@ from typing import Any
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Corrupt, NotFound
+from lake_core.errors import NotFound
 from lake_core.lake import Lake
+from lake_core.records.decoding import decoded_json
 
 KEPT = 30 * 86_400.0
 """Seconds that a pack stays: a run may wait for a person for weeks, and be cleared after that."""
@@ -72,12 +73,9 @@ def _read(lake: Lake, name: str) -> list[dict[str, Any]]:
             f"{name}: the work that was found for this task is not kept any more; clear the task `find` of this "
             "run, which looks again"
         )
-    try:
-        return msgspec.json.decode(data, type=list[dict[str, Any]])
-    except msgspec.DecodeError as error:
-        raise Corrupt(
-            f"{name}: not a pack of work: {error}; clear the task `find` of this run, which looks again"
-        ) from error
+    kind, advice = list[dict[str, Any]], "clear the task `find` of this run, which looks again"
+    pack: list[dict[str, Any]] = decoded_json(data, kind, name=name, what="not a pack of work", advice=advice)
+    return pack
 
 
 def clean(lake: Lake) -> int:

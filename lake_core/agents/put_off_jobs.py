@@ -24,10 +24,11 @@ import msgspec
 
 from lake_core import naming
 from lake_core.agents.jobs import PUT_OFF, Job, new_jobs, write_jobs
-from lake_core.errors import LakeError, Unavailable
+from lake_core.errors import Corrupt, LakeError, Unavailable
 from lake_core.history.activity import is_quiet, read_notes
 from lake_core.lake import Lake
 from lake_core.naming import MAIN
+from lake_core.records.decoding import decoded_json
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +116,8 @@ def _was_looked_at(one: Mapping[str, Any]) -> bool:
 
 def _read(lake: Lake, name: str) -> dict[str, Said]:
     try:
-        return msgspec.json.decode(lake.store.get(name) or b"{}", type=dict[str, Said])
-    except (Unavailable, ValueError, RecursionError) as error:  # all errors of msgspec, and of UTF-8
+        kept: dict[str, Said] = decoded_json(lake.store.get(name) or b"{}", dict[str, Said], name=name)
+    except (Unavailable, Corrupt) as error:
         log.info("%s: not read: %s", name, error)
         return {}
+    return kept

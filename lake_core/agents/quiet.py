@@ -30,10 +30,11 @@ from lake_core import naming
 from lake_core.agents.finding import AT_ONCE
 from lake_core.agents.request import Request
 from lake_core.agents.roster import AGENTS
-from lake_core.errors import Unavailable
+from lake_core.errors import Corrupt, Unavailable
 from lake_core.history.activity import is_quiet, read_notes, write_note
 from lake_core.lake import Lake
 from lake_core.phrases import counted
+from lake_core.records.decoding import decoded_json
 from lake_core.records.pools import PoolConfig
 
 log = logging.getLogger(__name__)
@@ -143,10 +144,11 @@ class Quiet:
 
 def _read(lake: Lake, name: str) -> dict[str, Look]:
     try:
-        return msgspec.json.decode(lake.store.get(name) or b"{}", type=dict[str, Look])
-    except (Unavailable, ValueError, RecursionError) as error:  # all errors of msgspec, and of UTF-8
+        looks: dict[str, Look] = decoded_json(lake.store.get(name) or b"{}", dict[str, Look], name=name)
+    except (Unavailable, Corrupt) as error:
         log.info("%s: not read: %s; looks at every pool", name, error)
         return {}
+    return looks
 
 
 def forgotten_after(pool_id: str, remembers: float) -> float:

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
+import pyarrow as pa
 from rpds import HashTrieMap
 
 from lake_core.catalog.state import PoolsState
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt
+from lake_core.records.decoding import decoding
 from lake_core.records.pools import DroppedPool, PoolConfig
 
 POOL, DROPPED = "pool", "dropped"
@@ -35,16 +37,23 @@ class PoolsFormat:
 
     def restore(self, file: CheckpointFile) -> PoolsState:
         """The list of pools that the file holds.  Raises Corrupt."""
-        try:
-            pools = _values(file, POOL, PoolConfig)
-            dropped = _values(file, DROPPED, DroppedPool)
-        except msgspec.DecodeError as error:
-            raise Corrupt(f"{file.name}: the row of a pool is damaged: {error}") from error
-        return PoolsState(
-            HashTrieMap({p.id: p for p in pools}),
-            HashTrieMap({p.name: p.id for p in pools}),
-            HashTrieMap({d.pool.id: d for d in dropped}),
-        )
+        pools = _values(file, POOL, PoolConfig)
+        dropped = _values(file, DROPPED, DroppedPool)
+        names = {pool.name: pool.id for _, pool in pools}
+        by_id, gone = dict(pools), dict(dropped)
+        if len(names) != len(pools) or not by_id.keys().isdisjoint(gone):
+            raise Corrupt(f"{file.name}: two pools have one name, or one folder")
+        told = [(id, pool.id) for id, pool in pools] + [(id, one.pool.id) for id, one in dropped]
+        if any(id != of_pool for id, of_pool in told):
+            raise Corrupt(f"{file.name}: the row of a pool bears the id of another one")
+        return PoolsState(HashTrieMap(by_id), HashTrieMap(names), HashTrieMap(gone))
+
+    def check(self, table: pa.Table, section: str, version: int) -> str | None:
+        """Rows without a key or a value cannot be."""
+        return "a row has no value" if "value" in table.column_names and table["value"].null_count else None
+
+    def verify(self, state: PoolsState) -> None:
+        """Nothing is left to decode."""
 
 
 def _part(section: str, items: Iterable[tuple[str, msgspec.Struct]]) -> Iterator[Part]:
@@ -54,9 +63,11 @@ def _part(section: str, items: Iterable[tuple[str, msgspec.Struct]]) -> Iterator
         yield Part(section, "", "", [rows(key=[id.encode() for id, _ in pairs], value=values)])
 
 
-def _values(file: CheckpointFile, section: str, kind: type[T]) -> list[T]:
-    return [
-        msgspec.msgpack.decode(value, type=kind)
-        for table in file.scan(section, columns=("key", "value"))
-        for value in table["value"].to_pylist()
-    ]
+def _values(file: CheckpointFile, section: str, kind: type[T]) -> list[tuple[str, T]]:
+    """The key and the value of each row of a section.  Raises Corrupt."""
+    with decoding(file.name, "the row of a pool is damaged"):
+        return [
+            (key.decode(), msgspec.msgpack.decode(value, type=kind))
+            for table in file.scan(section, columns=("key", "value"))
+            for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True)
+        ]

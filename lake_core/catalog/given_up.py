@@ -11,6 +11,8 @@ import msgspec
 
 from lake_core import naming
 from lake_core.context import Context
+from lake_core.errors import Corrupt
+from lake_core.records.decoding import decoded_json
 from lake_core.store import Store
 
 
@@ -32,6 +34,7 @@ def read_given_up(store: Store, pool_id: str) -> GivenUp | None:
     """The note; None if there is none, or if it cannot be read.  Raises Unavailable."""
     data = store.get(naming.given_up(pool_id))
     try:
-        return None if data is None else msgspec.json.decode(data, type=GivenUp)
-    except msgspec.DecodeError:
+        note: GivenUp | None = None if data is None else decoded_json(data, GivenUp, name="given-up")
+    except Corrupt:
         return None
+    return note

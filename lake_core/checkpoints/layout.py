@@ -18,10 +18,14 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.errors import Corrupt
+from lake_core.records.decoding import check_counts, decoding
 
 FOOTER = b"lake"
 CHECKSUM = b"lake.crc32"
 VERSION = 1
+
+MAX_GROUP_ROWS = 1 << 20
+"""Rows of a row group, at most: a reader decodes it whole, and a few bytes can say any number of rows."""
 
 ROW = pa.schema(
     [
@@ -54,6 +58,10 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     reach: bytes
     rows: int
 
+    def __post_init__(self) -> None:
+        if not 0 < self.rows <= MAX_GROUP_ROWS or self.first > self.last:
+            raise Corrupt(f"a row group of {self.rows:,} rows of the section {self.section[:80]!r} cannot be")
+
 
 class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
     """The description of a checkpoint in its own footer: journal, version of the state, id of the writer, groups.
@@ -67,6 +75,9 @@ class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     groups: tuple[Group, ...] = ()
     entry_checksum: int = msgspec.field(name="entry", default=0)
+
+    def __post_init__(self) -> None:
+        check_counts(f"checkpoint {self.id}", version=self.version, entry=self.entry_checksum)
 
 
 @dataclass(frozen=True)
@@ -102,10 +113,8 @@ def decode_footer(pairs: Mapping[bytes, bytes], *, name: str) -> CheckpointFoote
     data = pairs.get(FOOTER, b"")
     if pairs.get(CHECKSUM) != _checksum(data):
         raise Corrupt(f"{name}: not a checkpoint, or its footer is damaged")
-    try:
+    with decoding(name, "not a checkpoint"):
         footer = _DECODER.decode(data)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: not a checkpoint: {error}") from error
     if footer.format_version > VERSION:
         raise Corrupt(
             f"{name}: written by a newer version (format {footer.format_version}); upgrade this program"

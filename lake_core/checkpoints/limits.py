@@ -1,6 +1,7 @@
 """The sizes of a checkpoint: of its row groups on the store, and of what a reader keeps of them in memory.
 
-The journal passes them to the writer and the reader.  A checkpoint with row groups of any size can be read.
+The journal passes them to the writer and the reader.  A checkpoint with row groups of other sizes, up to
+`layout.MAX_GROUP_ROWS` rows, can be read.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +37,7 @@ from lake_core.errors import (
     Unavailable,
 )
 from lake_core.keys import KeyRange
+from lake_core.records.decoding import decoding
 from lake_core.store import Store
 from lake_core.store.failures import words
 
@@ -45,8 +47,20 @@ _FEW = 2_048
 """Up to so many rows one thread decodes as fast as several, for less processor time."""
 _EMPTY = pa.Table.from_batches([], schema=ROW)
 
+_ADVICE = "load again: the journal then reads older checkpoints or entries if there are any"
+
+T = TypeVar("T")
+
+
+RowCheck = Callable[[pa.Table, str, int], str | None]
+"""What of the rows of a section cannot be in a checkpoint of a version; None if all can be."""
+
 
 def _ignore(name: str) -> None:
+    return None
+
+
+def _any_rows(table: pa.Table, section: str, version: int) -> None:
     return None
 
 
@@ -59,11 +73,12 @@ class CheckpointFile:
         name: str,
         *,
         on_damage: Callable[[str], None] = _ignore,
+        check: RowCheck = _any_rows,
         limits: CheckpointLimits = CHECKPOINT_LIMITS,
     ) -> None:
-        """Raises CheckpointGone, Corrupt, Unavailable."""
+        """`check` is asked about each row group that is decoded.  Raises CheckpointGone, Corrupt, Unavailable."""
         self.name = name
-        self._on_damage = on_damage
+        self._on_damage, self._check = on_damage, check
         self._limits = limits
         self._lock = threading.Lock()
         self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
@@ -85,7 +100,8 @@ class CheckpointFile:
                 raise Unavailable(f"{name}: {words(error)}") from error
             raise Corrupt(f"{store.uri}/{name}: not a readable checkpoint: {words(error)}") from error
         self.footer: CheckpointFooter = decode_footer(metadata.metadata or {}, name=name)
-        if not schema.equals(ROW) or metadata.num_row_groups != len(self.footer.groups):
+        rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        if not schema.equals(ROW) or rows != [group.rows for group in self.footer.groups]:
             raise Corrupt(
                 f"{store.uri}/{name}: this checkpoint does not have the row groups that its footer lists"
             )
@@ -155,6 +171,38 @@ class CheckpointFile:
                 tables.append(table.filter(pc.is_in(table["key"], pa.array(here, pa.binary()))))
         return pa.concat_tables(tables)
 
+    def decoded(self, find: Callable[[], T]) -> T:
+        """What `find` makes of rows of this file; if a value cannot be decoded, what it makes of the rebuilt ones.
+
+        Raises CheckpointDamaged if they cannot be rebuilt, Corrupt if they cannot be decoded either, Unavailable.
+        """
+        try:
+            with decoding(self.name, "a row of this checkpoint is damaged"):
+                return find()
+        except CheckpointDamaged:
+            raise
+        except Corrupt as error:
+            self._on_damage(self.name)
+            with self._lock:
+                if self._rebuilt is None:
+                    self._rebuild(CheckpointDamaged(f"{error}; {_ADVICE}"))
+        with decoding(self.name, "a row of the state, read from older checkpoints and entries"):
+            return find()
+
+    def rows_of(self, table: pa.Table, decode: Callable[[pa.Table], Iterable[T]]) -> list[T]:
+        """What the rows of a scanned table hold.
+
+        Raises CheckpointDamaged if a value cannot be decoded: the next load passes this checkpoint over.
+        """
+        try:
+            with decoding(self.name, "a row of this checkpoint is damaged"):
+                return list(decode(table))
+        except CheckpointDamaged:
+            raise
+        except Corrupt as error:
+            self._on_damage(self.name)
+            raise CheckpointDamaged(f"{error}; {_ADVICE}") from error
+
     def verify(self) -> None:
         """Read every row group.  Raises CheckpointDamaged if one of them is damaged."""
         for number in range(len(self.footer.groups)):
@@ -201,10 +249,26 @@ class CheckpointFile:
             raise self._damaged(number, str(error)) from error
         if table.num_rows != self.footer.groups[number].rows or table["key"].null_count:
             raise self._damaged(number, "it does not have the rows that the footer lists")
+        with decoding(self.name, "a row is damaged"):
+            fault = self._check(table, self.footer.groups[number].section, self.footer.version)
+        if fault is not None:
+            raise self._damaged(number, fault)
         return table
 
     def _rebuilt_rows(self, number: int, damage: CheckpointDamaged) -> pa.Table:
         """The rows of a damaged group, folded again.  Raises `damage` if they cannot be, Unavailable."""
+        rebuilt = self._rebuild(damage)
+        try:
+            return _rows_of(number, self.footer.groups, rebuilt)
+        except Corrupt as error:
+            self._rebuilt = None
+            raise damage from error
+
+    def _rebuild(self, damage: CheckpointDamaged) -> dict[tuple[str, str, str], pa.Table]:
+        """The rows of all parts, folded again, from now on in place of the file's.
+
+        Raises `damage` if they cannot be, Unavailable.
+        """
         if self.rebuild is None:
             raise damage
         log.warning("%s; older checkpoints and entries are read instead", str(damage).partition(";")[0])
@@ -215,16 +279,15 @@ class CheckpointFile:
                 )
                 for part in self.rebuild()
             }
-            rows = _rows_of(number, self.footer.groups, rebuilt)
         except (Corrupt, Conflict, NotFound) as error:
             raise damage from error
         self._rebuilt = rebuilt
-        return rows
+        self._decoded.clear()
+        return rebuilt
 
     def _damaged(self, number: int, reason: str) -> CheckpointDamaged:
         return CheckpointDamaged(
-            f"{self.name}: row group {number} of this checkpoint is damaged: {' '.join(reason.split())}; "
-            "load again: the journal then reads older checkpoints or entries if there are any"
+            f"{self.name}: row group {number} of this checkpoint is damaged: {' '.join(reason.split())}; {_ADVICE}"
         )
 
 

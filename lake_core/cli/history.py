@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from argparse import Namespace
 from itertools import islice
 
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table
 from lake_core.lake.pool import Pool
+from lake_core.phrases import iso_time
 from lake_core.system_tables.inspection import inspect_object
 
 
@@ -21,7 +21,7 @@ def log(args: Namespace) -> None:
             "transaction_id": t.id,
             "branch": t.branch,
             "parent": t.parent,
-            "time": dt.datetime.fromtimestamp(t.time / 1e6, dt.UTC).isoformat().replace("+00:00", "Z"),
+            "time": iso_time(t.time),
             "author": t.author,
             "message": t.message,
             "metadata": t.metadata,

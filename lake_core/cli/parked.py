@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from argparse import Namespace
 
 from lake_core.agents.ingest.parking import Parked, parked_files, release
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_table, say
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.phrases import counted, did_you_mean, human_size
+from lake_core.phrases import counted, did_you_mean, human_size, human_time
 
 
 def parked(args: Namespace) -> None:
@@ -51,4 +50,4 @@ def _print(pool_name: str, notes: list[Parked], *, as_json: bool) -> None:
 
 
 def _time(one: Parked) -> str:
-    return dt.datetime.fromtimestamp(one.time, dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return human_time(one.time)

@@ -20,7 +20,9 @@ from lake_core.errors import Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.history.activity import ActivityNote
 from lake_core.keys import KeyRange
 from lake_core.lake.pool import Pool
+from lake_core.naming import check_id, check_objects
 from lake_core.objects.failures import missing
+from lake_core.records.decoding import check_counts, decoded_json
 from lake_core.store import Store
 
 VERSION = 1
@@ -36,6 +38,10 @@ class ReceiptObject(msgspec.Struct, frozen=True):
     size: int
     sha256: str
 
+    def __post_init__(self) -> None:
+        check_objects((self.object,), what="receipt")
+        check_counts("receipt", size=self.size)
+
 
 class ReceiptTransaction(msgspec.Struct, frozen=True, omit_defaults=True):
     """A transaction of the erasure; `time` in microseconds since 1970; the objects that it removed and added."""
@@ -48,6 +54,11 @@ class ReceiptTransaction(msgspec.Struct, frozen=True, omit_defaults=True):
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_id(self.id, what="receipt: a transaction")
+        check_counts("receipt", version=self.version)
+        check_objects((*self.removed, *self.added), what="receipt")
+
 
 class Held(msgspec.Struct, frozen=True):
     """An object that holds such records and may not be deleted yet, and what must be released first.
@@ -57,6 +68,9 @@ class Held(msgspec.Struct, frozen=True):
 
     object: str
     by: str
+
+    def __post_init__(self) -> None:
+        check_objects((self.object,) if self.object else (), what="receipt: held")
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,6 +109,13 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     keeps_history: bool = False
     until: int = 0
 
+    def __post_init__(self) -> None:
+        check_id(self.id, what="receipt")
+        check_id(self.pool_id, what="receipt: its pool")
+        check_counts(f"receipt {self.id}", began=self.began, version=self.version, purged=self.purged)
+        if self.sub_pool not in ("", *naming.SUB_POOLS):
+            raise Corrupt(f"receipt {self.id}: there is no sub-pool {self.sub_pool[:80]!r}")
+
     @property
     def key_range(self) -> KeyRange:
         """The keys that were asked for."""
@@ -117,10 +138,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def decode(data: bytes, *, name: str) -> Receipt:
     """The receipt that the bytes hold.  Raises Corrupt."""
-    try:
-        receipt = msgspec.json.decode(data, type=Receipt)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Corrupt(f"{name}: not the receipt of an erasure: {error}") from error
+    receipt: Receipt = decoded_json(data, Receipt, name=name, what="not the receipt of an erasure")
     if receipt.format > VERSION:
         raise Corrupt(f"{name}: written by a newer version (format {receipt.format}); upgrade this program")
     return receipt
@@ -157,7 +175,14 @@ def read(pool: Pool, id: str) -> Receipt:
     data = pool.store.get(name) if naming.is_id(id) else None
     if data is None:
         raise NotFound(f"pool {pool.name!r} has no erasure {id!r}; lake erasures {pool.name} lists them")
-    return decode(data, name=name)
+    return _of_pool(decode(data, name=name), pool, name)
+
+
+def _of_pool(receipt: Receipt, pool: Pool, name: str) -> Receipt:
+    """The receipt.  Raises Corrupt if it is another pool's, or not the one that its name says."""
+    if receipt.pool_id != pool.config.id or name != naming.erasure(pool.config.id, receipt.id):
+        raise Corrupt(f"{name}: holds the receipt {receipt.id} of the pool {receipt.pool_id}")
+    return receipt
 
 
 def read_all(pool: Pool) -> Iterator[Receipt]:
@@ -165,7 +190,7 @@ def read_all(pool: Pool) -> Iterator[Receipt]:
     for info in list(pool.store.list(naming.erasures(pool.config.id))):
         data = pool.store.get(info.name)
         if data is not None:
-            yield decode(data, name=info.name)
+            yield _of_pool(decode(data, name=info.name), pool, info.name)
 
 
 def united(stored: Receipt, newer: Receipt) -> Receipt:

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -48,11 +49,17 @@ from lake_core.history.layered_map import LayeredMap, MapBelow, NothingBelow
 from lake_core.history.lift import Lift, pack
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.removal import OFF, Removal, Removed, Vacuum
+from lake_core.history.restored import check_restored
+from lake_core.history.rows import check_rows
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
+from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
 from lake_core.history.state import Closing, Ingested, PoolState, Remembered, Tag
 from lake_core.history.tombstone import Tombstone
+from lake_core.naming import check_objects
 from lake_core.records import Source
+from lake_core.records.branching import check_writes
+from lake_core.records.decoding import check_counts
 
 _TABLE_ROWS = CHECKPOINT_LIMITS.group_rows
 """Rows that are handed to the writer at once."""
@@ -80,6 +87,12 @@ class BranchRow(msgspec.Struct, frozen=True):
     replaced: int = 0
     revealed: int | msgspec.UnsetType = msgspec.UNSET
 
+    def __post_init__(self) -> None:
+        check_objects((self.newest,) if self.newest else (), what="the row of a branch")
+        check_counts("the row of a branch", tip=self.tip, replaced=self.replaced, revealed=self.revealed or 0)
+        if any(sub_pool not in ("", *naming.SUB_POOLS) for sub_pool, _, _ in self.shapes):
+            raise Corrupt("the row of a branch has an unknown sub-pool")
+
 
 class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a branch knows of its parent; `writes`: packed, None if they were too many."""
@@ -91,6 +104,11 @@ class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
     joined: int = 0
     writes: bytes | None = b""
 
+    def __post_init__(self) -> None:
+        versions = {"at": self.at, "created": self.created, "merged": self.merged, "joined": self.joined}
+        check_counts(f"a branch of {self.parent[:80]!r}", **versions)
+        check_writes(self.writes or b"", "the row of a branch")
+
 
 class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """How far objects were deleted and names were searched (`removal.Removed`)."""
@@ -99,6 +117,11 @@ class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
     floor: str = ""
     scanned: str = ""
     known_from: str = ""
+
+    def __post_init__(self) -> None:
+        check_counts("the row of vacuums", horizon=self.horizon)
+        ids = (self.floor, self.scanned, self.known_from)
+        check_objects((id for id in ids if id), what="the row of vacuums")
 
 
 @dataclass(frozen=True)
@@ -143,24 +166,21 @@ class PoolStateFormat:
         yield _values(TOKEN, values)
 
     def restore(self, file: CheckpointFile) -> PoolState:
-        """The state that the file holds; it goes on reading from the file.  Raises Corrupt."""
-        try:
-            branches = {
-                name: self._branch_state(file, name, msgspec.msgpack.decode(value, type=BranchRow))
-                for name, value in _all_values(file, BRANCH)
-            }
-            closings = [
-                msgspec.msgpack.decode(value, type=Closing) for _, value in _all_values(file, CLOSING)
-            ]
-            reopenings = [
-                msgspec.msgpack.decode(value, type=int) for _, value in _all_values(file, REOPENING)
-            ]
-            lifts = {int(base): Lift(value, int(base)) for base, value in _all_values(file, LIFT)}
-            tags = {name: msgspec.msgpack.decode(value, type=Tag) for name, value in _all_values(file, TAG)}
-        except msgspec.DecodeError as error:
-            raise Corrupt(f"{file.name}: the row of a branch is damaged: {error}") from error
+        """The state that the file holds; it goes on reading from the file.
+
+        Raises Corrupt, also if the state is none that a fold of entries up to the checkpoint's version makes.
+        """
+        decode = msgspec.msgpack.decode
+        branches = {
+            name: self._branch_state(file, name, decode(value, type=BranchRow))
+            for name, value in _all_values(file, BRANCH)
+        }
+        closings = [decode(value, type=Closing) for _, value in _all_values(file, CLOSING)]
+        reopenings = [decode(value, type=int) for _, value in _all_values(file, REOPENING)]
+        lifts = {_sequence(base): Lift(value, _sequence(base)) for base, value in _all_values(file, LIFT)}
+        tags = {name: decode(value, type=Tag) for name, value in _all_values(file, TAG)}
         schemas = list(_all_schemas(file))
-        return PoolState(
+        state = PoolState(
             branches=HashTrieMap(branches),
             schemas=HashTrieMap({id: arrow for id, arrow, _ in schemas}),
             pool_schemas=HashTrieSet(id for id, _, in_pool in schemas if in_pool),
@@ -173,6 +193,25 @@ class PoolStateFormat:
             removed=_removed(file),
             time=_time(file),
         )
+        if any(group.section == REFERENCE and group.reach <= group.last for group in file.footer.groups):
+            raise Corrupt("the index of a row group says that the range of a reference is empty")
+        check_restored(state, version=file.footer.version)
+        return state
+
+    def check(self, table: pa.Table, section: str, version: int) -> str | None:
+        """What of the rows of a section cannot be in a checkpoint of a version; None if all can be."""
+        return check_rows(table, section=section, version=version)
+
+    def verify(self, state: PoolState) -> None:
+        """Decode every row of a restored state.  Raises Corrupt, Unavailable."""
+        for _, branch in state.branches.items():
+            for sub_pool in ("", *naming.SUB_POOLS):
+                for table in branch.snapshot.checkpoint.tables(sub_pool=sub_pool):
+                    deque(from_rows(table, sub_pool=sub_pool), maxlen=0)
+        for items in (state.tokens.items(), state.sources.items(), state.removed.items()):
+            deque(items, maxlen=0)
+        for schema in state.schemas:
+            state.schema(schema)
 
     def _branch_state(self, file: CheckpointFile, name: str, row: BranchRow) -> BranchState:
         shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
@@ -203,6 +242,13 @@ def _dated(token: str, remembered: Remembered, state: PoolState, *, now: float) 
     """
     used = min(state.used.get(token) or 0, int(now * 1_000_000))
     return msgspec.structs.replace(remembered, time=used) if used > remembered.time else remembered
+
+
+def _sequence(key: str) -> int:
+    """The sequence that the key of a row spells, in 20 digits.  Raises Corrupt."""
+    if len(key) != 20 or not key.isascii() or not key.isdigit():
+        raise Corrupt(f"{key[:80]!r} is not a sequence")
+    return int(key)
 
 
 def _time(file: CheckpointFile) -> int:
@@ -262,7 +308,7 @@ def _removed_rows(removed: Removed) -> Iterator[pa.Table]:
 
 
 def _removed(file: CheckpointFile) -> Removed:
-    vacuums = {int(s): msgspec.msgpack.decode(v, type=Vacuum) for s, v in _all_values(file, VACUUM)}
+    vacuums = {_sequence(s): msgspec.msgpack.decode(v, type=Vacuum) for s, v in _all_values(file, VACUUM)}
     vacuuming_rows = [msgspec.msgpack.decode(v, type=VacuumingRow) for _, v in _all_values(file, VACUUMING)]
     row = vacuuming_rows[0] if vacuuming_rows else VacuumingRow()
     below: MapBelow[str, Removal] = RemovedBelow(file) if vacuuming_rows else NothingBelow()
@@ -278,16 +324,16 @@ class RemovedBelow(MapBelow[str, Removal]):
     file: CheckpointFile
 
     def get(self, key: str) -> Removal | None:
-        rows = self.file.at_key(REMOVED, key.encode())
-        return Removal(*(rows[name][0].as_py() for name in _REMOVAL)) if rows.num_rows else None
+        return self.get_many([key]).get(key)
 
     def get_many(self, keys: Collection[str]) -> dict[str, Removal]:
         """The removals of those that are on the list."""
-        return dict(_removals(self.file.at_keys(REMOVED, [key.encode() for key in keys])))
+        sought = [key.encode() for key in keys]
+        return self.file.decoded(lambda: dict(_removals(self.file.at_keys(REMOVED, sought))))
 
     def items(self) -> Iterator[tuple[str, Removal]]:
         for table in self.file.scan(REMOVED, columns=("key", *_REMOVAL)):
-            yield from _removals(table)
+            yield from self.file.rows_of(table, _removals)
 
 
 def _removals(table: pa.Table) -> Iterator[tuple[str, Removal]]:
@@ -324,9 +370,11 @@ def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
         )
 
 
-def _ingested(row: pa.Table, place: int) -> Ingested:
-    source = msgspec.msgpack.decode(row["value"][place].as_py(), type=Source)
-    return Ingested(source, row["seq"][place].as_py() or 0, row["applied"][place].as_py())
+def _ingested(table: pa.Table) -> Iterator[tuple[str, Ingested]]:
+    """The URI and the source file of each row."""
+    columns = (table[name].to_pylist() for name in ("key", "value", "seq", "applied"))
+    for uri, value, version, until in zip(*columns, strict=True):
+        yield uri.decode(), Ingested(msgspec.msgpack.decode(value, type=Source), version or 0, until)
 
 
 def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
@@ -386,16 +434,16 @@ class _Tokens(MapBelow[str, Remembered]):
     file: CheckpointFile
 
     def get(self, key: str) -> Remembered | None:
-        rows = self.file.at_key(TOKEN, key.encode())
-        return _remembered(rows["value"][0].as_py()) if rows.num_rows else None
+        return self.file.decoded(lambda: dict(_tokens(self.file.at_key(TOKEN, key.encode()))).get(key))
 
     def items(self) -> Iterator[tuple[str, Remembered]]:
-        for token, value in _all_values(self.file, TOKEN):
-            yield token, _remembered(value)
+        for table in self.file.scan(TOKEN, columns=("key", "value")):
+            yield from self.file.rows_of(table, _tokens)
 
 
-def _remembered(value: bytes) -> Remembered:
-    return msgspec.msgpack.decode(value, type=Remembered)
+def _tokens(table: pa.Table) -> Iterator[tuple[str, Remembered]]:
+    for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
+        yield key.decode(), msgspec.msgpack.decode(value, type=Remembered)
 
 
 @dataclass(frozen=True)
@@ -404,11 +452,14 @@ class _Sources(MapBelow[tuple[str, str], Ingested]):
 
     def get(self, key: tuple[str, str]) -> Ingested | None:
         branch, uri = key
-        rows = self.file.at_key(SOURCE, uri.encode(), branch=branch)
-        return _ingested(rows, 0) if rows.num_rows else None
+
+        def find() -> Ingested | None:
+            return dict(_ingested(self.file.at_key(SOURCE, uri.encode(), branch=branch))).get(uri)
+
+        return self.file.decoded(find)
 
     def items(self) -> Iterator[tuple[tuple[str, str], Ingested]]:
         for branch in sorted({branch for branch, _ in self.file.branches(SOURCE)}):
             for table in self.file.scan(SOURCE, branch=branch):
-                for place, uri in enumerate(table["key"].to_pylist()):
-                    yield (branch, uri.decode()), _ingested(table, place)
+                for uri, ingested in self.file.rows_of(table, _ingested):
+                    yield (branch, uri), ingested

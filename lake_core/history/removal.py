@@ -24,6 +24,7 @@ from rpds import HashTrieMap
 
 from lake_core.errors import Corrupt
 from lake_core.history.layered_map import LayeredMap, NothingBelow
+from lake_core.naming import check_id, check_objects
 from lake_core.records.transactions import version_of
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
@@ -40,19 +41,34 @@ class Removal(msgspec.Struct, frozen=True, array_like=True):
     time: int
     size: int = 0
 
+    def __post_init__(self) -> None:
+        if self.version < -1 or self.size < 0:
+            raise Corrupt(f"an object that version {self.version} removed, of {self.size} bytes, cannot be")
+
 
 OFF = Removal(-1, 0)
 """Stands for an object that is not on the list any more; the next checkpoint leaves it out."""
 
 
 class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The objects of a vacuum that has begun, with their removals, in the same order."""
+    """The objects of a vacuum that has begun, with their removals, in the same order.
+
+    Guarantees: they are ids of objects, so no name of another pool's object, or of another file, is among them.
+    """
 
     objects: tuple[str, ...]
     removals: tuple[Removal, ...]
     transaction_id: str
     time: int
     confirmed: bool = False
+
+    def __post_init__(self) -> None:
+        check_id(self.transaction_id, what="vacuum: its transaction")
+        check_objects(self.objects, what="vacuum")
+        if len(self.objects) != len(self.removals) or len(set(self.objects)) != len(self.objects):
+            raise Corrupt(
+                f"vacuum: {len(self.removals)} removals of {len(self.objects)} objects, or one named twice"
+            )
 
     def by_object(self) -> dict[str, Removal]:
         """The removal of each object."""

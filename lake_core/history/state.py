@@ -69,6 +69,7 @@ from lake_core.records import (
     Source,
     Transaction,
 )
+from lake_core.records.decoding import check_counts
 from lake_core.records.transactions import sequence
 
 
@@ -87,6 +88,10 @@ class Remembered(msgspec.Struct, frozen=True, array_like=True):
     records: int
     nokey: int
     rejected: int
+
+    def __post_init__(self) -> None:
+        counts = (self.version, self.objects, self.size, self.records, self.nokey, self.rejected)
+        check_counts(f"token of transaction {self.transaction_id[:80]!r}", least=min(counts))
 
 
 def remembered(version: int, transaction: Transaction) -> Remembered:
@@ -143,6 +148,9 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     parent: str = ""
     boundary: int = 0
 
+    def __post_init__(self) -> None:
+        check_counts("tag", version=self.version, set=self.set_at, boundary=self.boundary)
+
     def is_live(self, now: int) -> bool:
         """Whether it holds its version at `now`, in microseconds since 1970."""
         return self.expires is None or now < self.expires
@@ -154,6 +162,9 @@ class Closing(msgspec.Struct, frozen=True):
     version: int = msgspec.field(name="n")
     time: int
     author: str
+
+    def __post_init__(self) -> None:
+        check_counts("closing", version=self.version)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,12 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.conditions import may_hold, must_hold
+from lake_core.errors import Corrupt
 from lake_core.history.snapshot.reference import Reference
 from lake_core.keys import KeyRange
+from lake_core.records.branching import check_hidden
 from lake_core.records.conditions import Condition
+from lake_core.records.decoding import check_counts
 from lake_core.records.transactions import sequence
 
 NEVER = 1 << 40
@@ -55,6 +58,13 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
     sub_pool: str = msgspec.field(name="sub", default="")
     only: tuple[int, int] | None = None
     replaced_in: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seq <= 0 or (self.high is not None and self.low >= self.high):
+            raise Corrupt(f"tombstone {self.id!r}: needs a sequence and a range that is not empty")
+        check_hidden(self.id, sub_pool=self.sub_pool, only=self.only)
+        versions = {"version": self.version, "base": self.read_version, "replaced_in": self.replaced_in}
+        check_counts(f"tombstone {self.id!r}", seq=self.seq, **versions)
 
     @property
     def since(self) -> int:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+import pyarrow as pa
+
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.journal.marks import Mark
 from lake_core.journal.recent import Recent
@@ -65,3 +67,9 @@ class StateFormat(Protocol[S]):
 
     def restore(self, file: CheckpointFile) -> S:
         """The state that the file holds; it may read from the file later.  Raises Corrupt."""
+
+    def check(self, table: pa.Table, section: str, version: int) -> str | None:
+        """What of the rows of a section cannot be in a checkpoint of a version; None if all can be."""
+
+    def verify(self, state: S) -> None:
+        """Decode every row of a restored state.  Raises Corrupt, Unavailable."""

@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_checkpoint
+from lake_core.checkpoints import CheckpointFooter, Part, write_checkpoint
 from lake_core.checkpoints.layout import VERSION, rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, InvalidInput, Unavailable
 from lake_core.journal import hints
@@ -167,8 +167,7 @@ def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | No
 def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
     """Whether the checkpoint can be read to its last page.  Raises Unavailable."""
     try:
-        journal.restore(mark)
-        CheckpointFile(journal.store, mark.name).verify()
+        journal.verify(mark)
     except (Corrupt, CheckpointGone) as error:
         log.warning("checkpoint %s is passed over: %s", mark.name, error)
         return False

@@ -28,6 +28,7 @@ from lake_core.journal.newest import first_behind
 from lake_core.journal.recent import Recent
 from lake_core.journal.retry import Retry
 from lake_core.records.codec import Codec
+from lake_core.records.decoding import decoding
 from lake_core.store import Store
 
 log = logging.getLogger(__name__)
@@ -235,26 +236,48 @@ class JournalReader(Generic[E, S]):
         Damage that is found here is raised.  Damage that is found later, when the state reads on from the file, is
         repaired from older checkpoints and entries.
         """
+        loaded, file = self._restored(mark)
+        file.rebuild = partial(self._parts_at, mark.version)
+        return loaded
+
+    def _restored(self, mark: Mark) -> tuple[LoadedState[S], CheckpointFile]:
+        """The state that a checkpoint holds, and the file that it goes on reading from."""
         if self.format is None:
             raise Corrupt(f"{mark.name}: this journal has no checkpoints")
         file = CheckpointFile(
-            self.store, mark.name, on_damage=self._damaged.add, limits=self.limits.checkpoints
+            self.store,
+            mark.name,
+            on_damage=self._damaged.add,
+            check=self.format.check,
+            limits=self.limits.checkpoints,
         )
-        if file.footer.version != mark.version or file.footer.journal != self.name:
-            raise Corrupt(
-                f"{mark.name}: this checkpoint holds {file.footer.journal} at version {file.footer.version}"
-            )
-        ids = [
-            (key.as_py().decode(), version.as_py())
-            for table in file.scan(RECENT, columns=("key", "seq"))
-            for key, version in zip(table["key"], table["seq"], strict=True)
-        ]
-        recent = Recent.of(mark.version, ids, limits=self.limits)
-        loaded = LoadedState(
-            mark.version, self.format.restore(file), recent, mark, file.footer.entry_checksum
-        )
-        file.rebuild = partial(self._parts_at, mark.version)
-        return loaded
+        footer = file.footer
+        if footer.version != mark.version or footer.journal != self.name:
+            raise Corrupt(f"{mark.name}: this checkpoint holds {footer.journal} at version {footer.version}")
+        with decoding(mark.name, "a row of this checkpoint is damaged"):
+            ids = [
+                (key.as_py().decode(), version.as_py())
+                for table in file.scan(RECENT, columns=("key", "seq"))
+                for key, version in zip(table["key"], table["seq"], strict=True)
+            ]
+            recent = Recent.of(mark.version, ids, limits=self.limits)
+            state = self.format.restore(file)
+        return LoadedState(mark.version, state, recent, mark, footer.entry_checksum), file
+
+    def verify(self, mark: Mark) -> None:
+        """Read and decode all of a checkpoint.
+
+        Raises Corrupt, and passes the checkpoint over from then on; CheckpointGone, Unavailable.
+        """
+        try:
+            loaded, file = self._restored(mark)  # nothing is rebuilt: what is there is verified
+            file.verify()
+            if self.format is not None:
+                with decoding(mark.name, "a row of this checkpoint is damaged"):
+                    self.format.verify(loaded.state)
+        except Corrupt:
+            self._damaged.add(mark.name)
+            raise
 
     def _parts_at(self, version: int) -> Iterable[Part]:
         """The state at a version as rows, without using damaged checkpoints.  Raises as `at`."""

@@ -65,11 +65,15 @@ class Recent:
     def of(
         cls, version: int, items: Iterable[tuple[str, int]], *, limits: JournalLimits = JOURNAL_LIMITS
     ) -> Recent:
-        """The recent ids at a version, from their `items`."""
+        """The recent ids at a version, from their `items`.  Raises Corrupt if one is of no version up to it."""
         young: dict[str, int] = {}
         old: dict[str, int] = {}
         current = generation(version, limits=limits)
         for id, entry_version in items:
+            if not 0 < entry_version <= version:
+                raise Corrupt(
+                    f"the id {id[:80]!r} is of version {entry_version}, and the newest is {version}"
+                )
             is_young = generation(entry_version, limits=limits) == current
             (young if is_young else old)[id] = entry_version
         return cls(version, HashTrieMap(young), HashTrieMap(old), limits)

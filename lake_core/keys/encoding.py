@@ -228,7 +228,10 @@ def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
     for field in key.fields:
         if at >= len(data) or data[at] > 0x0B:
             break
-        value, at = _decode_value(data, at, descending=field.descending)
+        try:
+            value, at = _decode_value(data, at, descending=field.descending)
+        except (IndexError, ValueError, OverflowError, struct.error, decimal.InvalidOperation):
+            break  # a bound that was cut, or that is none
         values.append(value)
     return tuple(values)
 

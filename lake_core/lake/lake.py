@@ -35,6 +35,7 @@ from lake_core.lake.branches import planned
 from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.reading.limits import LIMITS, Limits
+from lake_core.records.decoding import decoded_json
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarded, open_store
@@ -46,6 +47,20 @@ _MAGIC = "lake"
 
 _LOOKING = 16
 """Journals of pools that are looked at at once: the requests of one wait for the store, not for the processor."""
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What `lake.json` says; programs ignore fields that they do not know."""
+
+    magic: str
+    version: int
+    id: str
+    lock: str = ""
+
+    def __post_init__(self) -> None:
+        naming.check_id(self.id, what="the lake's id")
+        if self.version < 1:
+            raise Corrupt(f"there is no format {self.version} of a lake")
 
 
 class Lake:
@@ -162,26 +177,23 @@ class Lake:
         data = store.get(naming.LAKE_FILE)
         if data is None:
             raise NotFound(f"{store.uri}: there is no lake; make one with: lake init")
-        try:
-            loaded = json.loads(data)
-            magic, version, lake_id = loaded["magic"], int(loaded["version"]), str(loaded["id"])
-            lock = str(loaded.get("lock", ""))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        what = f"not the file of a lake: it begins with {data[:60]!r}"
+        head: Head = decoded_json(data, Head, name=f"{store.uri}/{naming.LAKE_FILE}", what=what)
+        if head.magic != _MAGIC or head.version > FORMAT_VERSION:
             raise Corrupt(
-                f"{store.uri}/{naming.LAKE_FILE}: not the file of a lake: it begins with {data[:60]!r}"
-            ) from error
-        if magic != _MAGIC or version > FORMAT_VERSION:
-            raise Corrupt(f"{store.uri}: written by a newer version (format {version}); upgrade this program")
+                f"{store.uri}: written by a newer version (format {head.version}); upgrade this program"
+            )
+        lock = head.lock
         behind = store.behind
         if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
             store = guarded(LockedStore(behind, NoLock(lock)))
         return cls(
             store,
-            lake_id,
+            head.id,
             ids=ids,
             author=author,
             limits=limits,
-            format_version=version,
+            format_version=head.version,
             metadata=metadata,
         )
 

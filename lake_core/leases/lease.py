@@ -17,7 +17,9 @@ from dataclasses import dataclass
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Unavailable
+from lake_core.errors import Corrupt, Unavailable
+from lake_core.naming import check_objects
+from lake_core.records.decoding import check_counts, decoded_json
 from lake_core.store import Store
 
 MAX_TTL = 86_400.0
@@ -39,6 +41,12 @@ class LeaseNote(msgspec.Struct, frozen=True, omit_defaults=True):
     why: str = ""
     first: str = ""
     metadata: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        check_counts("lease", version=self.version)
+        check_objects((self.first,) if self.first else (), what="lease")
+        if not self.ttl >= 0:  # nor a NaN
+            raise Corrupt(f"lease: it lives for {self.ttl} s")
 
     def encode(self) -> bytes:
         """The stored bytes."""
@@ -119,6 +127,7 @@ def read_leases(store: Store, pool_id: str, *, own: str) -> Leases:
 
 def _note(data: bytes) -> LeaseNote:
     try:
-        return msgspec.json.decode(data, type=LeaseNote)
-    except msgspec.DecodeError:
+        note: LeaseNote = decoded_json(data, LeaseNote, name="lease")
+    except Corrupt:
         return UNREADABLE
+    return note

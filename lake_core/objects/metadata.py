@@ -13,6 +13,8 @@ from collections.abc import Iterable
 import msgspec
 
 from lake_core.errors import Corrupt
+from lake_core.naming import SUB_POOLS
+from lake_core.records.decoding import check_counts, decoding
 
 KEY = b"lake"
 VERSION = 1
@@ -52,6 +54,20 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     data_end: int = 0
     blocks: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_counts(
+            f"the footer of {self.object[:80]!r}",
+            version=self.version,
+            records=self.records,
+            first_seq=self.first_seq,
+            last_seq=self.last_seq,
+            data_end=self.data_end,
+        )
+        if self.sub_pool not in ("", *SUB_POOLS):
+            raise Corrupt(f"the footer of {self.object[:80]!r}: there is no sub-pool {self.sub_pool[:80]!r}")
+        if any(not 0 <= rank < self.records for rank, _ in self.sample):
+            raise Corrupt(f"the footer of {self.object[:80]!r}: a key of the sample has an impossible rank")
+
     def check_version(self, name: str) -> None:
         """Raises Corrupt if a newer program wrote the object."""
         if self.version > VERSION:
@@ -82,10 +98,8 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
     """The metadata of the object `name`; raises Corrupt if it is not that of a data object."""
     if data is None:
         raise Corrupt(f"{name}: a Parquet file without the metadata of a data object")
-    try:
+    with decoding(name, "the metadata of this data object is damaged"):
         decoded = _DECODER.decode(data)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: the metadata of this data object is damaged: {error}") from error
     decoded.check_version(name)
     return decoded
 

@@ -13,6 +13,7 @@ import msgspec
 
 from lake_core.errors import Corrupt
 from lake_core.publish.place import Place
+from lake_core.records.decoding import decoding
 
 VERSION, TRANSACTION, TIME = "lake.version", "lake.transaction", "lake.time"
 POOL, BRANCH, TAG = "lake.pool", "lake.branch", "lake.tag"
@@ -89,7 +90,8 @@ def _listed(place: Place) -> int:
 
 
 def described(place: Place, number: int, text: bytes) -> Published:
-    try:
+    name, advice = f"{place.location}: metadata {number}", "publish to another folder"
+    with decoding(name, "damaged, or of a table that the lake did not publish", advice=advice):
         decoded = msgspec.json.decode(text, type=_Metadata)
         (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
         summary = snapshot.summary
@@ -109,8 +111,3 @@ def described(place: Place, number: int, text: bytes) -> Published:
             location=place.location,
             text=text,
         )
-    except (msgspec.MsgspecError, KeyError, ValueError) as error:
-        raise Corrupt(
-            f"{place.location}: metadata {number} is damaged, or of a table that the lake did not publish "
-            f"({error}); publish to another folder"
-        ) from error

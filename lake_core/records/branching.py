@@ -10,12 +10,16 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import Corrupt
-from lake_core.naming import check_branch_name, is_object
+from lake_core.naming import SUB_POOLS, check_branch_name, is_object
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
+from lake_core.records.decoding import check_counts
 
 SEQUENCE_BYTES = 8
 """Bytes of a sequence in `writes`: little-endian."""
+
+MAX_ORDINAL = 2**31 - 1
+"""The greatest place of an object within its transaction: checkpoints hold it in 32 bits."""
 
 
 class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaults=True):
@@ -44,6 +48,8 @@ class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaul
             raise Corrupt(f"put_reference {self.object!r}: needs an id, records, a size, and low < high")
         if not 0 < (self.seq if self.oldest is None else self.oldest) <= self.seq:
             raise Corrupt(f"put_reference {self.object!r}: its sequences are out of order")
+        check_held(self.object, ordinal=self.ordinal, sub_pool=self.sub_pool, applied=self.applied)
+        check_counts(self.object, records=self.records, size=self.size, seq=self.seq)
 
 
 class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaults=True):
@@ -71,6 +77,8 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
             raise Corrupt(
                 f"put_tombstone {self.tombstone!r}: needs a name, a sequence and a range that is not empty"
             )
+        check_hidden(self.tombstone, sub_pool=self.sub_pool, only=self.only)
+        check_counts(self.tombstone, seq=self.seq, replaced_in=self.replaced_in)
 
 
 class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,7 +90,8 @@ class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
     writes: bytes | None = b""
 
     def __post_init__(self) -> None:
-        _check_writes(self.writes or b"", "create_branch")
+        check_writes(self.writes or b"", "create_branch")
+        check_counts("create_branch", created=self.created, merged=self.merged, joined=self.joined)
 
 
 class CreateBranch(msgspec.Struct, frozen=True, tag="create_branch", omit_defaults=True):
@@ -119,7 +128,8 @@ class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
     writes: bytes = b""
 
     def __post_init__(self) -> None:
-        _check_writes(self.writes, "merge")
+        check_writes(self.writes, "merge")
+        check_counts("merge", upto=self.upto, since=self.since, joined=self.joined)
 
     @property
     def lifted(self) -> int:
@@ -142,7 +152,8 @@ class SetMerged(msgspec.Struct, frozen=True, tag="set_merged", omit_defaults=Tru
     settled: tuple[PutTombstone, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_writes(self.writes, "set_merged")
+        check_writes(self.writes, "set_merged")
+        check_counts("set_merged", version=self.version, merged=self.merged, joined=self.joined)
 
 
 class SetTag(msgspec.Struct, frozen=True, tag="set_tag", omit_defaults=True):
@@ -156,6 +167,7 @@ class SetTag(msgspec.Struct, frozen=True, tag="set_tag", omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_branch_name(self.tag, what="tag")
+        check_counts(f"tag {self.tag!r}", version=self.version, expires=self.expires)
 
 
 class DeleteTag(msgspec.Struct, frozen=True, tag="delete_tag"):
@@ -164,6 +176,22 @@ class DeleteTag(msgspec.Struct, frozen=True, tag="delete_tag"):
     tag: str
 
 
-def _check_writes(writes: bytes, action: str) -> None:
+def check_held(object_id: str, *, ordinal: int, sub_pool: str, applied: int) -> None:
+    """Raises Corrupt if no branch can hold such a reference to the object."""
+    check_counts(object_id, applied=applied)
+    if not 0 <= ordinal <= MAX_ORDINAL or sub_pool not in ("", *SUB_POOLS):
+        raise Corrupt(f"{object_id}: the place {ordinal} in the sub-pool {sub_pool[:80]!r} cannot be")
+
+
+def check_hidden(tombstone: str, *, sub_pool: str, only: tuple[int, int] | None) -> None:
+    """Raises Corrupt if a tombstone of this name can hide no such records."""
+    if sub_pool not in ("", *SUB_POOLS) or (only is not None and not 0 < only[0] <= only[1]):
+        raise Corrupt(
+            f"tombstone {tombstone!r}: hides {only} in the sub-pool {sub_pool[:80]!r}, which cannot be"
+        )
+
+
+def check_writes(writes: bytes, action: str) -> None:
+    """Raises Corrupt if the bytes are not packed sequences."""
     if len(writes) % SEQUENCE_BYTES:
         raise Corrupt(f"{action}: `writes` holds sequences of {SEQUENCE_BYTES} bytes")

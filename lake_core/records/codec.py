@@ -17,7 +17,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lake_core.errors import Corrupt, InvalidInput, LakeError
+from lake_core.errors import Corrupt, InvalidInput
+from lake_core.records.decoding import decoding
 
 MAGIC = b"LKJ"
 VERSION = 2
@@ -57,16 +58,13 @@ class Codec(Generic[T]):
     def decode(self, data: bytes, *, name: str) -> T:
         """The entry of these bytes; `name` is for the message.  Raises Corrupt."""
         payload = unframe(data, name=name)
-        try:
-            entry: T = self._decoder.decode(payload)
-        except msgspec.ValidationError as error:
-            if "Invalid value" in str(error) and "type" in str(error):
-                raise Corrupt(f"{name}: written by a newer version (unknown action: {error})") from error
-            raise Corrupt(f"{name}: {error}") from error
-        except LakeError as error:  # a record that breaks its guarantees
-            raise Corrupt(f"{name}: {error}") from error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Corrupt(f"{name}: {error} (read {len(data)} bytes)") from error
+        with decoding(name, f"damaged ({len(data)} bytes)"):
+            try:
+                entry: T = self._decoder.decode(payload)
+            except msgspec.ValidationError as error:
+                if "Invalid value" in str(error) and "type" in str(error):
+                    raise Corrupt(f"written by a newer version (unknown action: {error})") from error
+                raise
         return entry
 
 

@@ -6,7 +6,8 @@ import msgspec
 
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
-from lake_core.naming import check_pool_name
+from lake_core.naming import check_id, check_pool_name
+from lake_core.records.decoding import check_counts
 
 
 class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,7 +25,9 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     restored: int = 0
 
     def __post_init__(self) -> None:
+        check_id(self.id, what=f"pool {self.name[:80]!r}: its folder")
         check_pool_name(self.name)
+        check_counts(f"pool {self.name!r}", restored=self.restored)
 
     def key_of(self, sub_pool: str) -> PoolKey:
         """The order of the records; the sub-pools keep the order of arrival, "" is the pool itself."""
@@ -50,6 +53,9 @@ class RenamePool(msgspec.Struct, frozen=True, tag="rename_pool"):
     pool_id: str = msgspec.field(name="pool")
     name: str
 
+    def __post_init__(self) -> None:
+        check_pool_name(self.name)
+
 
 class DropPool(msgspec.Struct, frozen=True, tag="drop_pool"):
     """Moves the pool to the dropped ones; its objects stay until the vacuum."""
@@ -62,6 +68,9 @@ class RestorePool(msgspec.Struct, frozen=True, tag="restore_pool"):
 
     pool_id: str = msgspec.field(name="pool")
     name: str
+
+    def __post_init__(self) -> None:
+        check_pool_name(self.name)
 
 
 class DeletePool(msgspec.Struct, frozen=True, tag="delete_pool"):
@@ -89,6 +98,9 @@ class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
     author: str
     is_deleted: bool = msgspec.field(name="deleted", default=False)
 
+    def __post_init__(self) -> None:
+        check_counts(f"dropped pool {self.pool.id}", version=self.version)
+
 
 class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One entry of the journal of pools.  `time` is in microseconds since 1970.
@@ -101,6 +113,9 @@ class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     author: str
     actions: tuple[PoolAction, ...]
     previous: int = 0
+
+    def __post_init__(self) -> None:
+        check_id(self.id, what="entry of the list of pools")
 
     @property
     def written_at(self) -> float:

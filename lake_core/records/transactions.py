@@ -14,7 +14,7 @@ import msgspec
 
 from lake_core.errors import Corrupt
 from lake_core.keys.ranges import KeyRange
-from lake_core.naming import is_id, is_object
+from lake_core.naming import check_objects, is_id, is_object
 from lake_core.records.branching import (
     CreateBranch,
     DeleteBranch,
@@ -24,9 +24,12 @@ from lake_core.records.branching import (
     PutTombstone,
     SetMerged,
     SetTag,
+    check_held,
+    check_hidden,
 )
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
+from lake_core.records.decoding import check_counts
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
 MAX_TRANSACTIONS = 65_536
@@ -70,6 +73,8 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
             raise Corrupt(f"add_object {self.object!r}: needs an id, records, a size, and low < high")
         if self.seqs is not None and not 0 < self.seqs[0] <= self.seqs[1]:
             raise Corrupt(f"add_object {self.object!r}: the sequences {self.seqs} are out of order")
+        check_held(self.object, ordinal=self.ordinal, sub_pool=self.sub_pool, applied=self.applied)
+        check_counts(self.object, records=self.records, size=self.size)
 
 
 class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
@@ -78,6 +83,9 @@ class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
     object: str
     low: bytes
 
+    def __post_init__(self) -> None:
+        check_objects((self.object,), what="remove_reference")
+
 
 class MarkApplied(msgspec.Struct, frozen=True, tag="mark_applied"):
     """States that a reference was searched: it holds no record that a tombstone up to version `upto` covers."""
@@ -85,6 +93,10 @@ class MarkApplied(msgspec.Struct, frozen=True, tag="mark_applied"):
     object: str
     low: bytes
     upto: int
+
+    def __post_init__(self) -> None:
+        check_objects((self.object,), what="mark_applied")
+        check_counts("mark_applied", upto=self.upto)
 
 
 class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaults=True):
@@ -115,6 +127,7 @@ class AddTombstone(msgspec.Struct, frozen=True, tag="add_tombstone", omit_defaul
     def __post_init__(self) -> None:
         if not self.tombstone or (self.high is not None and self.low >= self.high):
             raise Corrupt(f"add_tombstone {self.tombstone!r}: needs a name and a range that is not empty")
+        check_hidden(self.tombstone, sub_pool=self.sub_pool, only=self.only)
 
 
 class RemoveTombstone(msgspec.Struct, frozen=True, tag="remove_tombstone", omit_defaults=True):
@@ -139,6 +152,9 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     size: int
     etag: str = ""
     records: int = 0
+
+    def __post_init__(self) -> None:
+        check_counts(f"source file {self.uri[:200]!r}", size=self.size, records=self.records)
 
 
 class Consume(msgspec.Struct, frozen=True, tag="consume"):
@@ -244,6 +260,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
             raise Corrupt(
                 f"transaction {self.id!r}: needs an id, a branch, a parent, a read version and actions"
             )
+        check_counts(f"transaction {self.id}", parent=self.parent, base=self.read_version)
 
     @property
     def width(self) -> int:

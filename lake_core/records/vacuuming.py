@@ -10,7 +10,8 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import Corrupt
-from lake_core.naming import is_object
+from lake_core.naming import check_objects
+from lake_core.records.decoding import check_counts
 
 
 class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
@@ -23,7 +24,7 @@ class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
     now: str
 
     def __post_init__(self) -> None:
-        _check_ids("scan_orphans", (self.upto, self.now))
+        check_objects((self.upto, self.now), what="scan_orphans")
 
 
 class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
@@ -39,7 +40,9 @@ class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
     scanned: str = ""
 
     def __post_init__(self) -> None:
-        _check_ids("discard", self.objects)
+        check_objects(self.objects, what="discard")
+        check_objects((self.scanned,) if self.scanned else (), what="discard: `scanned`")
+        check_counts("discard", size=min(self.sizes, default=0), largest=max(self.sizes, default=0))
         if self.sizes and len(self.sizes) != len(self.objects):
             raise Corrupt(f"discard: {len(self.objects)} objects, but {len(self.sizes)} sizes")
 
@@ -50,7 +53,7 @@ class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):
     objects: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _check_ids("begin_vacuum", self.objects)
+        check_objects(self.objects, what="begin_vacuum")
         if not self.objects:
             raise Corrupt("begin_vacuum: needs objects")
 
@@ -64,13 +67,11 @@ class ConfirmVacuum(msgspec.Struct, frozen=True, tag="confirm_vacuum", omit_defa
     vacuum: int
     spared: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_objects(self.spared, what="confirm_vacuum")
+
 
 class EndVacuum(msgspec.Struct, frozen=True, tag="end_vacuum"):
     """States that all objects of a vacuum are deleted."""
 
     vacuum: int
-
-
-def _check_ids(action: str, objects: tuple[str, ...]) -> None:
-    if bad := [id for id in objects if not is_object(id)]:
-        raise Corrupt(f"{action}: {bad[0]!r} is not the id of an object")

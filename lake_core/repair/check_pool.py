@@ -19,7 +19,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile
 from lake_core.combine.rule import rule_of
 from lake_core.context import Context
 from lake_core.errors import Corrupt, NotFound, Unavailable
@@ -37,6 +36,7 @@ from lake_core.objects.schema import schema_id
 from lake_core.phrases import counted, human_size
 from lake_core.records import Entry
 from lake_core.records.codec import Codec
+from lake_core.records.decoding import decoded_json, decoding
 from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_checkpoint import Totals, add_totals, lying_totals
 from lake_core.repair.check_journal import JournalCheck
@@ -161,8 +161,7 @@ class PoolCheck:
         """The checkpoints of the tag's version that cannot be read."""
         for mark in self._history.journal.marks().at(version):
             try:
-                CheckpointFile(self.context.store, mark.name).verify()
-                self._history.journal.restore(mark)
+                self._history.journal.verify(mark)
             except Corrupt as error:
                 what = f"tag {tag} of version {version} cannot be read without it: {error}"
                 one = self._finding("checkpoint_damaged", mark.name, what)
@@ -180,8 +179,8 @@ class PoolCheck:
                 data = self.context.store.get(info.name)
                 try:
                     if data is not None:  # otherwise its work has ended
-                        msgspec.json.decode(data, type=type)
-                except msgspec.DecodeError as error:
+                        decoded_json(data, type, name=info.name)
+                except Corrupt as error:
                     yield self._finding(kind, info.name, f"it cannot be read: {error}")
 
     def _finding(self, kind: str, where: str, what: str, id: str = "") -> Finding:
@@ -275,7 +274,8 @@ class PoolCheck:
 
     def _unseen(self, table: pa.Table, sub_pool: str) -> list[Reference]:
         """The references that no branch before had."""
-        references = list(from_rows(table, sub_pool=sub_pool))
+        with decoding(naming.pool_journal(self.config.id), "a row of references is damaged"):
+            references = list(from_rows(table, sub_pool=sub_pool))
         marks = np.array([_mark(r) for r in references], dtype="u8")
         are_checked = self._checked.has(marks)
         self._checked.add(marks[~are_checked])
@@ -297,7 +297,7 @@ class PoolCheck:
             listed = state.removed.get_many(ids)
             self.progress("names", len(infos))
             for id, info, is_reached in zip(ids, infos, reached, strict=True):
-                if info.name != naming.data_object(self.config.id, id):
+                if not id or info.name != naming.data_object(self.config.id, id):
                     yield self._finding("object_unknown", info.name, "not a data object")
                 elif is_reached:
                     continue

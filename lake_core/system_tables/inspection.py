@@ -17,7 +17,7 @@ from lake_core import naming
 from lake_core.catalog.checkpoint import POOL
 from lake_core.checkpoints import CheckpointFile
 from lake_core.checkpoints.layout import Group
-from lake_core.errors import CheckpointGone, Corrupt, InvalidInput, NotFound, ObjectMissing
+from lake_core.errors import CheckpointGone, InvalidInput, NotFound, ObjectMissing
 from lake_core.history.checkpoint import BRANCH, CLOSING, FORK, SCHEMA, TAG, BranchRow, ForkRow
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.snapshot.fixed import REFERENCE
@@ -28,6 +28,7 @@ from lake_core.objects.schema import stored_schema
 from lake_core.objects.zst.reader import ZstFile
 from lake_core.records import Entry, PoolsEntry
 from lake_core.records.codec import Codec
+from lake_core.records.decoding import decoding
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from lake_core.store.port import is_inside
@@ -121,10 +122,8 @@ def _row(section: str, value: bytes, name: str) -> Any:
     """The value of a row of a section that is shown."""
     if section == SCHEMA:
         return _plain(value, "arrow")
-    try:
+    with decoding(name, f"the row of a {section} is damaged"):
         return _values(msgspec.msgpack.decode(value, type=_SHOWN[section]))
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: the row of a {section} is damaged: {error}") from error
 
 
 def _part(groups: list[Group]) -> dict[str, Any]:

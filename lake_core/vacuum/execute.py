@@ -32,6 +32,7 @@ from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_d
 from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_size
 from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
+from lake_core.records.decoding import decoded_json
 from lake_core.vacuum.plan import MAX_OBJECTS, Limits, Plan, PlannedObject, choose, still_allowed
 
 log = logging.getLogger(__name__)
@@ -138,10 +139,10 @@ def read_plan(pool: Pool, id: str) -> Plan:
         raise NotFound(
             f"pool {pool.name!r} has no plan {id!r}; make one with: lake vacuum {pool.name} --dry-run"
         )
-    try:
-        return msgspec.json.decode(data, type=Plan)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: not a plan: {error}; make another one") from error
+    plan: Plan = decoded_json(data, Plan, name=name, what="not a plan", advice="make another one")
+    if (plan.id, plan.pool) != (id, pool.config.id):
+        raise Corrupt(f"{name}: the plan {plan.id} of {plan.pool}; make another one")
+    return plan
 
 
 def vacuum(

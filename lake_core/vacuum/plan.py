@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import msgspec
 
 from lake_core.history.removal import Removal
+from lake_core.naming import check_id, check_objects
+from lake_core.records.decoding import check_counts
 
 MAX_OBJECTS = 1_000_000
 """Removed objects that one plan looks at: it is held in memory.  The next checkpoint and plan take the rest."""
@@ -31,6 +33,10 @@ class PlannedObject(msgspec.Struct, frozen=True, array_like=True):
     time: int
     size: int
 
+    def __post_init__(self) -> None:
+        check_objects((self.object,), what="plan")
+        check_counts("plan", version=self.version, size=self.size)
+
 
 class Plan(msgspec.Struct, frozen=True):
     """What a vacuum would delete from a pool.  `time` is in seconds since 1970 by the store's clock."""
@@ -42,6 +48,11 @@ class Plan(msgspec.Struct, frozen=True):
     objects: tuple[PlannedObject, ...]
     held: dict[str, int]
     """Removed objects that stay, by what keeps them: branch, tag, lease, grace."""
+
+    def __post_init__(self) -> None:
+        check_id(self.id, what="plan")
+        check_id(self.pool, what="plan: its pool")
+        check_counts("plan", version=self.version)
 
     @property
     def size(self) -> int:

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lake_core import naming
 from lake_core.keys import KeyField, PoolKey
 from lake_core.records import (
     AddObject,
@@ -37,6 +38,8 @@ TEXTS = st.text(max_size=8)
 NAMES = st.text("abc.-_\u00e9", min_size=1, max_size=8)
 COUNTS = st.integers(0, 2**63 - 1)
 SOME = st.integers(1, 2**63 - 1)
+PLACES = st.integers(0, 2**31 - 1)
+SUB_POOLS = st.sampled_from(["", *naming.SUB_POOLS])
 BYTES = st.binary(max_size=12)
 RANGES = st.tuples(BYTES, BYTES).filter(lambda r: r[0] < r[1])
 
@@ -45,7 +48,7 @@ OBJECTS = st.builds(
     lambda id, records, size, schema, span, place, sub, columns, seqs, applied: AddObject(
         id, records, size, schema, span[0], span[1], place, sub, tuple(columns), seqs, applied
     ),
-    IDS, SOME, SOME, TEXTS, RANGES, COUNTS, TEXTS, st.lists(COLUMNS, max_size=3),
+    IDS, SOME, SOME, TEXTS, RANGES, PLACES, SUB_POOLS, st.lists(COLUMNS, max_size=3),
     st.none() | st.tuples(SOME, SOME).map(lambda seqs: (min(seqs), max(seqs))), COUNTS,
 )  # fmt: skip
 SOURCES = st.builds(Source, TEXTS, COUNTS, TEXTS, COUNTS)

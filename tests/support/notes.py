@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 
 import msgspec
+import pyarrow as pa
 
 from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import rows
@@ -41,6 +42,12 @@ class NotesFormat:
 
     def restore(self, file: CheckpointFile) -> State:
         return tuple(v.decode() for table in file.scan("note") for v in table["value"].to_pylist())
+
+    def check(self, table: pa.Table, section: str, version: int) -> None:
+        return None
+
+    def verify(self, state: State) -> None:
+        return None
 
 
 FORMAT = NotesFormat()

@@ -19,8 +19,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lake_core import naming
+from lake_core.errors import Corrupt
 from lake_core.lake.pool import Pool
 from lake_core.naming import MAIN
+from lake_core.records.decoding import decoded_json
 from lake_core.records.source_files import SourceFile
 from lake_core.store import Store
 
@@ -89,10 +91,11 @@ def _read(store: Store, name: str) -> Parked | None:
     """The note; None if it was released meanwhile, or cannot be read, which costs one more try of its file."""
     data = store.get(name)
     try:
-        return None if data is None else msgspec.json.decode(data, type=Parked)
-    except msgspec.DecodeError as error:
-        log.warning("%s is passed over: %s", name, error)
+        parked: Parked | None = None if data is None else decoded_json(data, Parked, name=name)
+    except Corrupt as error:
+        log.warning("the note is passed over: %s", error)
         return None
+    return parked
 
 
 def still_parked(parked: Iterable[Parked], files: Iterable[SourceFile], settings: str) -> list[Parked]:

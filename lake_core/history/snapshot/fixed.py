@@ -7,9 +7,9 @@ of their objects.  Ids sort by time, so a look-up of a newer object needs to rea
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -44,8 +44,8 @@ class FixedReferences(Protocol):
     def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
         """The rows of the (sub-)pool by low bound, a table at a time; `columns`, with `key`, are those needed."""
 
-    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterator[pa.Table]:
-        """The rows whose newest record is newer, a table at a time."""
+    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
+        """The references whose newest record is newer."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class TableReferences:
         if sub_pool in self.by_sub_pool:
             yield self.by_sub_pool[sub_pool]
 
-    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterator[pa.Table]:
+    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
         for table in self.tables(sub_pool=sub_pool):
-            yield table.filter(pc.greater(table["seq"], sequence))
+            yield from from_rows(table.filter(pc.greater(table["seq"], sequence)), sub_pool=sub_pool)
 
 
 def by_key(table: pa.Table) -> pa.Table:
@@ -154,21 +154,26 @@ class CheckpointReferences:
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
         for sub_pool in self._sub_pools():
-            for reference in from_rows(
-                self.file.at_key(REFERENCE, low, branch=self.branch, sub_pool=sub_pool), sub_pool=sub_pool
-            ):
+            for reference in self._found(partial(self.file.at_key, REFERENCE, low), sub_pool):
                 if reference.object == object_id:
                     return reference
         return None
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
-        return from_rows(
-            self.file.overlapping(key_range, branch=self.branch, sub_pool=sub_pool), sub_pool=sub_pool
+        return self._found(partial(self.file.overlapping, key_range), sub_pool)
+
+    def _found(self, look_up: Callable[..., pa.Table], sub_pool: str) -> list[Reference]:
+        """The references of the rows that a look-up in the file finds.  Raises Corrupt, Unavailable."""
+        return self.file.decoded(
+            lambda: list(from_rows(look_up(branch=self.branch, sub_pool=sub_pool), sub_pool=sub_pool))
         )
 
     def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
         yield from self.file.scan(REFERENCE, branch=self.branch, sub_pool=sub_pool, columns=columns)
 
-    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterator[pa.Table]:
-        if version_of(sequence + 1) <= self.file.footer.version:  # otherwise it is older as a whole
-            yield from self.file.greater(REFERENCE, "seq", sequence, branch=self.branch, sub_pool=sub_pool)
+    def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
+        if version_of(sequence + 1) > self.file.footer.version:  # it is older as a whole
+            return
+        decode = partial(from_rows, sub_pool=sub_pool)
+        for table in self.file.greater(REFERENCE, "seq", sequence, branch=self.branch, sub_pool=sub_pool):
+            yield from self.file.rows_of(table, decode)

@@ -23,7 +23,7 @@ from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import Corrupt
 from lake_core.history.snapshot.fixed import EVERY, FixedReferences, TableReferences, without
-from lake_core.history.snapshot.reference import Reference, from_rows, in_order
+from lake_core.history.snapshot.reference import Reference, in_order
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 
@@ -41,6 +41,12 @@ class Shape(msgspec.Struct, frozen=True):
     references: int = 0
     records: int = 0
     size: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.first, self.references, self.records, self.size) < 0:
+            raise Corrupt(
+                f"the totals of a branch: {self.references} references, {self.records} records, {self.size} bytes"
+            )
 
     def plus(self, reference: Reference, times: int) -> Shape:
         """The totals with the reference counted `times` more; -1 takes it out."""
@@ -166,10 +172,8 @@ class Snapshot:
         references = [r for r in self.added.values() if r.seq > sequence]
         for sub_pool in ("", *self.sub_pools()):
             for fixed, removed in ((self.checkpoint, self.removed), (self.folded, self.dropped)):
-                for newer in fixed.newer_than(sequence, sub_pool=sub_pool):
-                    references += [
-                        r for r in from_rows(newer, sub_pool=sub_pool) if (r.object, r.low) not in removed
-                    ]
+                newer = fixed.newer_than(sequence, sub_pool=sub_pool)
+                references += [r for r in newer if (r.object, r.low) not in removed]
         return sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object))
 
     def table(self, *, sub_pool: str = "", columns: tuple[str, ...] = EVERY) -> pa.Table:

@@ -26,6 +26,7 @@ from lake_core.objects.metadata import ObjectMetadata
 from lake_core.objects.schema import stored_schema
 from lake_core.objects.weight import Sizes, Weight
 from lake_core.objects.zng.rows import Batch, Rows
+from lake_core.records.decoding import check_counts, decoding
 
 _MARK = struct.Struct("<8sIII")
 _MAGIC = b"lakerows"
@@ -50,6 +51,11 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     decoded: int
     sum: int
     types: int = 0
+
+    def __post_init__(self) -> None:
+        check_counts("a group of a data object", records=self.records, decoded=self.decoded, types=self.types)
+        if not 0 <= self.begin <= self.order <= self.end:
+            raise Corrupt(f"a group of a data object from {self.begin} over {self.order} to {self.end}")
 
 
 class TypedDescription(msgspec.Struct, frozen=True):
@@ -94,10 +100,8 @@ def read_footer(
     after = file.read_at(size - end, end)
     if zlib.crc32(footer) != sum_of_footer or zlib.crc32(after) != sum_after:
         raise Corrupt(f"{name}: the footer is damaged: its checksum is another one")
-    try:
+    with decoding(name, "the metadata of this data object is damaged"):
         description = _DECODER.decode(footer)
-    except msgspec.DecodeError as error:
-        raise Corrupt(f"{name}: the metadata of this data object is damaged: {error}") from error
     data_end, expected = description.object.data_end, before(length + MARK_BYTES)
     if begin - data_end != len(expected) or file.read_at(len(expected), data_end) != expected:
         raise Corrupt(f"{name}: damaged between the bytes {data_end} and {begin}")

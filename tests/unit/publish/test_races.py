@@ -242,7 +242,7 @@ def test_the_hint_may_name_metadata_that_is_not_there_or_nothing_at_all(
 
 def test_a_table_of_another_program_is_not_continued(store: ScriptedStore, pool: Pool) -> None:
     store.create(metadata(pool, 2), b'{"format-version": 2}')
-    with pytest.raises(Corrupt, match="metadata 2 is damaged, or of a table that the lake did not publish"):
+    with pytest.raises(Corrupt, match="metadata 2: damaged, or of a table that the lake did not publish"):
         publish_iceberg(pool)
 
 

@@ -57,7 +57,7 @@ def test_what_no_reader_would_accept_is_not_written(changed: dict[str, Any]) -> 
 def test_equal_entries_have_equal_bytes_whatever_the_order_of_their_maps() -> None:
     codec = Codec(PoolsEntry)
     one, other = ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
-    made = [PoolsEntry("x", 1, "me", (ConfigurePool("p", settings),)) for settings in (one, other)]
+    made = [PoolsEntry(an_id(9), 1, "me", (ConfigurePool("p", settings),)) for settings in (one, other)]
     assert codec.encode(made[0]) == codec.encode(made[1])
 
 
@@ -130,7 +130,7 @@ def test_a_stored_record_that_breaks_its_guarantee_is_corrupt_and_named() -> Non
 
 def test_a_stored_pool_with_an_impossible_name_or_key_is_corrupt() -> None:
     codec = Codec(PoolsEntry)
-    made = PoolsEntry("x", 1, "me", (CreatePool(PoolConfig(an_id(1), "p", PoolKey.parse("k"))),))
+    made = PoolsEntry(an_id(9), 1, "me", (CreatePool(PoolConfig(an_id(1), "p", PoolKey.parse("k"))),))
     for field, value in (("name", "a/b"), ("key", {"fields": [{"name": "a"}, {"name": "a"}]})):
         plain = msgspec.msgpack.decode(unframe(codec.encode(made), name="x"))
         plain["actions"][0]["pool"][field] = value

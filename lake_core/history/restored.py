@@ -1,0 +1,62 @@
+"""What the state of a checkpoint guarantees as a whole: a fold of entries up to its version makes no other (pure).
+
+The types of its rows guarantee what can be said of one row alone.  Here are the relations between rows: what refers
+to something finds it, parents of branches end, and nothing is newer than the checkpoint.  Called by `checkpoint`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lake_core.errors import Corrupt
+from lake_core.history.branch_state import BranchState
+from lake_core.history.state import PoolState
+from lake_core.naming import MAIN
+from lake_core.records.transactions import version_of
+
+
+def check_restored(state: PoolState, *, version: int) -> None:
+    """Raises Corrupt if no fold of entries up to the version makes the state."""
+    if MAIN not in state.branches:
+        raise Corrupt(f"there is no branch {MAIN}")
+    for name, branch in state.branches.items():
+        _check_branch(state, name, branch)
+    for what, named in _versions(state):
+        if named > version:
+            raise Corrupt(f"{what} is of version {named}, and the checkpoint of version {version}")
+
+
+def _check_branch(state: PoolState, name: str, branch: BranchState) -> None:
+    for _, schema in branch.snapshot.shapes:
+        if schema not in state.schemas:
+            raise Corrupt(f"branch {name!r}: schema {schema[:80]!r} was not announced")
+    for tombstones in (branch.tombstones, branch.settled):
+        if any(id != tombstone.id for id, tombstone in tombstones.items()):
+            raise Corrupt(f"branch {name!r}: a tombstone has the name of another one")
+    seen = {name}
+    fork = branch.fork
+    while fork is not None:  # bounded: no branch comes twice
+        if fork.parent in seen or fork.parent not in state.branches:
+            raise Corrupt(f"branch {name!r}: its parent {fork.parent[:80]!r} does not exist, or begins on it")
+        seen.add(fork.parent)
+        fork = state.branches[fork.parent].fork
+
+
+def _versions(state: PoolState) -> Iterator[tuple[str, int]]:
+    """What names a version, and which."""
+    for name, branch in state.branches.items():
+        yield f"branch {name!r}", max(branch.tip, branch.replaced, branch.revealed)
+        if branch.fork is not None:
+            versions = (branch.fork.at, branch.fork.created, branch.fork.merged, branch.fork.joined)
+            yield f"the fork of branch {name!r}", max(versions)
+        for tombstones in (branch.tombstones, branch.settled):
+            for id, tombstone in tombstones.items():
+                yield f"tombstone {id!r}", max(tombstone.version, version_of(tombstone.seq))
+    for name, tag in state.tags.items():
+        yield f"tag {name!r}", max(tag.version, tag.set_at)
+    for base in state.lifts:
+        yield "a lift", version_of(base)
+    for seq, vacuum in state.removed.vacuums.items():
+        yield "a vacuum", max(version_of(seq), *(removal.version for removal in vacuum.removals), 0)
+    yield "the horizon of vacuums", state.removed.horizon
+    yield "the closing", max(0 if state.closed is None else state.closed.version, state.reopened)

@@ -1,0 +1,85 @@
+"""What the rows of a pool's checkpoint guarantee, checked when a row group is decoded (decision 170).
+
+Checksums say that the bytes are as they were written, not that their writer was this program.  So names of objects are ids, no
+range is empty, no count is negative, and nothing is newer than the checkpoint itself.  The values of other sections
+are checked by the types that they are decoded into.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.journal.loaded_state import RECENT
+from lake_core.naming import FORMATS, ID_LENGTH, PARQUET
+from lake_core.records.transactions import MAX_TRANSACTIONS
+
+REFERENCE, REMOVED, SOURCE = "reference", "removed", "source"
+
+_OBJECT = rf"^[0-9A-Za-z]{{{ID_LENGTH}}}(\.({'|'.join(f for f in FORMATS if f != PARQUET)}))?$"
+_FILLED = {
+    REFERENCE: ("high", "object", "seq", "applied", "place", "records", "size", "schema", "value"),
+    REMOVED: ("seq", "applied", "size"),
+    RECENT: ("seq",),
+}
+"""Columns of a section that have no null, beside the key; those of others: `value`."""
+
+_COUNTS = ("seq", "oldest", "applied", "place", "records", "size")
+
+
+def check_rows(table: pa.Table, *, section: str, version: int) -> str | None:
+    """What of the rows cannot be, of those columns that the table has; None if all can be.
+
+    `version` is the checkpoint's.
+    """
+    names = set(table.column_names)
+    filled = ("key", *_FILLED.get(section, ("value",)))
+    if null := next((name for name in filled if name in names and table[name].null_count), None):
+        return f"a row has no {null}"
+    limits = _limits(section, version)
+    for name in _COUNTS:
+        if name in names and table.num_rows:
+            low, high = limits.get(name, (0, None))
+            bounds = pc.min_max(table[name]).as_py()
+            if bounds["min"] is not None and bounds["min"] < low:
+                return f"a row has {name} {bounds['min']}"
+            if high is not None and bounds["max"] is not None and bounds["max"] > high:
+                return f"a row has {name} {bounds['max']}, which is newer than the checkpoint"
+    if section == REFERENCE:
+        return _check_references(table, names)
+    if section == REMOVED and not _all(pc.match_substring_regex(table["key"].cast(pa.string()), _OBJECT)):
+        return "a name is not the id of an object"
+    return None
+
+
+def _limits(section: str, version: int) -> dict[str, tuple[int, int | None]]:
+    """The lowest and the highest value of columns."""
+    newest = (version + 1) * MAX_TRANSACTIONS - 1
+    of_sections: dict[str, dict[str, tuple[int, int | None]]] = {
+        REFERENCE: {
+            "seq": (1, newest),
+            "oldest": (1, newest),
+            "applied": (0, version),
+            "records": (1, None),
+            "size": (1, None),
+        },
+        REMOVED: {"seq": (0, version), "applied": (-(2**63), None)},
+        SOURCE: {"seq": (0, version), "applied": (0, version)},
+        RECENT: {"seq": (0, version)},
+    }
+    return of_sections.get(section, {})
+
+
+def _check_references(table: pa.Table, names: set[str]) -> str | None:
+    if "object" in names and not _all(pc.match_substring_regex(table["object"], _OBJECT)):
+        return "a name is not the id of an object"
+    if "high" in names and not _all(pc.less(table["key"], table["high"])):
+        return "the range of a reference is empty"
+    if {"seq", "oldest"} <= names and not _all(pc.less_equal(table["oldest"], table["seq"])):
+        return "the sequences of a reference are out of order"
+    return None
+
+
+def _all(mask: pa.ChunkedArray) -> bool:
+    """Whether all that is not null is true."""
+    return pc.all(mask, min_count=0).as_py() is not False

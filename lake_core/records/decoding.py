@@ -1,0 +1,73 @@
+"""The one boundary around the decoder of a stored thing: it is right, or `Corrupt`, and the message names it.
+
+A writer of one object of a pool may write any bytes there, with right checksums.  msgspec, Arrow, Python's own
+conversions and the guarantees of types each raise classes of their own.  A caller that continues with the next pool
+after a `LakeError` must see none of them (decision 170).  Within `decoding` all of them become `Corrupt`.
+
+Callers: `codec`, `checkpoints`, `history.checkpoint`, `catalog.checkpoint`, and each reader of JSON.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from lake_core.errors import Corrupt, InvalidInput, LakeError, Unavailable
+
+MAX_INTEGER = 2**63 - 1
+"""The greatest integer that is stored: signed, of 64 bits."""
+
+
+class decoding:
+    """Within the block every failure is `Corrupt`, in one line: the name of the stored thing, and what is wrong.
+
+    `what` comes before the reason of a library; a broken guarantee of a type says enough.  `advice` ends the line.
+    Errors of reads of the store within the block pass: `Unavailable`, `CheckpointGone`, `CheckpointDamaged`.
+    """
+
+    __slots__ = ("_advice", "_name", "_what")
+
+    def __init__(self, name: str, what: str = "cannot be decoded", *, advice: str = "") -> None:
+        self._name, self._what, self._advice = name, what, f"; {advice}" if advice else ""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or not isinstance(error, Exception):
+            return
+        if isinstance(error, MemoryError):
+            raise Unavailable(f"{self._name}: {self._what}: there is not enough memory to read it") from error
+        if (
+            isinstance(error, LakeError)
+            and not isinstance(error, InvalidInput)
+            and type(error) is not Corrupt
+        ):
+            return
+        raise Corrupt(f"{self._name}: {_reason(error, self._what)}{self._advice}") from error
+
+
+def decoded_json(
+    data: bytes, kind: Any, *, name: str, what: str = "cannot be decoded", advice: str = ""
+) -> Any:
+    """The value of a type that the JSON of a stored thing holds.  Raises Corrupt."""
+    with decoding(name, what, advice=advice):
+        return msgspec.json.decode(data, type=kind)
+
+
+def _reason(error: Exception, what: str) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, LakeError):  # a guarantee of a type, which says what is broken
+        return text
+    return f"{what}: {text if isinstance(error, msgspec.MsgspecError) else f'{type(error).__name__}: {text}'}"
+
+
+def check_counts(what: str, **counts: int | None) -> None:
+    """Raises Corrupt if one of these versions, sequences, sizes, times or counts is negative or beyond 64 bits."""
+    for name, count in counts.items():
+        if count is not None and not 0 <= count <= MAX_INTEGER:
+            raise Corrupt(f"{what}: {name} is {count}, which it cannot be")

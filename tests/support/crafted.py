@@ -1,0 +1,73 @@
+"""Checkpoints with right checksums and wrong rows, as a person who may write below one pool's folder can make them.
+
+What the program's own types refuse is made of plain values here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.checkpoints import ROW, CheckpointFooter, Part, write_checkpoint
+from lake_core.checkpoints.layout import VERSION
+from lake_core.journal import Journal
+from lake_core.journal.loaded_state import RECENT
+
+Row = dict[str, Any]
+"""A row of a checkpoint, by column."""
+
+_OF_PART = ("section", "branch", "sub")
+_BESIDE = pa.schema([field for field in ROW if field.name not in _OF_PART])
+
+
+def rows_of(journal: Journal[Any, Any]) -> list[Row]:
+    """The rows that a checkpoint of the newest state has."""
+    loaded = journal.load()
+    assert journal.format is not None
+    recent = sorted(loaded.recent.items())
+    rows = [_row({"section": RECENT, "key": id.encode(), "seq": version}) for id, version in recent]
+    for part in journal.format.parts(loaded.state, now=time.time()):
+        of_part = {"section": part.section, "branch": part.branch, "sub": part.sub_pool}
+        rows += [of_part | row for table in part.tables for row in table.to_pylist()]
+    return rows
+
+
+def _row(given: Row) -> Row:
+    return {"section": "", "branch": "", "sub": ""} | dict.fromkeys(_BESIDE.names) | given
+
+
+def row(section: str, key: bytes, *, branch: str = "", **columns: Any) -> Row:
+    """A row of a section."""
+    return _row({"section": section, "key": key, "branch": branch, **columns})
+
+
+def write_crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> str:
+    """Write a checkpoint of the newest version that holds these rows; returns its name."""
+    loaded = journal.load()
+    name = naming.checkpoint(journal.name, loaded.version, id)
+    footer = CheckpointFooter(VERSION, journal.name, loaded.version, id, entry_checksum=loaded.checksum)
+    parts: dict[tuple[str, str, str], list[Row]] = {}
+    for one in rows:
+        parts.setdefault((one["section"], one["branch"], one["sub"]), []).append(
+            {column: one[column] for column in _BESIDE.names}
+        )
+    tables = [
+        Part(*of_part, [pa.Table.from_pylist(sorted(those, key=_by_key), schema=_BESIDE)])
+        for of_part, those in parts.items()
+    ]
+    write_checkpoint(journal.store, name, footer, tables)
+    return name
+
+
+def _by_key(one: Row) -> bytes:
+    key: bytes = one["key"]
+    return key
+
+
+def craft(journal: Journal[Any, Any], change: Callable[[list[Row]], list[Row]], *, id: str) -> str:
+    """Write a checkpoint of the newest version with changed rows; returns its name."""
+    return write_crafted(journal, change(rows_of(journal)), id=id)
