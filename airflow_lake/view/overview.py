@@ -20,6 +20,7 @@ from airflow_lake.view.figures import PoolFigures, Recency, figures_of, recency
 from airflow_lake.view.lag import lag_of
 from lake_core.errors import LakeError
 from lake_core.lake import Lake
+from lake_core.lake.isolated import isolated
 from lake_core.lake.pool import Pool
 from lake_core.records import Entry
 from lake_core.records.pools import PoolConfig
@@ -103,7 +104,8 @@ class Overview:
         try:
             if pool is None:
                 return config.id, None, PoolRow(**about, error="dropped a moment ago")
-            row, tail = look(pool, before)
+            with isolated(config.name):
+                row, tail = look(pool, before)
         except LakeError as error:
             log.warning("%s: %s", config.name, error)
             return config.id, before, PoolRow(**about, error=str(error))

@@ -20,6 +20,7 @@ from lake_core.agents.request import Request
 from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.lake import Lake
+from lake_core.lake.isolated import answer_of
 from lake_core.naming import split_pool
 from lake_core.phrases import counted
 
@@ -38,10 +39,7 @@ def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str,
     """Each pool, in this order, and what `look` finds there, or its error; up to `AT_ONCE` pools at a time."""
 
     def one(name: str) -> tuple[str, T | LakeError]:
-        try:
-            return name, look(name)
-        except LakeError as error:
-            return name, error
+        return name, answer_of(name, lambda: look(name))
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         yield from threads.map(one, pools)  # if the caller stops early, it begins no other pool

@@ -1,7 +1,8 @@
 """A command about every pool shows the others if one of them cannot be read.
 
 The pools are read one after another.  A pool that is damaged, or whose drop was interrupted, is noted with its
-error; `check` raises in the end, so that the exit status tells.  Called by `lake ls` and `lake tags`.
+error; `check` raises in the end, so that the exit status tells.
+Called by the commands about all pools: ls, tags, leases, erasures.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from lake_core.errors import Corrupt, LakeError, NotFound
+from lake_core.errors import Corrupt, InvalidInput, LakeError, NotFound
+from lake_core.lake.isolated import isolated
 from lake_core.phrases import counted
 
 
@@ -22,10 +24,14 @@ class EachPool:
 
     @contextmanager
     def attempt(self, pool: str) -> Iterator[None]:
-        """Note the error of the block if the pool is damaged or dropped; other errors are raised."""
+        """Note the error of the block if it is of this pool alone; others are raised.
+
+        The pool is damaged, was dropped, or has a setting that cannot be used.
+        """
         try:
-            yield
-        except (Corrupt, NotFound) as error:
+            with isolated(pool):
+                yield
+        except (Corrupt, InvalidInput, NotFound) as error:
             self.failures[pool] = error
 
     def check(self) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
+from typing import Any
 
 from lake_core.agents.erasure.report import sighting_line
 from lake_core.cli.data import span_of
+from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_rows, say
 from lake_core.cli.pools import confirm
@@ -83,22 +85,32 @@ def _print_sighting(sighting: Sighting, args: Namespace) -> None:
 def erasures(args: Namespace) -> None:
     """Erasures of a pool, or of all, oldest first."""
     lake = Lake.open(args.lake)
-    rows = []
-    for name in [args.pool] if args.pool else [config.name for config in lake.pools()]:
-        for one in receipts.read_all(lake.pool(name)):
-            rows.append(
-                {
-                    "pool": one.pool,
-                    "erasure": one.id,
-                    "status": one.status,
-                    "begun": human_time(one.begun / 1e6),
-                    "ended": human_time(one.ended / 1e6) if one.ended else None,
-                    "author": one.author,
-                    "erased": len(one.erased),
-                    "held": len({holder.object for holder in one.held}),
-                }
-            )
-    print_rows(rows, as_json=args.json, empty="no erasures")
+    rows: list[dict[str, Any]] = []
+    each = EachPool()
+    if args.pool:
+        rows = _erasures_of(lake.pool(args.pool))
+    for config in [] if args.pool else lake.pools():
+        with each.attempt(config.name):
+            rows += _erasures_of(lake.pool(config.name))
+    if rows or not each.failures:
+        print_rows(rows, as_json=args.json, empty="no erasures")
+    each.check()
+
+
+def _erasures_of(pool: Pool) -> list[dict[str, Any]]:
+    return [
+        {
+            "pool": one.pool,
+            "erasure": one.id,
+            "status": one.status,
+            "begun": human_time(one.begun / 1e6),
+            "ended": human_time(one.ended / 1e6) if one.ended else None,
+            "author": one.author,
+            "erased": len(one.erased),
+            "held": len({holder.object for holder in one.held}),
+        }
+        for one in receipts.read_all(pool)
+    ]
 
 
 def verify_erasure(args: Namespace) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import Any
 
 from lake_core.agents.jobs import recorded_if_kept
+from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_rows, say
 from lake_core.cli.progress import shown_deleting
 from lake_core.errors import InvalidInput
 from lake_core.lake import Lake
+from lake_core.lake.pool import Pool
 from lake_core.leases.lease import VACUUM
-from lake_core.naming import id_time
+from lake_core.naming import id_seconds
 from lake_core.phrases import counted, human_duration, human_size, human_time
 from lake_core.vacuum.dropped import delete_dropped, plan_dropped
 from lake_core.vacuum.execute import make_plan, read_plan, vacuum, vacuum_lease, write_plan
@@ -46,6 +49,8 @@ def vacuum_pool(args: Namespace) -> None:
                     "objects": len(plan.objects),
                     "size": plan.size,
                     "held": plan.held,
+                    "begun": len(plan.begun),
+                    "begun_size": plan.size_begun,
                     "orphans": scan.orphans,
                     "orphan_size": scan.size,
                 }
@@ -56,6 +61,9 @@ def vacuum_pool(args: Namespace) -> None:
             f"{args.pool}: plan {plan.id} deletes {counted(len(plan.objects), 'object')}, "
             f"{human_size(plan.size)}{kept}; do it with: lake vacuum {args.pool} --plan {plan.id}"
         )
+        if plan.begun:
+            begun = f"{counted(len(plan.begun), 'object')}, {human_size(plan.size_begun)}"
+            say(f"{args.pool}: deletes first {begun}, of vacuums that were interrupted")
         if scan.orphans:
             say(
                 f"{args.pool}: {counted(scan.orphans, 'object')}, {human_size(scan.size)}, were never committed; "
@@ -68,7 +76,7 @@ def vacuum_pool(args: Namespace) -> None:
             None if planned is not None else scan_orphans(pool, grace=args.grace, every_name=args.every_name)
         )
         begun = pool.context.now()
-        total = None if planned is None else planned.size
+        total = None if planned is None else planned.size + planned.size_begun
         with shown_deleting(f"vacuuming {args.pool}", total=total) as progress:
             done = vacuum(pool, plan=planned, grace=args.grace, progress=progress)
         seconds = pool.context.now() - begun
@@ -77,9 +85,12 @@ def vacuum_pool(args: Namespace) -> None:
         orphans = 0 if scanned is None else scanned.orphans
         print_json(vars(done) | {"orphans": orphans, "seconds": round(seconds, 3)})
         return
+    resumed = f", of them {done.resumed:,} of an interrupted vacuum" if done.resumed else ""
     spared = f"; spared {counted(done.spared, 'object')} for a lease" if done.spared else ""
     rate = f", in {human_duration(seconds)} ({done.objects / seconds:,.0f} a second)" if seconds >= 1 else ""
-    say(f"{args.pool}: deleted {counted(done.objects, 'object')}, {human_size(done.size)}{rate}{spared}")
+    say(
+        f"{args.pool}: deleted {counted(done.objects, 'object')}, {human_size(done.size)}{resumed}{rate}{spared}"
+    )
 
 
 def _vacuum_dropped(args: Namespace) -> None:
@@ -105,21 +116,31 @@ def _vacuum_dropped(args: Namespace) -> None:
 def leases(args: Namespace) -> None:
     """Leases of a pool, or of all."""
     lake = Lake.open(args.lake)
-    rows = []
-    for name in [args.pool] if args.pool else [pool.name for pool in lake.pools()]:
-        listed = lake.pool(name).leases()
-        for lease in listed.all:
-            rows.append(
-                {
-                    "pool": name,
-                    "lease": lease.id,
-                    "kind": lease.note.kind,
-                    "version": None if lease.note.kind == VACUUM else lease.note.version,
-                    "holder": lease.note.holder,
-                    "why": lease.note.why,
-                    "since": human_time(id_time(lease.id).timestamp()),
-                    "until": human_time(lease.until()),
-                    "state": "live" if lease.is_live(listed.now) else "dead",
-                }
-            )
-    print_rows(rows, as_json=args.json, empty="no leases")
+    rows: list[dict[str, Any]] = []
+    each = EachPool()
+    if args.pool:
+        rows = _leases_of(lake.pool(args.pool))
+    for config in [] if args.pool else lake.pools():
+        with each.attempt(config.name):
+            rows += _leases_of(lake.pool(config.name))
+    if rows or not each.failures:
+        print_rows(rows, as_json=args.json, empty="no leases")
+    each.check()
+
+
+def _leases_of(pool: Pool) -> list[dict[str, Any]]:
+    listed = pool.leases()
+    return [
+        {
+            "pool": pool.name,
+            "lease": lease.id,
+            "kind": lease.note.kind,
+            "version": None if lease.note.kind == VACUUM else lease.note.version,
+            "holder": lease.note.holder,
+            "why": lease.note.why,
+            "since": human_time(id_seconds(lease.id)),
+            "until": human_time(lease.until()),
+            "state": "live" if lease.is_live(listed.now) else "dead",
+        }
+        for lease in listed.all
+    ]

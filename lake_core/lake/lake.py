@@ -389,7 +389,8 @@ class Lake:
             )
             self._histories[config.id] = history
         history.pool_name = config.name
-        history.keep_tokens(Settings(config.settings)["token.keep"])
+        with contextlib.suppress(InvalidInput):  # a setting that a newer program wrote; the default is kept
+            history.keep_tokens(Settings(config.settings)["token.keep"])
         return Pool(self.context, config, history, sub_pool, self.limits)
 
 

@@ -20,6 +20,7 @@ from lake_core.context import Context
 from lake_core.errors import Corrupt, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.keys.spec import ARRIVAL
+from lake_core.lake.isolated import isolated
 from lake_core.objects.read import DataObject
 from lake_core.repair.check_journal import JournalCheck
 from lake_core.repair.check_objects import CheckObjects, in_threads
@@ -96,7 +97,12 @@ class Fsck:
                 self.older_than,
                 self.progress,
             )
-            yield from pool.run()
+            try:
+                with isolated(name):
+                    yield from pool.run()
+            except Corrupt as error:  # what no check foresees; the other pools are looked at
+                where = naming.pool_journal(pool.config.id)
+                yield finding("no_state", pool=name, where=where, what=str(error))
             self._count(pool.journal)
             self.counts.update(pools=1, references=pool.references, objects=pool.objects)
 

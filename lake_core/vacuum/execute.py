@@ -33,7 +33,15 @@ from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_size
 from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
 from lake_core.records.decoding import decoded_json
-from lake_core.vacuum.plan import MAX_OBJECTS, Limits, Plan, PlannedObject, choose, still_allowed
+from lake_core.vacuum.plan import (
+    MAX_OBJECTS,
+    Limits,
+    Plan,
+    PlannedObject,
+    begun_objects,
+    choose,
+    still_allowed,
+)
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +125,8 @@ def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Pl
         tagged_objects(pool.history, state, removed, now=leases.now),
     )
     objects, reasons = choose(removed.items(), limits)
-    return Plan(pool.context.ids.new(), pool.config.id, loaded.version, leases.now, objects, reasons)
+    begun = begun_objects(state.removed.vacuums.values())
+    return Plan(pool.context.ids.new(), pool.config.id, loaded.version, leases.now, objects, reasons, begun)
 
 
 def write_plan(pool: Pool, plan: Plan) -> str:
@@ -156,13 +165,15 @@ def vacuum(
 ) -> Vacuumed:
     """Delete what is not needed, by `delete` (default: the pool's store); with `plan` at most what it names.
 
+    Vacuums that were interrupted are finished first; with `plan` those that it names.
+
     Deletes dead leases too.
 
     Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     means = _Means(delete or pool.store.delete_all, progress)
     with vacuum_lease(pool, "vacuum") as lease:
-        done = resume(pool, lease, means)
+        done = resume(pool, lease, means, plan=plan)
         for tries in range(1, TRIES + 1):
             now = make_plan(pool, lease, grace=grace)
             allowed = now.objects if plan is None else still_allowed(plan, now.objects)
@@ -188,10 +199,13 @@ class _Means:
     progress: Progress
 
 
-def resume(pool: Pool, lease: HeldLease, means: _Means) -> Vacuumed:
-    """Finish the vacuums that were interrupted."""
+def resume(pool: Pool, lease: HeldLease, means: _Means, *, plan: Plan | None = None) -> Vacuumed:
+    """Finish the vacuums that were interrupted; with `plan` those that it names."""
     done = Vacuumed(pool.name)
     for _, vacuum in sorted(pool.history.load_open().state.removed.vacuums.items()):
+        if plan is not None and not plan.covers(vacuum):
+            log.info("%s: the plan does not name the vacuum of %s", pool.name, vacuum.transaction_id)
+            continue
         before = done.objects
         done = _finish(pool, lease, vacuum.transaction_id, done, means)
         done = replace(done, resumed=done.resumed + done.objects - before)

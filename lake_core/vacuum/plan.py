@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lake_core.history.removal import Removal
+from lake_core.history.removal import Removal, Vacuum
 from lake_core.naming import check_id, check_objects
 from lake_core.records.decoding import check_counts
 
@@ -38,8 +38,11 @@ class PlannedObject(msgspec.Struct, frozen=True, array_like=True):
         check_counts("plan", version=self.version, size=self.size)
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """What a vacuum would delete from a pool.  `time` is in seconds since 1970 by the store's clock."""
+class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a vacuum would delete from a pool.  `time` is in seconds since 1970 by the store's clock.
+
+    `begun`: the objects of vacuums that were interrupted, which the next vacuum deletes first.
+    """
 
     id: str
     pool: str
@@ -48,6 +51,7 @@ class Plan(msgspec.Struct, frozen=True):
     objects: tuple[PlannedObject, ...]
     held: dict[str, int]
     """Removed objects that stay, by what keeps them: branch, tag, lease, grace."""
+    begun: tuple[PlannedObject, ...] = ()
 
     def __post_init__(self) -> None:
         check_id(self.id, what="plan")
@@ -58,6 +62,15 @@ class Plan(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """The bytes of all objects."""
         return sum(planned.size for planned in self.objects)
+
+    @property
+    def size_begun(self) -> int:
+        """The bytes of the objects of interrupted vacuums."""
+        return sum(planned.size for planned in self.begun)
+
+    def covers(self, vacuum: Vacuum) -> bool:
+        """Whether the plan names every object of an interrupted vacuum."""
+        return {planned.object for planned in self.begun}.issuperset(vacuum.objects)
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,16 @@ def choose(
         else:
             reasons[why] += 1
     return tuple(sorted(chosen, key=lambda planned: planned.object)), dict(sorted(reasons.items()))
+
+
+def begun_objects(vacuums: Iterable[Vacuum]) -> tuple[PlannedObject, ...]:
+    """The objects of vacuums that have begun and not ended."""
+    begun = [
+        PlannedObject(id, removal.version, removal.time, removal.size)
+        for vacuum in vacuums
+        for id, removal in vacuum.by_object().items()
+    ]
+    return tuple(sorted(begun, key=lambda planned: planned.object))
 
 
 def still_allowed(plan: Plan, objects: Iterable[PlannedObject]) -> tuple[PlannedObject, ...]:

@@ -90,7 +90,8 @@ class RetentionPlan:
 
     `rests`: there is nothing, and time alone brings nothing for as long as the agent remembers that (`quiet`).
     `deletable`: the removed objects that a vacuum may delete, `size` in bytes, and `held`, how many stay by what
-    keeps them.  `unfinished`: vacuums that were interrupted.  `has_new_names`: there are names that no scan for
+    keeps them.  `unfinished`: vacuums that were interrupted, of `begun` objects and `begun_size` bytes.
+    `has_new_names`: there are names that no scan for
     orphans has looked at, and that are old enough.  `entries`: those of the journal that a purge may delete.
     """
 
@@ -99,6 +100,8 @@ class RetentionPlan:
     size: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
     unfinished: int = 0
+    begun: int = 0
+    begun_size: int = 0
     has_new_names: bool = False
     entries: int = 0
     rests: bool = False

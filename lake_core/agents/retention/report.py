@@ -71,7 +71,8 @@ def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
     if not work.expiry.idle or work.expiry.stays:
         yield plan_line(pool_name, work.expiry)
     if work.unfinished:
-        yield f"{pool_name}: {counted(work.unfinished, 'interrupted vacuum')} to finish"
+        objects = f"{counted(work.begun, 'object')}, {human_size(work.begun_size)}"
+        yield f"{pool_name}: {counted(work.unfinished, 'interrupted vacuum')} to finish: delete {objects}"
     if work.deletable or work.held:
         kept = "".join(f"; {counted(count, 'object')} kept by {why}" for why, count in work.held.items())
         yield f"{pool_name}: delete {counted(work.deletable, 'object')}, {human_size(work.size)}{kept}"

@@ -41,6 +41,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.vacuum.dropped import delete_dropped, plan_dropped
 from lake_core.vacuum.execute import Deleter, make_plan, vacuum, vacuum_lease
 from lake_core.vacuum.orphans import Lister, is_due, scan_orphans
+from lake_core.vacuum.plan import begun_objects
 
 log = logging.getLogger(__name__)
 
@@ -77,12 +78,15 @@ def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
     later = now + AHEAD
     if may_rest and not (has_new_names(later) or entries(later) or _expires_later(pool, branch=branch)):
         return RetentionPlan(work, rests=True)  # what is not due later is not due now
+    begun = begun_objects(removed.vacuums.values())
     return RetentionPlan(
         work,
         deletable=deletable,
         size=size,
         held=kept,
         unfinished=len(removed.vacuums),
+        begun=len(begun),
+        begun_size=sum(one.size for one in begun),
         has_new_names=has_new_names(now),
         entries=entries(now),
     )

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from lake_core import naming
 from lake_core.errors import Conflict, ObjectMissing, ObjectVacuumed, Unavailable
 from lake_core.history.absence import explained_to_reader_of_feed
 from lake_core.journal import write_state
@@ -278,6 +279,43 @@ def test_a_deletion_that_fails_is_repeated_by_the_next_vacuum(world: World) -> N
     done = vacuum(pool)
     assert (done.objects, done.resumed) == (2, 2)
     assert world.objects == world.held()
+
+
+def interrupted(world: World) -> None:
+    """A vacuum of two objects has begun, and its process died before it deleted them."""
+    world.replaced()
+    world.wait()
+    store = ScriptedStore(world.store)
+    store.on("delete_all", "", instead=unavailable)
+    with pytest.raises(Unavailable):
+        vacuum(Lake.open_on(store, ids=world.lake.context.ids).pool("p"))
+
+
+def test_a_plan_names_what_an_interrupted_vacuum_will_delete(world: World) -> None:
+    interrupted(world)
+    pool = world.reopened()
+    with vacuum_lease(pool, "plan") as lease:
+        plan = make_plan(pool, lease)
+    assert (len(plan.objects), len(plan.begun)) == (0, 2)
+    assert plan.size_begun == sum(
+        info.size
+        for info in world.store.list(naming.data(pool.config.id))
+        if naming.data_id(info.name) in {one.object for one in plan.begun}
+    )
+    write_plan(pool, plan)
+    assert read_plan(pool, plan.id) == plan
+    assert vacuum(pool, plan=plan).resumed == 2
+
+
+def test_a_plan_deletes_no_interrupted_vacuum_that_it_does_not_name(world: World) -> None:
+    pool = world.reopened()
+    with vacuum_lease(pool, "plan") as lease:
+        plan = make_plan(pool, lease)
+    interrupted(world)
+    before = world.objects
+    assert vacuum(pool, plan=plan).objects == 0
+    assert world.objects == before
+    assert vacuum(pool).resumed == 2
 
 
 def test_every_way_to_read_a_vacuumed_version_says_that_it_was_vacuumed(world: World) -> None:

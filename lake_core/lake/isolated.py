@@ -1,0 +1,42 @@
+"""One pool at a time: what fails in one of them is that pool's, and the others are looked at.
+
+Decoders raise errors of the lake alone (decision 170).  This is the second wall, for what no decoder foresees.
+An error of another class counts as damage of the pool that was looked at; `-vv` prints where it was raised.
+
+Callers: the agents' `find`, the commands about all pools, `lake fsck`, the web view.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from lake_core.errors import Corrupt, LakeError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def isolated(pool: str) -> Iterator[None]:
+    """Within the block every failure is an error of the lake, if need be Corrupt with the name of the pool."""
+    try:
+        yield
+    except LakeError:
+        raise
+    except Exception as error:
+        log.debug("pool %r: an error that is none of the lake", pool, exc_info=True)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        raise Corrupt(f"pool {pool!r}: cannot be read: {text}; look at it with: lake fsck {pool}") from error
+
+
+def answer_of(pool: str, look: Callable[[], T]) -> T | LakeError:
+    """What `look` finds in a pool, or its error."""
+    try:
+        with isolated(pool):
+            return look()
+    except LakeError as error:
+        return error
