@@ -31,7 +31,7 @@ def folder_values(file: str) -> dict[str, str | None]:
             raise InvalidInput(f"{file}: folder {folder!r}: {fault}")
         if name in values:
             raise InvalidInput(
-                f"{file}: folder {folder!r}: an earlier folder of the path gives field {name!r} too; rename one, or "
+                f"{file}: folder {folder!r}: an earlier folder gives field {name!r} too; rename one, or "
                 "load without --partitions hive"
             )
         values[name] = None if value == _NULL else unquote(value)

@@ -71,7 +71,7 @@ def _fault(column: pa.Field) -> str:
     """What Iceberg does not have of the field's type; "" if it has all."""
     kind = column.type
     if is_json(column):
-        return "holds values of several kinds, as JSON"
+        return "holds values of several kinds, or empty records, as JSON"
     if pa.types.is_null(kind):
         return "holds lists or maps of nulls"
     if pa.types.is_struct(kind):
