@@ -144,8 +144,8 @@ def plan_rebuild(
     if doubtful:
         notes.append(
             f"the age of {counted(len(doubtful), 'object')} against merged records cannot be told, because merged "
-            f"objects are gone: {listed(list(doubtful))}; at keys of theirs an older version may count: compare them "
-            "with what you know, and load right versions again"
+            f"objects are gone: {listed(list(doubtful))}; at keys of theirs an older version may count: compare "
+            "them with what you know, and load right versions again"
         )
     return RebuildPlan(
         source_id,
