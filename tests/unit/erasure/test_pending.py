@@ -145,3 +145,21 @@ def test_later_runs_keep_the_first_boundary(world: World) -> None:
     again = go_on(world.reopened(), pending, grace=0.0)
     assert (again.status, again.until) == (PENDING, pending.until)
     assert world.names() == ["bob", "ann"]
+
+
+def test_what_is_loaded_later_on_a_branch_is_seen_after_its_merge(world: World) -> None:
+    """The delete of the erasure is brought for what it hides on the branch, and not for what came later there."""
+    world.people("bob")
+    world.pool.create_branch("dev")
+    world.people("eve", first=10, branch="dev")
+    world.people("ann", first=20, branch="dev")
+    pending = begin(world.pool, where=ANN)
+    killed = _Run(world.pool, pending, grace=0.0, means=here(world.pool))
+    killed._look_at_fields()
+    killed._hide()
+    world.people("ann", first=30, branch="dev")
+    assert world.names("dev") == ["bob", "eve", "ann"]
+    world.pool.branch().merge("dev")
+    assert world.names() == ["bob", "eve", "ann"]
+    assert world.pool.at().get(20).num_rows == 0
+    assert world.pool.at().get(30).num_rows == 1
