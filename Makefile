@@ -10,6 +10,7 @@
 #   make bench [BENCH=name]              the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make sim-pairs [SEEDS=n] [FROM=m]    every two of those who work on a pool, under every fault
+#   make mutants [N=n] [SEED=s]          one line of history/ broken at a time: do its tests see it?
 #   make sim-compaction [ARGS=...]       months of loads against the planner of compaction (ARGS=--help)
 #   make wheel                           the wheel and the source distribution, in dist/
 #   make lock                            uv.lock and requirements.txt anew, after a change of pyproject.toml (ARGS=--upgrade: newest versions)
@@ -33,7 +34,7 @@ uv_lock = env -u UV_INDEX -u UV_EXTRA_INDEX_URL .venv/bin/uv lock --default-inde
 pytest = $(PY) -m pytest tests -q -p tests.support.parts -o console_output_style=classic
 
 .DEFAULT_GOAL := help
-.PHONY: help env wheel lock demo test test-s3 test-containers up down status airflow check lint bench sim sim-pairs sim-compaction
+.PHONY: help env wheel lock demo test test-s3 test-containers up down status airflow check lint bench sim sim-pairs mutants sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -86,6 +87,9 @@ sim: env
 
 sim-pairs: env
 	@$(PY) -m tests.simulation --pairs $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))
+
+mutants: env
+	@$(PY) -m local.mutants $(or $(N),20) $(if $(SEED),--seed $(SEED))
 
 sim-compaction: env
 	@$(PY) -m tests.simulation.compaction $(ARGS)
