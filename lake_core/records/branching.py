@@ -185,7 +185,7 @@ def check_held(object_id: str, *, ordinal: int, sub_pool: str, applied: int) -> 
 
 def check_hidden(tombstone: str, *, sub_pool: str, only: tuple[int, int] | None) -> None:
     """Raises Corrupt if a tombstone of this name can hide no such records."""
-    if sub_pool not in ("", *SUB_POOLS) or (only is not None and not 0 < only[0] <= only[1]):
+    if sub_pool not in ("", *SUB_POOLS) or (only is not None and not 0 <= only[0] <= only[1]):
         raise Corrupt(
             f"tombstone {tombstone!r}: hides {only} in the sub-pool {sub_pool[:80]!r}, which cannot be"
         )
