@@ -82,6 +82,9 @@ test-containers: env
 bench: env
 	@$(with_java) $(PY) -m benchmarks $(BENCH)
 
+fuzz: env
+	@LAKE_TEST_MUTATIONS=$(or $(COUNT),5000) $(PY) -m pytest tests/unit/rights/test_mutations.py -q
+
 sim: env
 	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))
 

@@ -11,6 +11,7 @@
         PlanAgain             the newest state asks for another plan; who planned does so again, a few times
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
       Unavailable             wait and call again
+        Denied                the process may not do this: get the right, or leave it out
       Incomplete              part of the work was done; the message names the rest, and the next step
       Corrupt                 stop: an object of the lake is damaged; the message names it
         ObjectMissing         a data object of a snapshot is not on the store
@@ -149,6 +150,13 @@ class Unavailable(LakeError):
 
     exit_status = 7
     may_pass = True
+
+
+class Denied(Unavailable):
+    """The store refuses this to the process, which lacks the right, or only reads.  Nothing was written."""
+
+    exit_status = 13
+    may_pass = False
 
 
 class Incomplete(LakeError):

@@ -21,7 +21,7 @@ from lake_core.agents.compact import strategies
 from lake_core.agents.roster import AGENTS
 from lake_core.catalog.setting_types import duration
 from lake_core.cli.completion import SHELLS
-from lake_core.cli.options import CHANGING, FILES, add_read_options
+from lake_core.cli.options import CHANGING, FILES, WRITES, add_read_options
 from lake_core.cli.parser import Parser, check_text
 from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
 from lake_core.cli.without_pandas import leave_pandas_out
@@ -145,7 +145,7 @@ def build_parser() -> Parser:
 
     def command(name: str, run: str, help: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, parents=[common], help=help, description=help)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, writes=WRITES[name])
         if name in CHANGING:
             sub.add_argument(
                 "--meta",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,30 @@ CHANGING = (
     "erase",
 )
 """Commands that commit transactions to a pool: they have `--meta`."""
+
+
+class Writes(enum.Enum):
+    """When a command changes something in the lake.  Commands that need not, work where a process may only read."""
+
+    NEVER = "never"
+    UNLESS_DRY_RUN = "unless --dry-run is given"
+    BY_ARGUMENTS = "as its arguments say: it lists if they name nothing to change"
+    ALWAYS = "always"
+
+
+WRITES = {
+    **dict.fromkeys(
+        ("init", "upgrade", "create", "set", "drop", "restore", "rename", "delete"), Writes.ALWAYS
+    ),
+    **dict.fromkeys(("replace", "merge", "revert", "undo", "tag"), Writes.ALWAYS),
+    **dict.fromkeys(("load", "apply", "tombstones", "compact", "checkpoint", "purge"), Writes.UNLESS_DRY_RUN),
+    **dict.fromkeys(("expire", "vacuum", "erase", "repair", "rebuild"), Writes.UNLESS_DRY_RUN),
+    **dict.fromkeys(("branch", "publish", "parked"), Writes.BY_ARGUMENTS),
+    **dict.fromkeys(("ls", "show", "export", "convert", "scan", "get", "query", "explain"), Writes.NEVER),
+    **dict.fromkeys(("log", "tags", "inspect", "erasures", "verify-erasure", "jobs"), Writes.NEVER),
+    **dict.fromkeys(("leases", "fsck", "completion"), Writes.NEVER),
+}
+"""Every command: `main` makes none that is not here."""
 
 FILES = "files, globs, folders; local or s3://, gs://; - is standard input"
 

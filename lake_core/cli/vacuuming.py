@@ -10,7 +10,7 @@ from lake_core.cli.each_pool import EachPool
 from lake_core.cli.options import open_lake
 from lake_core.cli.output import print_json, print_rows, say
 from lake_core.cli.progress import shown_deleting
-from lake_core.errors import InvalidInput
+from lake_core.errors import Denied, InvalidInput
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.leases.lease import VACUUM
@@ -37,38 +37,7 @@ def vacuum_pool(args: Namespace) -> None:
     if args.dry_run:
         if args.plan is not None:
             raise InvalidInput("vacuum: --dry-run writes a plan, --plan does one; give one of them")
-        scan = scan_orphans(pool, grace=args.grace, dry_run=True, every_name=args.every_name)
-        with vacuum_lease(pool, "plan a vacuum") as lease:
-            plan = make_plan(pool, lease, grace=args.grace)
-        write_plan(pool, plan)
-        if args.json:
-            print_json(
-                {
-                    "pool": args.pool,
-                    "plan": plan.id,
-                    "objects": len(plan.objects),
-                    "size": plan.size,
-                    "held": plan.held,
-                    "begun": len(plan.begun),
-                    "begun_size": plan.size_begun,
-                    "orphans": scan.orphans,
-                    "orphan_size": scan.size,
-                }
-            )
-            return
-        kept = "".join(f"; {counted(count, 'object')} kept by {why}" for why, count in plan.held.items())
-        say(
-            f"{args.pool}: plan {plan.id} deletes {counted(len(plan.objects), 'object')}, "
-            f"{human_size(plan.size)}{kept}; do it with: lake vacuum {args.pool} --plan {plan.id}"
-        )
-        if plan.begun:
-            begun = f"{counted(len(plan.begun), 'object')}, {human_size(plan.size_begun)}"
-            say(f"{args.pool}: deletes first {begun}, of vacuums that were interrupted")
-        if scan.orphans:
-            say(
-                f"{args.pool}: {counted(scan.orphans, 'object')}, {human_size(scan.size)}, were never committed; "
-                "lake vacuum without --plan puts them into the next plan"
-            )
+        _plan(pool, args)
         return
     planned = None if args.plan is None else read_plan(pool, args.plan)
     with recorded_if_kept(lake, agent="retention", pool_name=args.pool) as job:
@@ -91,6 +60,44 @@ def vacuum_pool(args: Namespace) -> None:
     say(
         f"{args.pool}: deleted {counted(done.objects, 'object')}, {human_size(done.size)}{resumed}{rate}{spared}"
     )
+
+
+def _plan(pool: Pool, args: Namespace) -> None:
+    """Print what a vacuum would delete, and keep it as a plan, if this process may write."""
+    scan = scan_orphans(pool, grace=args.grace, dry_run=True, every_name=args.every_name)
+    with vacuum_lease(pool, "plan a vacuum", planning=True) as lease:
+        plan = make_plan(pool, lease, grace=args.grace)
+    try:
+        write_plan(pool, plan)
+        do_it = f"do it with: lake vacuum {args.pool} --plan {plan.id}"
+    except Denied:
+        do_it = "the plan is not kept, because this process may not write"
+    if args.json:
+        print_json(
+            {
+                "pool": args.pool,
+                "plan": plan.id if "--plan" in do_it else None,
+                "objects": len(plan.objects),
+                "size": plan.size,
+                "held": plan.held,
+                "begun": len(plan.begun),
+                "begun_size": plan.size_begun,
+                "orphans": scan.orphans,
+                "orphan_size": scan.size,
+            }
+        )
+        return
+    kept = "".join(f"; {counted(count, 'object')} kept by {why}" for why, count in plan.held.items())
+    objects = f"{counted(len(plan.objects), 'object')}, {human_size(plan.size)}"
+    say(f"{args.pool}: plan {plan.id} deletes {objects}{kept}; {do_it}")
+    if plan.begun:
+        begun = f"{counted(len(plan.begun), 'object')}, {human_size(plan.size_begun)}"
+        say(f"{args.pool}: deletes first {begun}, of vacuums that were interrupted")
+    if scan.orphans:
+        say(
+            f"{args.pool}: {counted(scan.orphans, 'object')}, {human_size(scan.size)}, were never committed; "
+            "lake vacuum without --plan puts them into the next plan"
+        )
 
 
 def _vacuum_dropped(args: Namespace) -> None:

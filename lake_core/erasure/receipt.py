@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Corrupt, InvalidInput, NotFound, Unavailable
+from lake_core.errors import Corrupt, Denied, InvalidInput, NotFound, Unavailable
 from lake_core.history.activity import ActivityNote
 from lake_core.keys import KeyRange
 from lake_core.lake.pool import Pool
@@ -155,9 +155,10 @@ def write(pool: Pool, receipt: Receipt) -> None:
         return
     note = ActivityNote(pool.store, pool.config.id, pool.context.now)
     if not note.keep():
-        raise Unavailable(
+        kind = Denied if isinstance(note.refusal, Denied) else Unavailable
+        raise kind(
             f"erasure of pool {pool.name!r}: {pool.store.uri} took no activity note; its receipt was not written. "
-            f"Try again, or allow this process to write below {naming.ACTIVITY}/"
+            f"Try again, or allow this process to write below {naming.ACTIVITY}/ ({note.refusal})"
         )
     try:
         _put(pool, receipt)

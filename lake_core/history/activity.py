@@ -43,13 +43,16 @@ class ActivityNote:
         self._store, self._pool_id, self._clock = store, pool_id, clock
         self._written: float | None = None
         self._has_warned = False
+        self.refusal: Unavailable | None = None
+        """Why the store did not take the note when it was written last; None if it did."""
 
     def keep(self) -> bool:
         """Write the note unless it stands; whether it stands.  If the store refuses, the next call tries again."""
         now = self._clock()
         if self._written is None or abs(now - self._written) >= RENEW:
-            self._written = now if write_note(self._store, self._pool_id) else None
-            if self._written is None:
+            self.refusal = write_note(self._store, self._pool_id)
+            self._written = now if self.refusal is None else None
+            if self.refusal is not None:
                 self._withdraw()
         return self._written is not None
 
@@ -69,13 +72,13 @@ class ActivityNote:
             self._has_warned = True
 
 
-def write_note(store: Store, pool_id: str) -> bool:
-    """Write the note of a pool now; whether the store took it."""
+def write_note(store: Store, pool_id: str) -> Unavailable | None:
+    """Write the note of a pool now; returns why the store did not take it, None if it did."""
     try:
         store.put(naming.activity(pool_id), b"\n", durable=True)
-    except Unavailable:
-        return False
-    return True
+    except Unavailable as error:
+        return error
+    return None
 
 
 def read_notes(store: Store) -> dict[str, float] | None:

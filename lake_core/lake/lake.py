@@ -40,6 +40,7 @@ from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
+from lake_core.store.read_only import ReadOnlyStore
 
 log = logging.getLogger(__name__)
 
@@ -185,7 +186,8 @@ class Lake:
             )
         lock = head.lock
         behind = store.behind
-        if lock and not (isinstance(behind, LockedStore) and behind.lock.kind == lock):
+        locked = isinstance(behind, LockedStore) and behind.lock.kind == lock
+        if lock and not locked and not isinstance(behind, ReadOnlyStore):
             store = guarded(LockedStore(behind, NoLock(lock)))
         return cls(
             store,

@@ -7,12 +7,13 @@ other objects.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lake_core.catalog import Settings
 from lake_core.context import Context
-from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.errors import Conflict, Denied, InvalidInput, NotFound
 from lake_core.history import Committed, Draft, History, PoolState
 from lake_core.history.state import Closing, Tag
 from lake_core.journal import LoadedState
@@ -30,6 +31,8 @@ from lake_core.reading.limits import LIMITS, Limits
 from lake_core.records import Action, Close, Reopen, Transaction
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,10 @@ class Pool:
             raise InvalidInput(
                 f"a lease of {human_duration(duration)}: it may be up to {human_duration(MAX_TTL)}"
             )
-        self.read_lease(view.version, why=why, ttl=duration).take()
+        try:
+            self.read_lease(view.version, why=why, ttl=duration).take()
+        except Denied as error:
+            log.info("reads without a lease: %s", error)
         self._check_whole(view)
 
     def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
@@ -152,6 +158,7 @@ class Pool:
             holder=context.author,
             ttl=ttl,
             why="list leases",
+            now=context.now(),
         )
 
     def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:

@@ -19,9 +19,9 @@ from types import TracebackType
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import LakeError, Unavailable
+from lake_core.errors import Denied, LakeError, Unavailable
 from lake_core.leases.alarm import ALARM
-from lake_core.leases.lease import MAX_TTL, LeaseNote
+from lake_core.leases.lease import MAX_TTL, READ, LeaseNote
 from lake_core.store import Store
 from lake_core.store.probe import is_there
 
@@ -34,7 +34,8 @@ TRIES = 3
 class HeldLease:
     """A lease that is renewed within the block; with `renewing=False` only when `renew` is called.
 
-    `after`: seconds from the begin of the block until the lease is created.
+    `after`: seconds from the begin of the block until the lease is created.  `optional`: a process that may not
+    write goes on without it; by default a reader does.
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class HeldLease:
         *,
         renewing: bool = True,
         after: float = 0.0,
+        optional: bool | None = None,
     ) -> None:
         self.id, self.note = id, note
         self.name = naming.lease(pool_id, id)
         self._store, self._ttl, self._after = store, min(note.ttl, MAX_TTL), after
         self._renewing = renewing
+        self._optional = note.kind == READ if optional is None else optional
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -61,9 +64,15 @@ class HeldLease:
     def __enter__(self) -> HeldLease:
         if self._after:
             ALARM.set(self, self._after, self._begin)
-        else:
+            return self
+        try:
             self.take()
-            self._begin()
+        except Denied as error:
+            if not self._optional:
+                raise
+            log.info("goes on without a lease: %s", error)
+            return self
+        self._begin()
         return self
 
     def _begin(self) -> None:

@@ -101,14 +101,15 @@ class Leases:
         return min((lease.note.first for lease in self.live if lease.note.kind != READ), default=None)
 
 
-def read_leases(store: Store, pool_id: str, *, own: str) -> Leases:
+def read_leases(store: Store, pool_id: str, *, own: str, now: float = 0.0) -> Leases:
     """All leases, by one listing and a read for each; `own` is one that the caller has just written.
+
+    A caller that may not write has no own one (""), and gives the time `now` by its own clock.
 
     The listing is taken after the caller's last commit was answered, so it has every lease that was there then.
     Raises Unavailable, also if another process takes the own one for dead and removes it meanwhile.
     """
     leases = []
-    now = 0.0
     for info in list(store.list(naming.leases(pool_id))):
         id = naming.lease_id(info.name)
         if id is None:

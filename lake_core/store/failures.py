@@ -8,11 +8,12 @@ With a `Patience`, each call is a wait of it (`patience`), and fails when its ti
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from lake_core.errors import LakeError, Unavailable
+from lake_core.errors import Denied, LakeError, Unavailable
 from lake_core.store.patience import Patience, Waiting
 
 
@@ -52,8 +53,24 @@ class FailingAsUnavailable:
 def unavailable(
     uri: str, name: str, error: Exception, *, say: Callable[[Exception], str] | None = None
 ) -> Unavailable:
-    """The error as Unavailable, in one line; `say` puts it into words."""
-    return Unavailable(f"{uri}/{name}: {(say or words)(error)}")
+    """The error as Unavailable, in one line; `say` puts it into words.
+
+    It is Denied if the store says that the process lacks a right.
+    """
+    kind = Denied if is_denial(error) else Unavailable
+    return kind(f"{uri}/{name}: {(say or words)(error)}")
+
+
+def is_denial(error: Exception) -> bool:
+    """Whether the system or a library says that the process may not do this."""
+    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return True
+    # s3fs raises PermissionError for AccessDenied; gcsfs an error with the status, or an OSError with the word
+    return isinstance(error, PermissionError) or getattr(error, "code", None) == 403 or _is_forbidden(error)
+
+
+def _is_forbidden(error: Exception) -> bool:
+    return isinstance(error, OSError) and str(error).startswith("Forbidden: ")
 
 
 def words(error: Exception) -> str:

@@ -21,6 +21,7 @@ from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
 from lake_core.store.patience import Patience, given_seconds, parse_seconds
 from lake_core.store.port import Store
+from lake_core.store.read_only import ReadOnlyStore, is_read_only
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
@@ -32,8 +33,12 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
 
     The option `lock`, or the variable LAKE_LOCK if the option is absent, is the address of a lock for stores
     without create-only put (`locks`).  The option `timeout` is the budget of time that `patience` describes, as
-    60, 90s or 5m.  The other options go to fsspec (s3, gs).  Raises InvalidInput for a URI
-    that names no store, for an address that names no lock, and if the package that either needs is not installed.
+    60, 90s or 5m.  The other options go to fsspec (s3, gs).
+
+    With LAKE_READ_ONLY=1 the store refuses every change, and needs no lock.
+
+    Raises InvalidInput for a URI that names no store, for an address that names no lock, and if the package that
+    either needs is not installed.
     """
     uri, rest = (at, {}) if isinstance(at, str) else (at.uri, dict(at.options))
     rest |= options or {}
@@ -44,6 +49,8 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     seconds = parse_seconds(timeout, what="timeout") if timeout else given_seconds()
     lock = given or os.environ.get("LAKE_LOCK", "")
     store = _store_at(uri, rest, Patience(seconds), timeout={"timeout": timeout} if timeout else {})
+    if is_read_only():
+        return ReadOnlyStore(store)
     if not lock:
         return store
     from lake_core.store.locks import open_lock  # loaded only if needed

@@ -80,6 +80,7 @@ def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: f
         holder=lake.context.author,
         ttl=settings["lease.ttl"],
         why="vacuum of dropped pools",
+        now=lake.context.now(),
     )
     age = settings["vacuum.grace"] if grace is None else grace
     safe = oldest_safe_of(

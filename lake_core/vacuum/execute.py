@@ -20,7 +20,7 @@ from itertools import islice
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Conflict, Corrupt, NotFound, PlanAgain
+from lake_core.errors import Conflict, Corrupt, Denied, NotFound, PlanAgain
 from lake_core.history import Draft
 from lake_core.history.removal import Vacuum
 from lake_core.history.roots import tagged_objects
@@ -78,15 +78,24 @@ def silent(objects: int, size: int) -> None:
     """Progress that is not shown."""
 
 
-def vacuum_lease(pool: Pool, why: str) -> HeldLease:
-    """The lease of a vacuum: it holds no object, and its time is the store's `now`."""
+def vacuum_lease(pool: Pool, why: str, *, planning: bool = False) -> HeldLease:
+    """The lease of a vacuum: it holds no object, and its time is the store's `now`.
+
+    A process that is `planning`, and may not write, goes on without it.
+    """
     note = LeaseNote(VACUUM, 0, pool.context.author, pool.settings["lease.ttl"], why)
-    return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note)
+    return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note, optional=planning)
 
 
 def leases_now(pool: Pool, lease: HeldLease) -> Leases:
-    """All leases of the pool; the own one is written again, so that its time is now."""
-    lease.renew()
+    """All leases of the pool; the own one is written again, so that its time is now.
+
+    If the process may not write, the time is that of its own clock: it cannot delete anything either.
+    """
+    try:
+        lease.renew()
+    except Denied:
+        return read_leases(pool.store, pool.config.id, own="", now=pool.context.now())
     return read_leases(pool.store, pool.config.id, own=lease.id)
 
 

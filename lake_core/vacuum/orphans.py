@@ -94,7 +94,7 @@ def scan_orphans(
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
-    with vacuum_lease(pool, "scan for orphans") as lease:
+    with vacuum_lease(pool, "scan for orphans", planning=dry_run) as lease:
         return planned(lambda: _scan(pool, lease, grace, dry_run, every_name, lister or list_here))
 
 

@@ -101,7 +101,7 @@ def _expires_later(pool: Pool, *, branch: str) -> bool:
 
 
 def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:
-    with vacuum_lease(pool, "plan a vacuum") as lease:
+    with vacuum_lease(pool, "plan a vacuum", planning=True) as lease:
         vacuum_plan = make_plan(pool, lease)
     return len(vacuum_plan.objects), vacuum_plan.size, vacuum_plan.held
 
