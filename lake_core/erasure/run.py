@@ -61,7 +61,7 @@ from lake_core.records.transactions import sequence
 from lake_core.store import ObjectInfo
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
-from lake_core.vacuum.plan import Plan, PlannedObject
+from lake_core.vacuum.plan import Plan, PlannedObject, begun_objects
 
 log = logging.getLogger(__name__)
 
@@ -295,9 +295,9 @@ class _Run:
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
             objects = tuple(_planned(loaded.state, id) for id in sorted(removed))
-            plan = Plan(
-                self.receipt.id, self.pool.config.id, loaded.version, self.pool.context.now(), objects, {}
-            )
+            begun = begun_objects(loaded.state.removed.vacuums.values())
+            now, pool_id = self.pool.context.now(), self.pool.config.id
+            plan = Plan(self.receipt.id, pool_id, loaded.version, now, objects, {}, begun)
             vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
 
     def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
