@@ -45,16 +45,24 @@ MAX_SHOWN, SHOWN_HEAD, SHOWN_TAIL = 4_000, 3_000, 900
 _USER = re.compile(r"(?<!github)(://)[^/\s'\"?#@:]*:[^/\s'\"?#]*@")
 """A user with a password, before the host in a URI; a password may hold a further @.  In `github://ORG:REPO@REF` of
 fsspec there is none."""
+_NAMED_USER = re.compile(r"(https?://)[^/\s'\"?#@:]+@")
+"""A user alone, before the host of a page: there it is mostly a token."""
 _SECRET = re.compile(
-    r"([?&;][\w.-]*(?:token|signature|sig|secret|password|passwd|credential|key)[\w.-]*=)[^&\s'\"]+",
+    r"([?&;#][\w.-]*(?:token|signature|sig|secret|password|passwd|passphrase|credential|key|auth|jwt)[\w.-]*=)"
+    r"[^&\s'\"]+",
     re.IGNORECASE,
 )
 """A parameter in a URI whose name says that its value is a secret."""
+_HEADER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+"""What a client sends as `Authorization`."""
 
 
 def without_secrets(text: str) -> str:
     """The text without the users and passwords of URIs in it, and without the values of their secret parameters."""
-    return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text)) if "://" in text or "=" in text else text
+    text = _HEADER.sub(r"\1 ***", text)
+    if "://" not in text and "=" not in text:
+        return text
+    return _SECRET.sub(r"\1***", _NAMED_USER.sub(r"\1***@", _USER.sub(r"\1***@", text)))
 
 
 class LakeError(Exception):

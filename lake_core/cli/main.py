@@ -25,7 +25,7 @@ from lake_core.cli.options import CHANGING, FILES, WRITES, add_read_options
 from lake_core.cli.parser import Parser, check_text
 from lake_core.cli.sink import abandon, complain, flush, open_missing, print_text
 from lake_core.cli.without_pandas import leave_pandas_out
-from lake_core.errors import InvalidInput, LakeError, OutputFailed
+from lake_core.errors import InvalidInput, LakeError, OutputFailed, without_secrets
 from lake_core.phrases import printable
 from lake_core.values.nametext import names_of
 
@@ -89,12 +89,19 @@ def error_text(error: LakeError) -> str:
     return "\n".join(map(printable, [" ".join(" ".join(lines[:shown]).split()), *lines[shown:]]))
 
 
+class _Formatter(logging.Formatter):
+    """Lines of the log without secrets of addresses."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
+
+
 @contextlib.contextmanager
 def _logging(verbose: int) -> Iterator[None]:
     """While the command runs, the library's log goes to standard error: warnings; with `-v`, decisions too."""
     logger, handler = logging.getLogger("lake_core"), logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        logging.Formatter(
+        _Formatter(
             "%(relativeCreated)6d ms  %(name)s: %(message)s" if verbose else "lake: warning: %(message)s"
         )
     )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 
 import pytest
 
 from airflow_lake.lineage import identity
+from lake_core.agents.ingest.parking import park, parked_files
+from lake_core.agents.ingest.report import log_changed
+from lake_core.cli.main import _logging
 from lake_core.errors import InvalidInput, LakeError, Unavailable, from_wire, to_wire, without_secrets
+from lake_core.lake import Lake
+from lake_core.records.source_files import SourceFile
 from lake_core.store import open_store
 from lake_core.store.locks import open_lock
+from lake_core.store.memory import MemoryStore
 
 
 @pytest.mark.parametrize(
@@ -21,6 +28,10 @@ from lake_core.store.locks import open_lock
         "url: /tokeninfo?access_token=hush (Caused by ...)",
         "file 'https://h/a.csv?X-Amz-Signature=hush&x=1': reading failed",
         "file 'https://h/a.csv?sv=1&sig=hush': reading failed",
+        "https://hush@host/in/a.csv: refused",
+        "https://h/a.csv#access_token=hush: refused",
+        "https://h/a.csv?jwt=hush&x=1: refused",
+        "401 for a request with Authorization: Bearer hush.hush.hush",
     ],
 )
 def test_an_error_shows_no_secret(text: str) -> None:
@@ -67,3 +78,21 @@ def test_a_lake_uri_with_a_password_is_refused_without_it() -> None:
     with pytest.raises(InvalidInput) as caught:
         open_store("s3://AK:hush@bucket/lake")
     assert "hush" not in str(caught.value)
+
+
+def test_a_line_of_the_log_of_a_command_shows_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    with _logging(2):
+        logging.getLogger("lake_core.x").info("reads %s", "https://u:hush@h/a.csv?X-Amz-Signature=hush")
+    shown = capsys.readouterr().err
+    assert "reads https://***@h/a.csv" in shown
+    assert "hush" not in shown
+
+
+def test_a_parked_file_is_logged_without_the_secrets_of_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    file = SourceFile("https://h/in/a.csv?sig=hush", 1, "e", 0.0)
+    park(pool, file, why="no", now=0.0)
+    assert [note.file for note in parked_files(pool)] == [file.uri]
+    log_changed("p", [file])
+    assert "a.csv?sig=***" in caplog.text
+    assert "hush" not in caplog.text

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, without_secrets
 from lake_core.lake.pool import Pool
 from lake_core.naming import MAIN
 from lake_core.records.decoding import decoded_json
@@ -73,7 +73,7 @@ def park(pool: Pool, file: SourceFile, *, why: str, now: float, branch: str = MA
         settings=reading_digest(pool.config.settings),
     )
     pool.store.put(_name(pool, file.uri, branch), msgspec.json.encode(parked))
-    log.warning("%s: parked %s: %s", pool.name, file.uri, why)
+    log.warning("%s: parked %s: %s", pool.name, without_secrets(file.uri), without_secrets(why))
     return parked
 
 
@@ -108,7 +108,7 @@ def release(pool: Pool, parked: Iterable[Parked]) -> None:
     """Forget them: the agent tries their files again.  Raises Unavailable."""
     for one in parked:
         pool.store.delete(_name(pool, one.file, one.branch))
-        log.info("%s: released %s", pool.name, one.file)
+        log.info("%s: released %s", pool.name, without_secrets(one.file))
 
 
 def _name(pool: Pool, file: str, branch: str) -> str:

@@ -19,6 +19,7 @@ from lake_core.agents.reporting import (
     put_off,
     totals_line,
 )
+from lake_core.errors import without_secrets
 from lake_core.phrases import counted, human_duration, human_size, listed
 from lake_core.records.source_files import SourceFile
 
@@ -57,7 +58,8 @@ def parked_text(pool_name: str, parked: Sequence[Parked]) -> str:
     """Which files are passed over, and what to do."""
     files = "1 file is" if len(parked) == 1 else f"{len(parked):,} files are"
     until = "it changes or is released" if len(parked) == 1 else "they change or are released"
-    return f"{files} parked until {until} (lake parked {pool_name}): {listed([one.file for one in parked])}"
+    names = listed([without_secrets(one.file) for one in parked])
+    return f"{files} parked until {until} (lake parked {pool_name}): {names}"
 
 
 def log_changed(pool_name: str, changed: Sequence[SourceFile]) -> None:
@@ -68,7 +70,7 @@ def log_changed(pool_name: str, changed: Sequence[SourceFile]) -> None:
             "each file once, under a name of its own: %s",
             pool_name,
             counted(len(changed), "file was", "files were"),
-            listed([one.uri for one in changed]),
+            listed([without_secrets(one.uri) for one in changed]),
         )
 
 

@@ -19,7 +19,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from lake_core.errors import Unavailable
+from lake_core.errors import Unavailable, without_secrets
 from lake_core.loading.block import Reading, silent
 from lake_core.loading.formats.csv_lines import Dialect
 from lake_core.loading.formats.csv_text import Body, Text, same_bodies
@@ -86,7 +86,7 @@ class Kept:
         if self._why_not:
             self._spooled.clear()
             self._spool.close()  # the load may need the room
-            log.info("%s is read twice: %s", self._reading.file, self._why_not)
+            log.info("%s is read twice: %s", without_secrets(self._reading.file), self._why_not)
 
     def texts(self) -> Iterator[Text] | None:
         """The file's records, in their order; None if they were not kept.  Raises Unavailable."""
