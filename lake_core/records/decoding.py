@@ -48,7 +48,7 @@ class decoding:
             and type(error) is not Corrupt
         ):
             return
-        raise Corrupt(f"{self._name}: {_reason(error, self._what)}{self._advice}") from error
+        raise Corrupt(f"{self._name}: {_reason(error, self._name, self._what)}{self._advice}") from error
 
 
 def decoded_json(
@@ -59,8 +59,8 @@ def decoded_json(
         return msgspec.json.decode(data, type=kind)
 
 
-def _reason(error: Exception, what: str) -> str:
-    text = " ".join(str(error).split())
+def _reason(error: Exception, name: str, what: str) -> str:
+    text = " ".join(str(error).split()).removeprefix(f"{name}: ")
     if isinstance(error, LakeError):  # a guarantee of a type, which says what is broken
         return text
     return f"{what}: {text if isinstance(error, msgspec.MsgspecError) else f'{type(error).__name__}: {text}'}"

@@ -29,7 +29,10 @@ def mutated(value: Any, rng: random.Random) -> Any:
     """The value with one to three parts changed, taken out, put twice, or put elsewhere."""
     changed = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        changed = _mutated_once(changed, rng)
+        try:
+            changed = _mutated_once(changed, rng)
+        except RecursionError:  # what is too deep to be copied stays as it is
+            break
     return changed
 
 
