@@ -26,7 +26,8 @@ from lake_core import naming
 from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.agents.ingest.parking import park, parked_files
 from lake_core.agents.packs import read_packs, write_packs
-from lake_core.agents.put_off_jobs import record_put_off
+from lake_core.agents.put_off_jobs import WAY, record_put_off
+from lake_core.agents.put_off_jobs import _read as _said
 from lake_core.agents.quiet import Quiet
 from lake_core.agents.request import Request as Asked
 from lake_core.catalog.given_up import give_up, read_given_up
@@ -251,7 +252,7 @@ def leases_of(world: World) -> None:
 def quiet_of(world: World) -> None:
     lake = world.lake()
     Quiet.of(lake, Asked("memory://mutations"), agent="compact").others(["a", "b"])
-    record_put_off(lake, [{"pool": "a", "title": "t", "put_off": "paused"}], agent="compact")
+    _said(lake, naming.quiet("compact", WAY))  # to record more would let the jobs grow with each change
 
 
 def names_like(world: World, pattern: str) -> list[str]:
