@@ -295,9 +295,9 @@ class _Run:
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
             objects = tuple(_planned(loaded.state, id) for id in sorted(removed))
-            begun = begun_objects(loaded.state.removed.vacuums.values())
+            interrupted = begun_objects(loaded.state.removed.vacuums.values())
             now, pool_id = self.pool.context.now(), self.pool.config.id
-            plan = Plan(self.receipt.id, pool_id, loaded.version, now, objects, {}, begun)
+            plan = Plan(self.receipt.id, pool_id, loaded.version, now, objects, {}, interrupted)
             vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
 
     def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
