@@ -5,7 +5,6 @@ What the program's own types refuse is made of plain values here.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +29,7 @@ def rows_of(journal: Journal[Any, Any]) -> list[Row]:
     assert journal.format is not None
     recent = sorted(loaded.recent.items())
     rows = [_row({"section": RECENT, "key": id.encode(), "seq": version}) for id, version in recent]
-    for part in journal.format.parts(loaded.state, now=time.time()):
+    for part in journal.format.parts(loaded.state, now=0.0, forget=0):
         of_part = {"section": part.section, "branch": part.branch, "sub": part.sub_pool}
         rows += [of_part | row for table in part.tables for row in table.to_pylist()]
     return rows
