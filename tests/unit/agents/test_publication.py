@@ -59,5 +59,6 @@ def test_the_report_says_what_was_published_or_why_not(tmp_path: Path) -> None:
     done = published(pool, branch="main")
     assert done["published"] is None
     assert pool_line({**nothing, **done}).endswith(
-        "; not published: pool 'p': field 'c' holds values of several kinds, or empty records, as JSON; leave it out (--without c)"
+        "; not published: pool 'p': field 'c' holds values of several kinds, or empty records, as JSON; leave it "
+        "out (--without c)"
     )
