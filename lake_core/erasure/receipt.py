@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from lake_core import naming
+from lake_core.erasure.holders import FILE
 from lake_core.errors import Corrupt, Denied, InvalidInput, NotFound, Unavailable
 from lake_core.history.activity import ActivityNote
 from lake_core.keys import KeyRange
@@ -63,14 +64,16 @@ class ReceiptTransaction(msgspec.Struct, frozen=True, omit_defaults=True):
 class Held(msgspec.Struct, frozen=True):
     """An object that holds such records and may not be deleted yet, and what must be released first.
 
-    `object` is "" for a writer that began earlier and may still write one.
+    `object` is "" for a writer that began earlier and may still write one.  For a file that is none of the pool's
+    objects it is the name as the store listed it, which nothing but words is made of.
     """
 
     object: str
     by: str
 
     def __post_init__(self) -> None:
-        check_objects((self.object,) if self.object else (), what="receipt: held")
+        named = self.object and not self.by.startswith(FILE)
+        check_objects((self.object,) if named else (), what="receipt: held")
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):

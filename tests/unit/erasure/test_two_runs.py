@@ -35,7 +35,7 @@ def test_what_another_run_has_written_stays_in_the_receipt(world: World) -> None
     notes = Notes(world.pool, pending, here(world.pool))
     notes.add([first])
     other = noted_by_another(world, pending, second)
-    transaction = ReceiptTransaction(7, "t", 1, "main", "rewrite")
+    transaction = ReceiptTransaction(7, "t" * 27, 1, "main", "rewrite")
     receipts.write(
         world.pool,
         msgspec.structs.replace(
