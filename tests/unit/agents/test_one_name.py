@@ -18,6 +18,7 @@ OF_NO_AGENT = {
     "agents",
     "bad_records",
     "csv",
+    "expansion",
     "description",
     "format",
     "exclude",
