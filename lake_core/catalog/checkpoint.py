@@ -49,8 +49,9 @@ class PoolsFormat:
         return PoolsState(HashTrieMap(by_id), HashTrieMap(names), HashTrieMap(gone))
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """Rows without a key or a value cannot be."""
-        return "a row has no value" if "value" in table.column_names and table["value"].null_count else None
+        """A pool without a value cannot be; the journal's own rows, of recent ids, have none."""
+        is_pool = section in (POOL, DROPPED) and "value" in table.column_names
+        return "a row has no value" if is_pool and table["value"].null_count else None
 
     def verify(self, state: PoolsState) -> None:
         """Nothing is left to decode."""

@@ -180,7 +180,7 @@ def test_a_lost_answer_to_the_create_of_the_metadata_is_read_back(store: Scripte
 
 def test_a_store_that_never_answers_leaves_the_table_as_it_was(store: ScriptedStore, pool: Pool) -> None:
     store.on("create", metadata(pool, 2), instead=lost, times=ALWAYS)
-    with pytest.raises(Unavailable, match=r"does not say whether metadata 2 was written; publish again"):
+    with pytest.raises(Unavailable, match=r"does not show that metadata 2 was written; publish again"):
         publish_iceberg(pool)
     assert keys(pool) == FIRST
 
