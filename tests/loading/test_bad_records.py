@@ -108,10 +108,10 @@ def test_many_bad_records_keep_their_order_and_their_files(lake: Command) -> Non
     assert len(lake.scan("p")) == 100
 
 
-def test_a_parquet_column_of_another_type_than_declared_is_named(lake: Command) -> None:
+def test_a_value_of_a_parquet_column_that_is_none_of_the_declared_type_is_named(lake: Command) -> None:
     lake.pool("p", types={"n": "int"})
     message = lake.refuses_records("p", parquet(pa.table({"k": [1], "n": ["x"]})), "a.parquet")
-    assert "field 'n': string is not a int" in message
+    assert "field 'n': 'x' is not a int" in message
 
 
 GOOD_NDJSON = b"".join(b'{"k":%d,"a":"some text"}\n' % i for i in range(5000))
