@@ -118,6 +118,12 @@ READ_OPTIONS: dict[str, Setting] = {
         "ignore",
         "hive: add a field to the records for each folder named key=value",
     ),
+    "records": Setting(
+        TEXT,
+        "",
+        "JSON: the field (Records, or a path such as data.items) whose list has the records of a document; "
+        "the fields beside it are not loaded",
+    ),
     "csv.delimiter": Setting(
         DELIMITER,
         "auto",

@@ -118,6 +118,7 @@ def _reading(file: str, files: list[str], options: dict[str, str], copy: str) ->
         file,
         declared=declared,
         key=(_NO_FIELD,),
+        records=settings["records"],
         csv=csv_options(settings),
         expansion=Expansion(most=settings["expansion.max"]),
         constants=constants.get(file, ()),

@@ -56,6 +56,7 @@ def readings(
             rule=rule,
             bad_records=settings["bad_records"],
             keyless=settings["nokey"],
+            records=settings["records"],
             csv=csv_options(settings),
             expansion=Expansion(most=settings["expansion.max"]),
             constants=constants.get(file, ()),

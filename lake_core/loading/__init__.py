@@ -1,8 +1,9 @@
 """Loading: from source files to sorted objects and a draft.
 
 - `sources` finds files; `opening` and `compression` give their bytes, unpacked and as UTF-8 text.
-- `detect` tells their format.  `formats` reads them a block at a time: `json` (with `json_frames`, `json_flat`),
-  `csv` (with `csv_dialect`, `csv_lines`, `csv_types`, `csv_words`), `parquet`, `avro` and `orc`.
+- `detect` tells their format.  `formats` reads them a block at a time: `json` (with `json_frames`, `json_lists`,
+  `json_structure`, `json_flat`), `csv` (with `csv_dialect`, `csv_lines`, `csv_types`, `csv_words`), `parquet`,
+  `avro` and `orc`.
 - `formats.python_values` builds columns from Python values if a block needs a closer look.  `declared` applies the
   types that a pool declares, `partitions` adds the fields of folders, `checks` holds every record to the limits.
 - `files` reads several files as one load; `builder` turns blocks into sorted objects; `preview` shows what a load

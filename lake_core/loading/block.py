@@ -98,6 +98,8 @@ class Reading:
     rule: Rule = APPEND
     bad_records: str = "fail"
     keyless: str = "accept"
+    records: str = ""
+    """The path of the list that holds a JSON document's records; empty: the document is a record."""
     csv: CsvOptions = field(default_factory=CsvOptions)
     constants: tuple[tuple[pa.Field, str | None], ...] = ()
     path: str = ""

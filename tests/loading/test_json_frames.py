@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lake_core.loading.block import Reading
 from lake_core.loading.formats.json import read_ndjson
-from lake_core.loading.formats.json_frames import structure
+from lake_core.loading.formats.json_structure import structure
 from tests.loading.test_values import VALUES
 from tests.support.command import INVALID_INPUT, Command
 

@@ -18,7 +18,7 @@ from lake_core.loading import builder
 from lake_core.loading.block import Reading
 from lake_core.loading.builder import groups
 from lake_core.loading.detect import read_blocks
-from lake_core.loading.formats import csv_text, json_frames
+from lake_core.loading.formats import csv_text, json_structure
 from lake_core.loading.formats import json as ndjson
 from lake_core.loading.limits import ReadLimits
 from lake_core.objects.limits import (
@@ -364,8 +364,8 @@ def test_where_bad_records_are_is_looked_for_once_a_block(
 ) -> None:
     """Each alone would take as long as the block is."""
     looked: list[int] = []
-    positions, records_of = json_frames.positions, csv_text.records_of
-    monkeypatch.setattr(json_frames, "positions", lambda *given: looked.append(1) or positions(*given))
+    positions, records_of = json_structure.positions, csv_text.records_of
+    monkeypatch.setattr(json_structure, "positions", lambda *given: looked.append(1) or positions(*given))
     monkeypatch.setattr(csv_text, "records_of", lambda *given: looked.append(1) or records_of(*given))
     records = [{"k": "x" * (MAX_KEY_BYTES + 1), "n": str(n)} for n in range(100)]
     lines = [json.dumps(record) for record in records]

@@ -27,7 +27,8 @@ import pyarrow.json as pj
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.declared import DoesNotFit, convert
 from lake_core.loading.formats.json_flat import FlatLines, lose_digits
-from lake_core.loading.formats.json_frames import Frame, frames, positions, structure
+from lake_core.loading.formats.json_frames import frames
+from lake_core.loading.formats.json_structure import Frame, positions, structure
 from lake_core.loading.formats.python_values import table_from_records
 from lake_core.loading.opening import open_text
 from lake_core.objects.limits import MAX_NESTING, WIDE, cells, leaves, names_fault
