@@ -26,6 +26,7 @@ tags in `tags`, of one that deletes objects or needs removed ones in `vacuuming`
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import functools
 from collections.abc import Iterable
@@ -50,7 +51,7 @@ from lake_core.history.vacuuming import check_objects, check_vacuum
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
 from lake_core.objects.limits import MAX_COLUMNS, Fields, Path, leaves
-from lake_core.objects.schema import schema_id, stored_schema, unite_fields
+from lake_core.objects.schema import schema_id, stored_schema, unit_remedy, unite_fields
 from lake_core.phrases import human_time
 from lake_core.records import (
     Action,
@@ -478,6 +479,8 @@ def _check_pair(field: pa.Field, other: pa.Field, *, in_key: bool) -> None:
                 f"{remedy} or load these records into another pool"
             )
     if is_json(unite_fields(other, field)):
+        with contextlib.suppress(InvalidInput):  # raised for a type without an order
+            remedy = unit_remedy({key_class(field.type), key_class(other.type)}) or remedy
         raise InvalidInput(
             f"{role} {field.name!r}: {show_type(field)} here, {show_type(other)} in the pool's other records, "
             f"and no type holds both exactly; {remedy}"

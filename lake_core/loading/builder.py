@@ -8,6 +8,7 @@ tasks.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ from lake_core.combine.hidden import check_names
 from lake_core.combine.rule import prepared
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from lake_core.keys.encoding import class_of
 from lake_core.keys.spec import ARRIVAL
 from lake_core.loading.block import Block, rejected_table
 from lake_core.loading.checks import program_table
@@ -27,7 +29,7 @@ from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from lake_core.objects.limits import MAX_CELLS, WIDE, Fields, leaves
 from lake_core.objects.metadata import Origin
 from lake_core.objects.normalize import normalized
-from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.objects.schema import cast_table, unit_remedy, unite_schemas
 from lake_core.objects.write import WrittenObject, write_object
 from lake_core.store import Store
 from lake_core.values.typed_json import value_of
@@ -138,6 +140,9 @@ def _no_order(name: str, column: pa.ChunkedArray) -> str:
     if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         low, high = min(values), max(values)
         return f"key field {name!r}: no type of 64 bits holds {low} and {high}; {advice}'decimal(20,0)')"
+    with contextlib.suppress(InvalidInput):  # raised for a value that is in no key
+        if remedy := unit_remedy({class_of(value) for value in values}):
+            return f"key field {name!r}: some values have nanoseconds, some are too far for them; {remedy}"
     return f"key field {name!r}: its values are of several classes, which have no common order; {advice}TYPE)"
 
 

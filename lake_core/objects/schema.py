@@ -12,7 +12,7 @@ Uniting is associative and commutative, so the type of a field does not depend o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,18 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
     if pa.types.is_null(b.type):
         return a
     return _with_shared_mark(_unite_types(a, b), a, b)
+
+
+def unit_remedy(classes: Collection[str]) -> str:
+    """What to do if no unit holds all times or durations of these classes (`key_class`); "" for other values."""
+    match sorted(classes):
+        case ["timestamp"] | ["timestamp with zone"]:
+            reach = "years before 1678 and after 2261"
+        case ["duration"]:
+            reach = "durations of more than 292 years"
+        case _:
+            return ""
+    return f"write them in microseconds, or load {reach} into a pool of their own"
 
 
 def _with_shared_mark(united: pa.Field, a: pa.Field, b: pa.Field) -> pa.Field:

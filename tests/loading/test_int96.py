@@ -102,6 +102,35 @@ def test_nanoseconds_stay_exact_also_beside_years_that_they_do_not_reach(lake: C
     assert [r["t"] for r in lake.scan("both", "--where", "t > '2500-01-01'")] == [END, far]
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_a_key_of_nanoseconds_and_years_beyond_them_says_what_to_do(lake: Command, zone: str | None) -> None:
+    """A key has one type, in which its values are compared; nanoseconds of 64 bits end in 2262."""
+    fine = parquet(pa.table({"t": pa.array([1], pa.timestamp("ns", zone))}))
+    far = parquet(pa.table({"t": pa.array([253_402_214_400_000_000], pa.timestamp("us", zone))}))
+    files = [lake.file("fine.parquet", fine), lake.file("far.parquet", far)]
+    remedy = "write them in microseconds, or load years before 1678 and after 2261 into a pool of their own"
+    lake.pool("p", key="t")
+    said = lake.fails(INVALID_INPUT, "load", "p", *files)
+    assert "key field 't': some values have nanoseconds, some are too far for them; " + remedy in said
+    both = int96(["2020-01-01T00:00:00.123456789", END], flat)
+    assert remedy in lake.fails(INVALID_INPUT, "load", "p", lake.file("both.parquet", both))
+    lake("load", "p", files[0])
+    said = lake.fails(INVALID_INPUT, "load", "p", files[1])
+    assert "in the pool's other records, and no type holds both exactly; " + remedy in said
+    lake.pool("far", key="t")
+    lake("load", "far", files[1])
+    assert len(lake.scan("far")) == 1
+
+
+def test_a_key_of_several_kinds_is_not_called_one_of_times(lake: Command) -> None:
+    lake.pool("p", key="t")
+    times = lake.file("a.parquet", parquet(pa.table({"t": pa.array([1], pa.timestamp("ns"))})))
+    said = lake.fails(
+        INVALID_INPUT, "load", "p", times, lake.file("b.parquet", parquet(pa.table({"t": [1]})))
+    )
+    assert "key field 't': its values are of several classes" in said
+
+
 def test_a_year_that_no_type_holds_is_a_bad_record_with_its_field(lake: Command) -> None:
     lake.pool("p")
     content = int96([NOW, "290000-06-01T12:00:00", "0000-12-31T23:59:59.999999999", END], flat)
