@@ -27,13 +27,17 @@ class Expansion:
     free: int = 1 << 30
     size: int = 0
 
+    @property
+    def allowed(self) -> int:
+        """Bytes that the content may have."""
+        return max(self.free, self.most * self.size)
+
     def fault(self, content: int) -> str:
         """Why so many bytes of content are too many; "" if they are not."""
-        allowed = max(self.free, self.most * self.size)
-        if content <= allowed:
+        if content <= self.allowed:
             return ""
         return (
-            f"{human_size(self.size)} hold more than {human_size(allowed)} of content; if you trust the file, "
+            f"{human_size(self.size)} hold more than {human_size(self.allowed)} of content; if you trust the file, "
             f"allow more than {self.most:,} times its size (expansion.max)"
         )
 

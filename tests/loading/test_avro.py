@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import bz2
 import datetime as dt
 import decimal
 import io
 import json
+import lzma
 import struct
 import uuid
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import fastavro
 import pyarrow as pa
 import pytest
 
+from lake_core.errors import InvalidInput
+from lake_core.loading.block import Reading
+from lake_core.loading.expansion import Expansion
+from lake_core.loading.formats import avro_container
+from lake_core.loading.formats.avro import read_avro
 from tests.support.command import Command
 
 
@@ -41,6 +49,37 @@ def avro(schema: Any, values: list[Any], *, says: Any = None, codec: str = "null
     fastavro.schemaless_writer(plain, kind, written)
     fastavro.schemaless_writer(header, kind, {**written, "meta": meta})
     return header.getvalue() + data[len(plain.getvalue()) :]
+
+
+def _deflated(data: bytes) -> bytes:
+    return zlib.compress(data)[2:-4]
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "null": bytes,
+    "deflate": _deflated,
+    "snappy": lambda data: pa.compress(data, "snappy", asbytes=True) + zlib.crc32(data).to_bytes(4, "big"),
+    "zstandard": lambda data: pa.compress(data, "zstd", asbytes=True),
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "lz4": lambda data: len(data).to_bytes(4, "little") + pa.compress(data, "lz4_raw", asbytes=True),
+}
+
+
+def recoded(data: bytes, codec: str) -> bytes:
+    """An uncompressed file with its blocks compressed."""
+    container = avro_container.open_container(io.BytesIO(data))
+    header = io.BytesIO()
+    meta = {**container.metadata, "avro.codec": codec.encode()}
+    written = {"magic": b"Obj\x01", "meta": meta, "sync": container.sync}
+    fastavro.schemaless_writer(header, avro_container._HEADER, written)
+    parts = [header.getvalue()]
+    while (count := avro_container._read_long(container.file)) is not None:
+        size = avro_container._read_long(container.file) or 0
+        block = PACKED[codec](container.file.read(size))
+        container.file.read(len(container.sync))
+        parts.append(avro_container._long(count) + avro_container._long(len(block)) + block + container.sync)
+    return b"".join(parts)
 
 
 def logical(kind: str, name: str, **more: Any) -> dict[str, Any]:
@@ -337,3 +376,47 @@ def test_a_timestamp_of_a_union_keeps_its_class(lake: Command) -> None:
     lake.pool("p")
     lake.load_records("p", avro(record(kind), rows), "a.avro")
     assert [one["v"] for one in lake.scan("p")] == ["x", "2020-01-01T00:00:00Z", "2020-01-02"]
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz", "lz4"])
+def test_a_batch_has_a_bounded_size_and_a_bounded_number_of_records(tmp_path: Path, codec: str) -> None:
+    long, few = 100_000, 40
+    values = [{"k": k, "v": "x" * long} for k in range(few)] + [{"k": k, "v": ""} for k in range(40_000)]
+    content = recoded(avro(record("string"), values), codec)
+    file = tmp_path / "a.avro"
+    file.write_bytes(content)
+    blocks = list(read_avro(Reading(str(file), block_bytes=10 * long)))
+    assert [k for block in blocks for k in block.table["k"].to_pylist()] == [value["k"] for value in values]
+    assert [block.table.num_rows for block in blocks] == [10] * 4 + [16_384, 16_384, 7_232]
+
+
+@pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard", "bzip2", "xz", "lz4"])
+def test_a_block_is_unpacked_no_further_than_the_file_may_expand(
+    tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = recoded(avro(record("string"), [{"k": 1, "v": "x" * 8_000_000}]), codec)
+    file = tmp_path / "a.avro"
+    file.write_bytes(large)
+    unpacked: list[int] = []
+    unpack = avro_container._CODECS[codec]
+
+    def watched(data: bytes, most: int) -> bytes:
+        plain = unpack(data, most)
+        unpacked.append(len(plain))
+        return plain
+
+    monkeypatch.setitem(avro_container._CODECS, codec, watched)
+    with pytest.raises(InvalidInput, match=r"hold more than 2.0 MB of content; .*expansion.max") as refused:
+        list(read_avro(Reading(str(file), expansion=Expansion(most=1, free=2_000_000))))
+    assert str(refused.value).startswith(f"{file}: ")
+    assert sum(unpacked) <= 4_000_000
+    assert len(list(read_avro(Reading(str(file), expansion=Expansion(most=1, free=9_000_000))))) == 1
+
+
+@pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz"])
+def test_a_block_whose_compressed_data_is_cut_is_refused(codec: str) -> None:
+    packed = PACKED[codec](b"some text" * 1000)
+    assert avro_container._CODECS[codec](packed, 1 << 20) == b"some text" * 1000
+    assert avro_container._CODECS[codec](packed, 9000) == b"some text" * 1000
+    with pytest.raises(ValueError, match="is cut"):
+        avro_container._CODECS[codec](packed[:-9], 1 << 20)

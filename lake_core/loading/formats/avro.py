@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pyarrow as pa
 from lake_core.errors import LakeError
 from lake_core.loading.block import Block, Reading, Rejected
 from lake_core.loading.declared import declared_columns
-from lake_core.loading.formats.avro_container import open_container
+from lake_core.loading.formats.avro_container import TooLarge, open_container
 from lake_core.loading.formats.avro_types import Form, Types, Unsupported
 from lake_core.loading.formats.calendars import Calendar
 from lake_core.loading.formats.promises import block_fault
@@ -47,28 +46,44 @@ def read_avro(reading: Reading) -> Iterator[Block]:
             forms = types.alternatives(container.schema)
             wire = [types.wrapped(form, number) for number, form in enumerate(forms)]
             blocks = fastavro.block_reader(
-                container.with_schema(wire if isinstance(container.schema, list) else wire[0]),
+                container.with_schema(
+                    wire if isinstance(container.schema, list) else wire[0], reading.expansion
+                ),
                 handle_unicode_errors="surrogateescape",
             )
-            records = _records(blocks)
             calendar = Calendar.of_spark({name.encode(): value for name, value in container.metadata.items()})
         rows = _Rows(reading, forms, calendar)
+        batches = _batches(blocks, rows.most, reading.block_bytes)
         first = 1
         while True:  # bounded by the file
             with _naming(reading):
-                values = cast(list[dict[str, Any]], list(islice(records, rows.most)))
-            if not values:
+                values = next(batches, None)
+            if values is None:
                 return
             yield rows.block(values, first)
             first += len(values)
 
 
-def _records(blocks: Iterable[Any]) -> Iterator[Any]:
-    """The records of fastavro's blocks; raises ValueError if a block has more than the records that it counts."""
+def _batches(blocks: Iterable[Any], most: int, most_bytes: int) -> Iterator[list[dict[str, Any]]]:
+    """The records of fastavro's blocks: at most `most` together, fewer if they have `most_bytes` in binary form.
+
+    Raises ValueError if a block has more than the records that it counts.
+    """
+    values: list[dict[str, Any]] = []
+    size = 0
     for block in blocks:
-        yield from block
-        if fault := block_fault(block.num_records, len(block.bytes_.read())):
+        content, begin = block.bytes_, 0
+        for value in block:
+            values.append(value)
+            end = content.tell()
+            size, begin = size + end - begin, end
+            if len(values) >= most or size >= most_bytes:
+                yield values
+                values, size = [], 0
+        if fault := block_fault(block.num_records, len(content.read())):
             raise ValueError(fault)
+    if values:
+        yield values
 
 
 @contextmanager
@@ -79,7 +94,7 @@ def _naming(reading: Reading) -> Iterator[None]:
         yield
     except LakeError:
         raise
-    except Unsupported as error:
+    except (Unsupported, TooLarge) as error:
         reading.unreadable(0, str(error))
     except Exception as error:
         reading.unreadable(0, f"not a readable Avro file: {error or type(error).__name__}")

@@ -18,6 +18,8 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
+from lake_core.loading.expansion import Expansion
+
 _HEADER = {
     "type": "record",
     "name": "header",
@@ -30,6 +32,12 @@ _HEADER = {
 _MAGIC = b"Obj\x01"
 _CHECKSUM = 4
 """Bytes of the CRC-32 behind a block of Snappy."""
+_PART = 1 << 20
+"""Bytes that a stream gives at a time: Arrow takes the memory of what is asked for."""
+
+
+class TooLarge(ValueError):
+    """The content has more bytes than the file's size allows; the message says so."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +52,30 @@ class Container:
     sync: bytes
     file: BinaryIO
 
-    def with_schema(self, schema: Any) -> BinaryIO:
-        """The same values as an uncompressed Avro file of another schema, whose binary form is the same."""
-        return cast(BinaryIO, io.BufferedReader(_Recoded(self._parts(schema)), 1 << 18))
+    def with_schema(self, schema: Any, expansion: Expansion) -> BinaryIO:
+        """The same values as an uncompressed Avro file of another schema, whose binary form is the same.
 
-    def _parts(self, schema: Any) -> Iterator[bytes]:
+        A block is unpacked whole.  Reading raises TooLarge if the blocks have more content than `expansion` allows.
+        """
+        return cast(BinaryIO, io.BufferedReader(_Recoded(self._parts(schema, expansion)), 1 << 18))
+
+    def _parts(self, schema: Any, expansion: Expansion) -> Iterator[bytes]:
         from fastavro import schemaless_writer
 
         header = io.BytesIO()
         meta = {"avro.schema": json.dumps(schema).encode(), "avro.codec": b"null"}
         schemaless_writer(header, _HEADER, {"magic": _MAGIC, "meta": meta, "sync": self.sync})
         yield header.getvalue()
+        content = 0
         while (count := _read_long(self.file)) is not None:  # bounded by the file
             size = _read_long(self.file)
             if count < 0 or size is None or size < 0:
                 raise ValueError("a block's number of values, or its size, is damaged")
-            block = _CODECS[self.codec](_exactly(self.file, size))
+            data = _exactly(self.file, size)
+            _check(content + _SAID.get(self.codec, len)(data), expansion)
+            block = _CODECS[self.codec](data, expansion.allowed - content)
+            content += len(block)
+            _check(content, expansion)
             if _exactly(self.file, len(self.sync)) != self.sync:
                 raise ValueError("a block does not end with the file's mark")
             yield _long(count) + _long(len(block)) + block + self.sync
@@ -104,40 +120,82 @@ class _Recoded(io.RawIOBase):
         return self._told
 
 
-def _inflated(data: bytes) -> bytes:
-    return zlib.decompress(data, -15)
+def _check(content: int, expansion: Expansion) -> None:
+    if fault := expansion.fault(content):
+        raise TooLarge(fault)
 
 
-def _of_snappy(data: bytes) -> bytes:
+def _inflated(data: bytes, most: int) -> bytes:
+    decompressor = zlib.decompressobj(-15)
+    plain = decompressor.decompress(data, most + 1)
+    if len(plain) <= most and not decompressor.eof:
+        raise ValueError("a block's compressed data is cut")
+    return plain
+
+
+def _streams(decompressor: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
+    """Unpacks streams that follow one another, as Python's `bz2` and `lzma` do; ignores what follows the last."""
+
+    def unpacked(data: bytes, most: int) -> bytes:
+        plain = b""
+        while data:  # each round takes a stream
+            stream = decompressor()
+            try:
+                plain += stream.decompress(data, most + 1 - len(plain))
+            except (OSError, lzma.LZMAError):
+                if not plain:
+                    raise
+                break
+            if len(plain) > most:
+                break
+            if not stream.eof:
+                raise ValueError("a block's compressed data is cut")
+            data = stream.unused_data
+        return plain
+
+    return unpacked
+
+
+def _of_snappy(data: bytes, _: int) -> bytes:
     packed, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
-    plain = _of_arrow("snappy", packed, _varint(io.BytesIO(packed)) or 0)
+    plain = _of_arrow("snappy", packed, _SAID["snappy"](packed))
     if zlib.crc32(plain) != int.from_bytes(checksum, "big"):
         raise ValueError("a block's checksum is another one")
     return plain
 
 
-def _of_zstandard(data: bytes) -> bytes:
+def _of_zstandard(data: bytes, most: int) -> bytes:
+    plain = bytearray()
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        return cast(bytes, stream.read())
+        while len(plain) <= most and (part := stream.read(_PART)):  # bounded by `most`
+            plain += part
+    return bytes(plain)
 
 
-def _of_lz4(data: bytes) -> bytes:
-    return _of_arrow("lz4_raw", data[4:], int.from_bytes(data[:4], "little"))
+def _of_lz4(data: bytes, _: int) -> bytes:
+    return _of_arrow("lz4_raw", data[4:], _SAID["lz4"](data))
 
 
 def _of_arrow(codec: str, data: bytes, size: int) -> bytes:
     return cast(bytes, pa.Codec(codec).decompress(data, decompressed_size=size, asbytes=True))
 
 
-_CODECS: dict[str, Callable[[bytes], bytes]] = {
-    "null": bytes,
+_SAID: dict[str, Callable[[bytes], int]] = {
+    "snappy": lambda data: _varint(io.BytesIO(data)) or 0,
+    "lz4": lambda data: int.from_bytes(data[:4], "little"),
+}
+"""By codec, the bytes of content that a block says it has."""
+
+_CODECS: dict[str, Callable[[bytes, int], bytes]] = {
+    "null": lambda data, _: data,
     "deflate": _inflated,
     "snappy": _of_snappy,
     "zstandard": _of_zstandard,
-    "bzip2": bz2.decompress,
-    "xz": lzma.decompress,
+    "bzip2": _streams(bz2.BZ2Decompressor),
+    "xz": _streams(lzma.LZMADecompressor),
     "lz4": _of_lz4,
 }
+"""By codec, the content of a block.  Of a block with more than so many bytes, a bounded part more is unpacked."""
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
