@@ -21,7 +21,7 @@ from lake_core.loading.declared import declared_columns
 from lake_core.loading.expansion import least_bytes
 from lake_core.loading.formats.calendars import Calendar
 from lake_core.loading.formats.instants import Instants
-from lake_core.loading.formats.orc_footer import has_hybrid_calendar
+from lake_core.loading.formats.orc_footer import codec_of, has_hybrid_calendar
 from lake_core.loading.formats.orc_times import NANOS, SECONDS, has_times, pair_zone, read_pairs
 from lake_core.loading.formats.promises import rows_fault
 from lake_core.loading.opening import open_seekable
@@ -48,19 +48,22 @@ def read_orc(reading: Reading) -> Iterator[Block]:
             reading.unreadable(0, fault)
         with _naming(reading):
             is_hybrid = has_hybrid_calendar(opened, file)
-            calendar = Calendar(
-                dates=is_hybrid, naive=is_hybrid, zone="UTC"
-            )  # times are the writer's times of day
+            codec = codec_of(opened, file) if is_hybrid is None else ""
+            calendar = _calendar(is_hybrid is not False)
         rows = 0
         for stripe in range(file.nstripes):
             faults: Faults = {}
             with _naming(reading):
-                batch = _stored(_stripe(opened, file, stripe), calendar, faults)
+                batch = _stored(_stripe(opened, file, stripe), calendar, codec, faults)
             rows += batch.num_rows
             table = declared_columns(pa.Table.from_batches([batch]), reading.declared, source=reading.file)
             yield Block(table, faults=faults)
         if fault := rows_fault(rows, file.nrows):
             reading.unreadable(0, fault)
+
+
+def _calendar(is_hybrid: bool) -> Calendar:
+    return Calendar(dates=is_hybrid, naive=is_hybrid, zone="UTC")  # times are the writer's times of day
 
 
 @contextmanager
@@ -92,10 +95,15 @@ def _stripe(opened: BinaryIO, file: Any, stripe: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class _Change:
-    """Gives a stripe's values their types and dates."""
+    """Gives a stripe's values their types and dates.
+
+    `codec` is that of a file whose calendar is not known; it is empty otherwise.  Raises InvalidInput if a value of
+    such a file depends on the calendar.
+    """
 
     calendar: Calendar
     path: str
+    codec: str
     faults: Faults
 
     def __call__(self, array: pa.Array, field: pa.Field, rows: Rows) -> tuple[pa.Array, pa.Field] | None:
@@ -107,18 +115,31 @@ class _Change:
             return self._times(Instants.of(array), field, rows)
         if pa.types.is_int64(kind) and (field.metadata or {}).get(_SPARK_TYPE) == b"timestamp_ntz":
             return array.cast(pa.timestamp("us")), pa.field(field.name, pa.timestamp("us"))
-        return self.calendar.changed(array, field, rows)
+        changed = self.calendar.changed(array, field, rows)
+        if changed is not None and changed[0] is not array and not changed[0].equals(array):
+            self._check()
+        return changed
 
     def _times(self, times: Instants, field: pa.Field, rows: Rows) -> tuple[pa.Array, pa.Field]:
         if self.calendar.naive:
-            times = replace(times, seconds=self.calendar.seconds(times.seconds))
+            seconds = self.calendar.seconds(times.seconds)
+            if (seconds != times.seconds)[times.valid].any():
+                self._check()
+            times = replace(times, seconds=seconds)
         return times.stored(field, rows, self.path, self.faults)
 
+    def _check(self) -> None:
+        if self.codec:
+            raise InvalidInput(
+                f"field {self.path!r} has dates or times before 15 October 1582, and the file's compression, "
+                f"{self.codec}, hides their calendar from a load; write it with ZSTD"
+            )
 
-def _stored(batch: pa.RecordBatch, calendar: Calendar, faults: Faults) -> pa.RecordBatch:
+
+def _stored(batch: pa.RecordBatch, calendar: Calendar, codec: str, faults: Faults) -> pa.RecordBatch:
     rows = np.arange(batch.num_rows)
     columns = [
-        rebuilt(array, field, rows, _Change(calendar, field.name, faults))
+        rebuilt(array, field, rows, _Change(calendar, field.name, codec, faults))
         for array, field in zip(batch.columns, batch.schema, strict=True)
     ]
     return pa.record_batch([array for array, _ in columns], schema=pa.schema([field for _, field in columns]))

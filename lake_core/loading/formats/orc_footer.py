@@ -14,20 +14,40 @@ import pyarrow as pa
 
 _WRITER, _CALENDAR = 9, 11
 _JAVA = 0
+_COMPRESSION = 2
+_CODECS = ("NONE", "ZLIB", "SNAPPY", "LZO", "LZ4", "ZSTD", "BROTLI")
 _UNKNOWN, _JULIAN = 0, 1
 
 
-def has_hybrid_calendar(file: BinaryIO, orc: Any) -> bool:
+class _UnknownCodec(Exception):
+    """The footer is compressed in a way that only Arrow knows, such as LZO."""
+
+
+def has_hybrid_calendar(file: BinaryIO, orc: Any) -> bool | None:
     """Whether dates and times of an ORC file, which Arrow has opened as `orc`, are of the hybrid calendar.
 
-    A file of the Java writer that says nothing is of that calendar, as all were once.  Raises ValueError, or what a
-    decompressor raises, if it is damaged.
+    None if nothing here unpacks the footer.  A file of the Java writer that says nothing is of that calendar, as
+    all were once.  Raises ValueError, or what a decompressor raises, if it is damaged.
     """
     end = orc.file_length - 1 - orc.file_postscript_length
     file.seek(end - orc.file_footer_length)
-    fields: dict[int, Any] = dict(_fields(_unpacked(file.read(orc.file_footer_length), orc)))
+    footer, codec = file.read(orc.file_footer_length), codec_of(file, orc)
+    try:
+        fields: dict[int, Any] = dict(_fields(_unpacked(footer, codec, orc.compression_size)))
+    except _UnknownCodec:
+        return None
     calendar = fields.get(_CALENDAR, _UNKNOWN)
     return bool(calendar == _JULIAN or (calendar == _UNKNOWN and fields.get(_WRITER, _JAVA) == _JAVA))
+
+
+def codec_of(file: BinaryIO, orc: Any) -> str:
+    """The compression of an ORC file, by its postscript, as the specification calls it; Arrow does not name LZO.
+
+    Raises ValueError if the postscript is damaged.
+    """
+    file.seek(orc.file_length - 1 - orc.file_postscript_length)
+    number = dict(_fields(file.read(orc.file_postscript_length))).get(_COMPRESSION, 0)
+    return _CODECS[number] if number in range(len(_CODECS)) else f"number {number}"
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
@@ -61,22 +81,21 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     raise ValueError("a damaged footer")
 
 
-def _unpacked(data: bytes, orc: Any) -> bytes:
+def _unpacked(data: bytes, codec: str, most: int) -> bytes:
     """The content of a compressed section: chunks, each behind three bytes of its length and kind."""
-    kind = orc.compression
-    if kind == "UNCOMPRESSED":
+    if codec == "NONE":
         return data
     parts, at = [], 0
     while at < len(data):  # each round takes bytes
         head = int.from_bytes(data[at : at + 3], "little")
         chunk = data[at + 3 : at + 3 + (head >> 1)]
         at += 3 + (head >> 1)
-        parts.append(chunk if head & 1 else _decompressed(chunk, kind, orc.compression_size))
+        parts.append(chunk if head & 1 else _decompressed(chunk, codec, most))
     return b"".join(parts)
 
 
-def _decompressed(chunk: bytes, kind: str, most: int) -> bytes:
-    match kind:
+def _decompressed(chunk: bytes, codec: str, most: int) -> bytes:
+    match codec:
         case "ZLIB":
             return zlib.decompress(chunk, -15)
         case "LZ4":
@@ -85,5 +104,5 @@ def _decompressed(chunk: bytes, kind: str, most: int) -> bytes:
             size, _ = _varint(chunk, 0)
             return bytes(pa.decompress(chunk, decompressed_size=size, codec="snappy", asbytes=True))
         case "ZSTD" | "BROTLI":
-            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), kind.lower()).read())
-    raise ValueError(f"its compression is {kind}, which is not read")
+            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), codec.lower()).read())
+    raise _UnknownCodec(codec)
