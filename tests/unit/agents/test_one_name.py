@@ -27,7 +27,7 @@ OF_NO_AGENT = {
     "load",
     "nokey",
 }
-OF_NO_AGENT |= {"partitions", "token", "upkeep"}
+OF_NO_AGENT |= {"partitions", "records", "token", "upkeep"}
 DAGS_OF_NO_AGENT = {"apply"}
 """It applies a policy file; no agent works on pools by itself there."""
 STEPS = {"expire": "retention", "vacuum": "retention", "lease": "retention", "publish": "compact"}
