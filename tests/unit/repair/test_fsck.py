@@ -414,6 +414,12 @@ def test_a_checkpoint_that_forgot_tokens_is_sound(world: World) -> None:
     assert world.fsck() == []
 
 
+def test_a_checkpoint_of_the_list_of_pools_is_sound(world: World) -> None:
+    journal = world.lake.catalog.journal
+    write_state(journal, journal.load(), id=world.lake.context.ids.new(), now=world.clock())
+    assert world.fsck() == []
+
+
 def test_a_checkpoint_of_the_list_of_pools_that_differs(world: World) -> None:
     world.lake.create_pool("q", key="k")
     journal = world.lake.catalog.journal
