@@ -16,6 +16,7 @@
       Corrupt                 stop: an object of the lake is damaged; the message names it
         ObjectMissing         a data object of a snapshot is not on the store
         CheckpointDamaged     part of a checkpoint is damaged: load again, the journal skips it
+        JournalLost           a journal that had entries has none: put it back, or rebuild the pool
       ObjectVacuumed          the revision is older than the retention time
       OutputFailed            make room for the output, or choose another; earlier changes remain
 
@@ -192,6 +193,10 @@ class ObjectMissing(Corrupt):
 
 class CheckpointDamaged(Corrupt):
     """A row group of a checkpoint is damaged."""
+
+
+class JournalLost(Corrupt):
+    """A journal that had entries has no entry, no checkpoint and no fence."""
 
 
 class ObjectVacuumed(LakeError):

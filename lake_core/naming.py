@@ -151,6 +151,11 @@ def tail(journal: str) -> str:
     return f"{journal}/TAIL"
 
 
+def begun(journal: str) -> str:
+    """The sign that a journal has had entries; it lies beside the journal's folder, which may be lost."""
+    return f"{journal}-begun"
+
+
 def marks(journal: str) -> str:
     """The folder of a journal's checkpoints and fences."""
     return f"{journal}/marks"

@@ -11,8 +11,9 @@ from lake_core.catalog.fields import check_fields
 from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
-from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound, PlanAgain
+from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound, PlanAgain
 from lake_core.journal import JOURNAL_LIMITS, Journal, JournalLimits, LoadedState
+from lake_core.journal.hints import forget_begun
 from lake_core.records import (
     ConfigurePool,
     CreatePool,
@@ -48,6 +49,13 @@ class Catalog:
     def load(self) -> LoadedState[PoolsState]:
         """The newest list of pools."""
         return self.journal.load()
+
+    def begin_anew(self) -> None:
+        """Let the next change begin a new list, if the list is lost.  Raises Corrupt, Unavailable."""
+        try:
+            self.load()
+        except JournalLost:
+            forget_begun(self.journal.store, self.journal.name)
 
     def create(self, config: PoolConfig, *, own: bool = False) -> int:
         """Add the pool; returns the version of the list.  Raises AlreadyExists, InvalidInput (settings).

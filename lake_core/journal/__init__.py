@@ -2,8 +2,8 @@
 
 `reader` loads, `journal` appends, `put_entry` puts one entry; `loaded_state` is what both return; `recent` are the
 recent ids; `marks` are checkpoints and fences; `purge` writes them and deletes old entries; `hints` reads and
-writes HEAD and TAIL, whose content never changes a result; `retry` bounds how often and how long a writer tries,
-`limits` how long ids are remembered.
+writes HEAD and TAIL, whose content never changes a result, and the sign that a journal has had entries; `retry`
+bounds how often and how long a writer tries, `limits` how long ids are remembered.
 One journal lists the pools of a lake; each pool has one more, its history.  docs/protocol.md says why the rules
 hold.
 """

@@ -1,7 +1,11 @@
-"""HEAD and TAIL: where the journal probably ends and begins.
+"""HEAD and TAIL: where the journal probably ends and begins; and the sign that it has had entries.
 
 Writers overwrite them without conditions, so a hint may be missing, stale or garbage.  A reader uses HEAD only to
 read several entries at once.  The end of a journal is always the first entry that is missing.
+
+The sign (`naming.begun`) lies beside the journal's folder, which may be lost.  A reader that finds neither entries
+nor marks looks for the sign: if it is there, the journal is lost, and not empty.  The writer of the first entry
+writes it, and so does every writer of a checkpoint, since the first writer may die before.
 """
 
 from __future__ import annotations
@@ -29,6 +33,22 @@ def write_head_hint(store: Store, journal: str, version: int) -> None:
     """Write HEAD; if the store refuses, nothing is lost."""
     with contextlib.suppress(Unavailable):
         store.put(naming.head(journal), str(version).encode())
+
+
+def write_begun(store: Store, journal: str) -> None:
+    """Write the sign that the journal has had entries; if the store refuses, the next checkpoint's writer tries."""
+    with contextlib.suppress(Unavailable):
+        store.put(naming.begun(journal), b"\n", durable=True)
+
+
+def is_begun(store: Store, journal: str) -> bool:
+    """Whether there is a sign that the journal has had entries.  Raises Unavailable."""
+    return store.get(naming.begun(journal)) is not None
+
+
+def forget_begun(store: Store, journal: str) -> None:
+    """Delete the sign, so that a lost journal may begin anew.  Raises Unavailable."""
+    store.delete(naming.begun(journal))
 
 
 def write_tail_hint(store: Store, journal: str, version: int) -> None:

@@ -142,6 +142,8 @@ class Journal(JournalReader[E, S]):
                 if outcome is PutOutcome.OURS and not self._until_answered(partial(self.is_purged, version)):
                     log.debug("%s: wrote entry %d, try %d", self.name, version, attempt + 1)
                     self._remember(after)
+                    if version == 1:
+                        hints.write_begun(self.store, self.name)
                     if version % HINT_EVERY == 0:
                         hints.write_head_hint(self.store, self.name, version)
                     return Appended(version, after.state, attempt + 1)

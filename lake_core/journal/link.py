@@ -16,7 +16,7 @@ from typing import Any, Generic
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, JournalLost
 from lake_core.journal.loaded_state import E
 from lake_core.records.codec import Codec, checksum_of
 
@@ -66,6 +66,19 @@ def replaced(journal: str, version: int) -> Corrupt:
 def missing(journal: str, version: int) -> Corrupt:
     """The error of a version without an entry, which is not purged."""
     return Corrupt(f"{naming.entry(journal, version)}: missing, and not purged; {_ADVICE}")
+
+
+def lost(journal: str) -> JournalLost:
+    """The error of a journal that had entries, and has no entry, no checkpoint and no fence."""
+    rebuild = "lake rebuild POOL"
+    if journal == naming.POOLS_JOURNAL:
+        rebuild = (
+            "lake fsck names the folders of pools, and lake rebuild ID --name NAME lists each of them again"
+        )
+    return JournalLost(
+        f"{journal}: this journal had entries, and all of it is gone; stop the writers, then put it back from a "
+        f"backup; without one: {rebuild}"
+    )
 
 
 _ADVICE = (

@@ -1,13 +1,17 @@
 """What a listing says of a journal's end, without its state.
 
 `newest_version` is for those who only ask whether there is news: one read of a hint and one listing, however long
-the journal is (`lake.watch`).  `first_behind` shows a reader at a missing entry whether one stands behind it.
+the journal is (`lake.watch`).  `check_end` tells a reader at a missing entry whether one stands behind it.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from lake_core import naming
 from lake_core.journal.hints import read_head_hint
+from lake_core.journal.link import missing
+from lake_core.journal.loaded_state import LoadedState
 from lake_core.journal.marks import marks_of
 from lake_core.store import Store
 
@@ -31,17 +35,22 @@ def newest_version(store: Store, journal: str) -> int:
     return max(newest, marks.fence, *(mark.version for mark in marks.checkpoints))
 
 
-def first_behind(store: Store, journal: str, *, version: int) -> tuple[int, int]:
-    """The version of the first entry behind `version`, 0 if there is none, and the newest fence; by one listing.
+def check_end(store: Store, journal: str, newest: LoadedState[Any]) -> int:
+    """The newest fence.  Raises Corrupt if an entry behind the next one is there, and the next one is missing.
 
-    The listing shows entries before marks, and a purger puts a fence before it deletes an entry.  So an entry that
-    a purge has taken from the listing comes with its fence.  Raises Unavailable.
+    `newest` is the state after the last entry that was read.  A purge may have deleted the next one.  The listing
+    shows entries before marks, and a purger puts a fence before it deletes an entry.  So an entry that a purge has
+    taken from the listing comes with its fence.  Raises Unavailable.
     """
-    later, other_names = 0, []
-    for info in store.list(journal, after=naming.entry(journal, version)):
+    next_version, later, other_names = newest.version + 1, 0, []
+    for info in store.list(journal, after=naming.entry(journal, newest.version)):
         number = naming.entry_version(info.name)
         if number is None or info.name != naming.entry(journal, number):
             other_names.append(info.name)
         else:
             later = later or number
-    return later, marks_of(other_names).fence
+    fence = marks_of(other_names).fence
+    is_hole = later > next_version and fence <= newest.floor
+    if is_hole and store.get(naming.entry(journal, next_version)) is None:
+        raise missing(journal, next_version)
+    return fence

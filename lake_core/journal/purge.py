@@ -59,10 +59,10 @@ class Purged:
 def write_state(
     journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float, forget: int = 0
 ) -> Mark:
-    """Write the state as a checkpoint.
+    """Write the state as a checkpoint, and the sign that the journal has had entries.
 
-    It leaves out tokens of versions up to `forget`, if they are too old at `now`, in seconds since 1970.
-    Raises InvalidInput if the journal has no checkpoints, Unavailable.
+    The checkpoint leaves out tokens of versions up to `forget`, if they are too old at `now`, in seconds since
+    1970.  Raises InvalidInput if the journal has no checkpoints, Unavailable.
     """
     if journal.format is None:
         raise InvalidInput(f"{journal.name}: this journal has no checkpoints; name a pool")
@@ -71,6 +71,8 @@ def write_state(
     footer = CheckpointFooter(VERSION, journal.name, loaded.version, id, entry_checksum=checksum)
     parts = [_recent(loaded.recent), *journal.format.parts(loaded.state, now=now, forget=forget)]
     write_checkpoint(journal.store, name, footer, parts, limits=journal.limits.checkpoints)
+    if loaded.version:
+        hints.write_begun(journal.store, journal.name)
     log.info("%s: wrote the checkpoint of version %d", journal.name, loaded.version)
     return Mark(loaded.version, name)
 

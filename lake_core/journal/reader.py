@@ -2,8 +2,7 @@
 
 Rules 5 to 7 and 10 of `journal`, as far as they bind readers.  The end is the first version without an entry.
 After reading, the reader checks for a fence above its starting state; if there is one, it starts again from a
-checkpoint.
-It returns no state that rests on a checkpoint below the fence, or on a damaged one.
+checkpoint.  It returns no state that rests on a checkpoint below the fence, or on a damaged one.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
-from lake_core.journal.link import StoredEntry, check_link, decode_stored, missing, replaced
-from lake_core.journal.loaded_state import RECENT, E, HasId, LoadedState, S, StateFormat
+from lake_core.journal.link import StoredEntry, check_link, decode_stored, lost, missing, replaced
+from lake_core.journal.loaded_state import E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
-from lake_core.journal.newest import first_behind
+from lake_core.journal.newest import check_end
 from lake_core.journal.recent import Recent
+from lake_core.journal.restored import restored
 from lake_core.journal.retry import Retry
 from lake_core.records.codec import Codec
 from lake_core.records.decoding import decoding
@@ -108,19 +108,7 @@ class JournalReader(Generic[E, S]):
         """
         loaded = self._sound()
         if loaded is None:
-            loaded = self._start()
-            hint = hints.read_head_hint(self.store, self.name)
-            window = max(1, min(LARGEST_WINDOW, hint - loaded.version + 1))
-            newest = self._follow(loaded, window=window)
-            try:
-                if not self.store.lists_from_name and (not hint or hint != newest.version):
-                    self._check_end(newest)
-            except Corrupt:
-                self._loaded = None  # so that the next load looks again
-                if not self._is_behind(newest):
-                    raise
-                return self._follow(self._start(), window=LARGEST_WINDOW)
-            return newest
+            return self._first_load()
         if not self.store.lists_from_name:
             return self._follow(loaded, window=1)
         asked = self.retry.clock()
@@ -131,6 +119,26 @@ class JournalReader(Generic[E, S]):
             return self._follow(loaded, window=version - loaded.version, until=version)
         self._newest_at = asked
         return loaded
+
+    def _first_load(self) -> LoadedState[S]:
+        """The newest state, with nothing in memory.  Raises JournalLost, Corrupt, Unavailable."""
+        loaded = self._start()
+        hint = hints.read_head_hint(self.store, self.name)
+        window = max(1, min(LARGEST_WINDOW, hint - loaded.version + 1))
+        newest = self._follow(loaded, window=window, remembers=False)  # not before it is known to be whole
+        try:
+            if not self.store.lists_from_name and (not hint or hint != newest.version):
+                check_end(self.store, self.name, newest)
+        except Corrupt:
+            if not self._is_behind(newest):
+                raise
+            return self._follow(self._start(), window=LARGEST_WINDOW)
+        if newest.version == 0 and hints.is_begun(self.store, self.name):
+            newest = self._follow(self._start(), window=1, remembers=False)  # it may have begun just now
+            if newest.version == 0:
+                raise lost(self.name)
+        self._remember(newest)
+        return newest
 
     def _fresh(self) -> LoadedState[S] | None:
         """The state in memory if it was the newest at most `FRESH` seconds ago, otherwise None."""
@@ -241,28 +249,12 @@ class JournalReader(Generic[E, S]):
         return loaded
 
     def _restored(self, mark: Mark) -> tuple[LoadedState[S], CheckpointFile]:
-        """The state that a checkpoint holds, and the file that it goes on reading from."""
         if self.format is None:
             raise Corrupt(f"{mark.name}: this journal has no checkpoints")
-        file = CheckpointFile(
-            self.store,
-            mark.name,
-            on_damage=self._damaged.add,
-            check=self.format.check,
-            limits=self.limits.checkpoints,
+        on_damage = self._damaged.add
+        return restored(
+            self.store, self.name, mark, format=self.format, limits=self.limits, on_damage=on_damage
         )
-        footer = file.footer
-        if footer.version != mark.version or footer.journal != self.name:
-            raise Corrupt(f"{mark.name}: this checkpoint holds {footer.journal} at version {footer.version}")
-        with decoding(mark.name, "a row of this checkpoint is damaged"):
-            ids = [
-                (key.as_py().decode(), version.as_py())
-                for table in file.scan(RECENT, columns=("key", "seq"))
-                for key, version in zip(table["key"], table["seq"], strict=True)
-            ]
-            recent = Recent.of(mark.version, ids, limits=self.limits)
-            state = self.format.restore(file)
-        return LoadedState(mark.version, state, recent, mark, footer.entry_checksum), file
 
     def verify(self, mark: Mark) -> None:
         """Read and decode all of a checkpoint.
@@ -321,18 +313,6 @@ class JournalReader(Generic[E, S]):
                 return None
         return version if marks_of(other_names).fence <= loaded.floor else None
 
-    def _check_end(self, newest: LoadedState[S]) -> int:
-        """The newest fence.  Raises Corrupt if an entry behind the next one is there, and the next one is missing.
-
-        It may be missing because of a purge: the reader looks for a fence before it believes that.
-        """
-        next_version = newest.version + 1
-        later, fence = first_behind(self.store, self.name, version=newest.version)
-        is_hole = later > next_version and fence <= newest.floor
-        if is_hole and self.store.get(naming.entry(self.name, next_version)) is None:
-            raise missing(self.name, next_version)
-        return fence
-
     def _start(self, *, until: int | None = None) -> LoadedState[S]:
         """The newest state that needs no folding: of the newest readable checkpoint, otherwise the initial state.
 
@@ -375,7 +355,9 @@ class JournalReader(Generic[E, S]):
         self._remember(after)
         return after
 
-    def _follow(self, loaded: LoadedState[S], *, window: int, until: int | None = None) -> LoadedState[S]:
+    def _follow(
+        self, loaded: LoadedState[S], *, window: int, until: int | None = None, remembers: bool = True
+    ) -> LoadedState[S]:
         """The newest state, folded from `loaded` on; at most up to `until` if that version is reached.
 
         If entries after `loaded` were purged, starts again from a checkpoint.
@@ -386,11 +368,9 @@ class JournalReader(Generic[E, S]):
                 newest = self._walk(loaded, window=window, until=until)
                 ended = until is not None and newest.version < until
                 if not ended:
-                    is_behind = (
-                        self._check_end(newest) > loaded.floor
-                        if until is None and self.store.lists_from_name
-                        else self._is_behind(loaded)
-                    )
+                    lists = until is None and self.store.lists_from_name
+                    fence = check_end(self.store, self.name, newest) if lists else self.marks().fence
+                    is_behind = fence > loaded.floor
             except (CheckpointGone, CheckpointDamaged):  # the checkpoint of `loaded` was purged or is damaged
                 pass
             except Corrupt:  # an entry that was written below a fence need not fold
@@ -399,7 +379,8 @@ class JournalReader(Generic[E, S]):
                     raise
             else:
                 if not ended and not is_behind:
-                    self._remember(newest)
+                    if remembers:
+                        self._remember(newest)
                     return newest
             log.info("%s: purged while reading after version %d; starts again", self.name, loaded.version)
             loaded, window, until = self._start(), LARGEST_WINDOW, None

@@ -19,7 +19,7 @@ from typing import Any
 
 from lake_core import naming
 from lake_core.checkpoints import CheckpointFile
-from lake_core.errors import CheckpointGone, Corrupt, InvalidInput
+from lake_core.errors import CheckpointGone, Corrupt, InvalidInput, JournalLost
 from lake_core.journal import LoadedState
 from lake_core.journal.hints import MAX_DIGITS
 from lake_core.journal.link import StoredEntry, fits
@@ -67,6 +67,7 @@ class JournalCheck:
         """Everything that is wrong.  Raises Unavailable."""
         hints = {name: self.journal.store.get(name) for name in self._hint_names()}
         yield from self._list()
+        yield from self._lost()
         sound = yield from self._sound_checkpoints()
         yield from self._fence(sound)
         yield from self._hints(hints)
@@ -109,6 +110,19 @@ class JournalCheck:
                 until = min(end, self.marks.fence)
                 where = naming.entry(self.journal.name, begin)
                 yield self._finding("entry_leftover", where, f"the entries {begin} to {until} are purged")
+
+    def _lost(self) -> Iterator[Finding]:
+        if self.last:
+            return
+        try:
+            self.journal.load()
+        except JournalLost:
+            self.damaged = True
+            kind = "pools_lost" if self.journal.name == naming.POOLS_JOURNAL else "journal_lost"
+            what = "this journal had entries, and all of it is gone"
+            yield self._finding(kind, self.journal.name, what)
+        except Corrupt:  # an entry came meanwhile; what is wrong with it is found below
+            return
 
     def _kept(self, now: float) -> frozenset[int]:
         """The versions whose checkpoints tags hold at a time of the store; none if the journal cannot be read."""

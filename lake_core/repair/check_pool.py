@@ -21,7 +21,7 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.combine.rule import rule_of
 from lake_core.context import Context
-from lake_core.errors import Corrupt, NotFound, Unavailable
+from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History, Reference
 from lake_core.history.absence import is_damage
 from lake_core.history.branch_state import BranchState
@@ -126,7 +126,8 @@ class PoolCheck:
         try:
             state = self._history.load().state
         except Corrupt as error:
-            yield self._finding("no_state", naming.pool_journal(self.config.id), str(error))
+            if not isinstance(error, JournalLost):  # which the check of the journal has found
+                yield self._finding("no_state", naming.pool_journal(self.config.id), str(error))
             yield self._finding(
                 "unchecked", naming.data(self.config.id), "no state tells which objects the pool has"
             )

@@ -35,6 +35,16 @@ KINDS: dict[str, Kind] = {
         "again what this one loaded; without one: lake rebuild {pool} --name NEW",
     ),
     "no_state": Kind(DAMAGE, _BACKUP),
+    "journal_lost": Kind(
+        DAMAGE,
+        "stop the writers; put the journal back from a backup; without one: lake rebuild {pool}; if it has "
+        "no data object: lake drop {pool} --yes",
+    ),
+    "pools_lost": Kind(
+        DAMAGE,
+        "stop the writers; put the list of pools back from a backup; without one: lake rebuild ID --name NAME of "
+        "each folder of a pool begins it anew; if none has a data object: delete pools-begun",
+    ),
     "journal_missing": Kind(
         DAMAGE,
         "stop the writers; put the journal back from a backup; without one: lake rebuild {pool}; if no load of the "

@@ -17,7 +17,7 @@ from lake_core.catalog import Catalog
 from lake_core.catalog.given_up import read_given_up
 from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
-from lake_core.errors import Corrupt, NotFound, Unavailable
+from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.keys.spec import ARRIVAL
 from lake_core.lake.isolated import isolated
@@ -35,8 +35,26 @@ LAKE_POOLS = "lake:pools"
 OLDER_THAN = 86_400.0
 """Seconds: a younger object that nothing refers to may belong to a load under way."""
 
-LAKE_NAMES = (naming.LAKE_FILE, naming.POOLS_JOURNAL, naming.PACKS, naming.ACTIVITY, naming.QUIET)
-POOL_FOLDERS = ("journal", "data", "parked", "index", "leases", "plans", "erasures", "published", "given-up")
+LAKE_NAMES = (
+    naming.LAKE_FILE,
+    naming.POOLS_JOURNAL,
+    naming.begun(naming.POOLS_JOURNAL),
+    naming.PACKS,
+    naming.ACTIVITY,
+    naming.QUIET,
+)
+POOL_FOLDERS = (
+    "journal",
+    naming.begun("journal"),
+    "data",
+    "parked",
+    "index",
+    "leases",
+    "plans",
+    "erasures",
+    "published",
+    "given-up",
+)
 
 
 @dataclass
@@ -75,6 +93,11 @@ class Fsck:
             return
         try:
             state = catalog.load().state
+        except JournalLost:  # which the check of the journal has found
+            if not everything:
+                raise
+            yield from self._folders(PoolsState())
+            return
         except Corrupt as error:
             if not everything:
                 raise

@@ -23,9 +23,10 @@ from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
 from lake_core.catalog.given_up import give_up
+from lake_core.catalog.state import PoolsState
 from lake_core.combine.hidden import DELETED
 from lake_core.combine.rule import check_rule, rule_of
-from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
+from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound
 from lake_core.history import History, PoolState, Reference, Snapshot
 from lake_core.history.activity import ActivityNote
 from lake_core.history.branch_state import BranchState
@@ -68,6 +69,7 @@ class RebuildPlan:
     `is_listed`: the list of pools has the pool, and keeps it as it is.  `damaged` are objects whose records cannot
     be used; `lost` those of them that nothing replaces.  `superseded` are inputs that compactions replaced, `void`
     outputs of compactions that another one overtook, `guessed` objects that count as merged by their records alone.
+    `begins_list`: the list of pools is lost, and the rebuild begins a new one.
     `unordered` are loads whose age against merged records of the same keys nothing tells.
     `notes` say what else is lost or doubtful, a line each.
     """
@@ -85,6 +87,7 @@ class RebuildPlan:
     lost: tuple[Candidate, ...]
     notes: tuple[str, ...]
     unordered: tuple[str, ...] = ()
+    begins_list: bool = False
 
     @property
     def copies(self) -> bool:
@@ -109,7 +112,10 @@ def plan_rebuild(
 
     Raises NotFound, AlreadyExists (a name that is in use), InvalidInput (something must be told), Unavailable.
     """
-    state = lake.catalog.load().state
+    try:
+        state, begins_list = lake.catalog.load().state, False
+    except JournalLost:
+        state, begins_list = PoolsState(), True
     catalogued = state.pools.get(state.names.get(pool, pool))
     source_id = catalogued.id if catalogued is not None else pool
     store = GuardedStore(lake.store)  # no footer that was kept before
@@ -139,6 +145,10 @@ def plan_rebuild(
     references = references_of(store, source_id, config, candidates, selection)
     used = {r.schema for r in references}
     newest = max([r.seq for r in references] + [c.last_seq or 0 for c in candidates])
+    if begins_list:
+        notes.append(
+            "the list of pools is lost, and begins anew with this pool; lake fsck names the other folders"
+        )
     _note_losses(config, references, selection, guessed, notes)
     doubtful = () if config.kind == "append" else unordered(candidates, selection.pieces)
     if doubtful:
@@ -161,6 +171,7 @@ def plan_rebuild(
         selection.lost,
         tuple(notes),
         doubtful,
+        begins_list,
     )
 
 
@@ -205,6 +216,8 @@ def rebuild(
     loaded = LoadedState(plan.version, state, Recent(plan.version))
     write_state(history.journal, loaded, id=context.ids.new(), now=context.now())
     put_fence(history.journal, plan.version)
+    if plan.begins_list:
+        lake.catalog.begin_anew()
     if not plan.is_listed:
         lake.catalog.create(config)
     note.keep()

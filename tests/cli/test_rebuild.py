@@ -36,7 +36,8 @@ def test_a_pool_without_its_journal_is_back_under_its_name_and_works_on(lake: Co
     lake.load_records(pool, [{"k": 4}], "4.ndjson")
     before, there = lake.scan(pool), files(lake)
     forget_the_journal(lake)
-    assert lake.scan(pool) == []
+    assert "all of it is gone" in lake.fails(CORRUPT, "scan", pool)
+    assert f"lake rebuild {pool};" in lake.run("fsck").out
     done = lake("rebuild", pool, "--yes")
     assert "p: made 4 records in 2 objects" in done.err
     assert "note: tokens and the list of ingested source files are lost" in done.err
@@ -88,8 +89,12 @@ def test_a_pool_that_the_list_of_pools_lost_is_rebuilt_by_its_id(lake: Command, 
     shutil.rmtree(Path(lake.uri) / "pools")
     forget_the_journal(lake)
     id = folder(lake).name
+    for refused in (["ls"], ["create", "q", "--key", "k"]):
+        assert "lake rebuild ID --name NAME" in lake.fails(CORRUPT, *refused)
     assert lake.run("rebuild", pool, "--yes").status == NOT_FOUND
     assert "--name NEW" in lake.fails(INVALID_INPUT, "rebuild", id, "--yes")
+    assert "the list of pools is lost" in lake("rebuild", id, "--name", "p", "--dry-run").err
+    assert lake.run("ls").status == CORRUPT, "a dry run writes nothing"
     said = lake("rebuild", id, "--name", "p", "--yes").err
     assert "note: the objects do not tell the kind; it is taken for append" in said
     assert "note: the settings of the pool are lost" in said

@@ -615,6 +615,8 @@ def test_the_names_of_checkpoints_fences_requests_and_hints() -> None:
     )
     assert naming.fence("p/journal", 42) == "p/journal/marks/00000000000000000042.fence"
     assert naming.activity(an_id(3)) == "activity/000000000000000000000000003"
+    assert naming.begun(naming.pool_journal(an_id(3))) == "000000000000000000000000003/journal-begun"
+    assert naming.begun(naming.POOLS_JOURNAL) == "pools-begun"
     assert naming.quiet("compact", "0" * 16) == f"quiet/compact.{'0' * 16}.json"
     assert naming.request("p/journal", an_id(2)) == "p/journal/requests/000000000000000000000000002.txn"
 

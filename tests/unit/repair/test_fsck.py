@@ -32,7 +32,7 @@ from lake_core.objects import metadata
 from lake_core.records import AddObject, Column, Entry
 from lake_core.records.codec import Codec
 from lake_core.repair.finding import DAMAGE, KINDS, Finding
-from lake_core.repair.fsck import Fsck
+from lake_core.repair.fsck import LAKE_POOLS, Fsck
 from lake_core.repair.removal import plan_repair, repair
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
@@ -619,6 +619,23 @@ def test_objects_that_are_newer_than_the_newest_write_are_in_flight_or_their_ent
 
 def test_a_journal_that_is_gone(world: World) -> None:
     for name in world.names("/journal/"):
+        world.store.delete(name)
+    found = world.fsck()
+    assert kinds(found) == ["journal_lost", "unchecked"]
+    assert (found[0].where, "lake rebuild p;" in found[0].do) == (world.journal, True)
+
+
+def test_a_list_of_pools_that_is_gone(world: World) -> None:
+    for name in [info.name for info in world.store.list(naming.POOLS_JOURNAL)]:
+        world.store.delete(name)
+    found = world.fsck()
+    assert kinds(found) == ["pools_lost", "pool_unlisted"], "the folders are named, to be rebuilt"
+    assert f"lake rebuild {world.id} --name NAME" in found[1].do
+    assert kinds(list(Fsck(world.lake.context, pools=[LAKE_POOLS]).run())) == ["pools_lost"]
+
+
+def test_a_journal_that_is_gone_without_a_sign_that_it_had_entries(world: World) -> None:
+    for name in [*world.names("/journal/"), naming.begun(world.journal)]:
         world.store.delete(name)
     assert "6 data objects of a pool whose journal has no entry" in only(world.fsck(), "in_flight").what
     world.clock.now += 2 * DAY

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from lake_core.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
-from lake_core.errors import Conflict, Corrupt
+from lake_core.errors import Conflict, Corrupt, JournalLost
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.lake.results import PendingLoad
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.loading.block import Block
-from lake_core.naming import FORMATS, ID_LENGTH, IdSource, entry, first_id, pool_journal
+from lake_core.naming import FORMATS, ID_LENGTH, IdSource, begun, entry, first_id, pool_journal
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import WRITE, scan_orphans
 from tests.support.stores import ScriptedStore
@@ -223,10 +223,22 @@ def test_a_dry_run_changes_nothing(world: World) -> None:
 
 
 def lose(world: World, *versions: int) -> Pool:
-    """Delete entries, as a broken disk does; returns the pool as a later process sees it."""
+    """Delete entries, as a broken disk does, and the sign that there were any; returns the pool as a later process
+    sees it."""
+    world.store.delete(begun(pool_journal(world.pool.config.id)))
     for version in versions:
         world.store.delete(entry(pool_journal(world.pool.config.id), version))
     return world.reopened()
+
+
+def test_a_pool_that_had_entries_and_has_none_has_no_orphans_but_damage(world: World) -> None:
+    world.load(1)
+    world.wait()
+    world.store.delete(entry(pool_journal(world.pool.config.id), 1))
+    for grace in (None, 0.0):
+        with pytest.raises(JournalLost, match=r"all of it is gone.*lake rebuild"):
+            scan_orphans(world.reopened(), grace=grace)
+    assert len(world.objects) == 1
 
 
 def test_a_pool_without_a_journal_has_no_orphans_but_damage(world: World) -> None:

@@ -1,0 +1,45 @@
+"""The state that a checkpoint of a journal holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lake_core.checkpoints import CheckpointFile
+from lake_core.errors import Corrupt
+from lake_core.journal.limits import JournalLimits
+from lake_core.journal.loaded_state import RECENT, LoadedState, S, StateFormat
+from lake_core.journal.marks import Mark
+from lake_core.journal.recent import Recent
+from lake_core.records.decoding import decoding
+from lake_core.store import Store
+
+
+def restored(
+    store: Store,
+    journal: str,
+    mark: Mark,
+    *,
+    format: StateFormat[S],
+    limits: JournalLimits,
+    on_damage: Callable[[str], None],
+) -> tuple[LoadedState[S], CheckpointFile]:
+    """The state that a checkpoint holds, and the file that the state reads on from.
+
+    `on_damage` is called with the checkpoint's name if damage is found later.  Raises Corrupt if the checkpoint is
+    damaged, or is one of another journal or version; CheckpointGone, Unavailable.
+    """
+    file = CheckpointFile(
+        store, mark.name, on_damage=on_damage, check=format.check, limits=limits.checkpoints
+    )
+    footer = file.footer
+    if footer.version != mark.version or footer.journal != journal:
+        raise Corrupt(f"{mark.name}: this checkpoint holds {footer.journal} at version {footer.version}")
+    with decoding(mark.name, "a row of this checkpoint is damaged"):
+        ids = [
+            (key.as_py().decode(), version.as_py())
+            for table in file.scan(RECENT, columns=("key", "seq"))
+            for key, version in zip(table["key"], table["seq"], strict=True)
+        ]
+        recent = Recent.of(mark.version, ids, limits=limits)
+        state = format.restore(file)
+    return LoadedState(mark.version, state, recent, mark, footer.entry_checksum), file
