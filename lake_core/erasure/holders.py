@@ -19,6 +19,7 @@ TAG, DELETED_BRANCH, LEASE, FILE = "tag ", "deleted branch ", "lease ", "file "
 
 LOAD = "a load that has not committed"
 ANOTHER_RUN = "another run of this erasure"
+CLOCK = "an object that no load has committed, of an age that is unknown, because clocks are far apart"
 JOURNAL = "the first entries of the journal, because an older object may be that of a lost entry"
 
 
@@ -83,6 +84,8 @@ def release(by: str, *, pool_name: str, erasure_id: str) -> str:
         return "look what it is, and move it out of the lake or delete it"
     if by == JOURNAL:
         return f"purge them: lake checkpoint {pool_name}, then lake purge {pool_name} --keep 0s"
+    if by == CLOCK:
+        return f"set the clock that is wrong, then: lake erase {pool_name} --resume {erasure_id} --yes"
     if by == ANOTHER_RUN:
         return f"let it end, then: lake erase {pool_name} --resume {erasure_id} --yes"
     return (

@@ -30,6 +30,7 @@ from lake_core.erasure import receipt as receipts
 from lake_core.erasure import rewrite
 from lake_core.erasure.begin import begin, target_now
 from lake_core.erasure.holders import (
+    CLOCK,
     DELETED_BRANCH,
     JOURNAL,
     LOAD,
@@ -40,10 +41,11 @@ from lake_core.erasure.holders import (
 )
 from lake_core.erasure.means import Means, chunks, here
 from lake_core.erasure.noting import METADATA, Notes
+from lake_core.erasure.planning import plan_of
 from lake_core.erasure.receipt import DONE, PENDING, Held, Receipt
 from lake_core.erasure.search import Search, foreign, known_id
 from lake_core.erasure.target import Target
-from lake_core.errors import Conflict, NotFound, PlanAgain
+from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Draft, PoolState, Reference
 from lake_core.history.absence import planning_again
 from lake_core.history.roots import tagged_objects
@@ -61,7 +63,6 @@ from lake_core.records.transactions import sequence
 from lake_core.store import ObjectInfo
 from lake_core.vacuum.execute import vacuum
 from lake_core.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
-from lake_core.vacuum.plan import Plan, PlannedObject, begun_objects
 
 log = logging.getLogger(__name__)
 
@@ -285,19 +286,24 @@ class _Run:
         names = self.search.on_store()
         state = self.pool.history.load_open().state
         if uncommitted := self.search.uncommitted(state, names):
-            self._scan(state, uncommitted)
+            try:
+                self._scan(state, uncommitted)
+            except (
+                InvalidInput
+            ) as error:  # the clocks; the records are hidden, so "nothing is changed" would be false
+                self._log(str(error))
+                self.waits_for = CLOCK
         self._discard()
         loaded = self.pool.history.load_open()
-        removed, begun = self.search.removed(loaded.state), self.search.begun(loaded.state)
+        now = self.pool.leases().now
+        removed, begun = self.search.removed(loaded.state, now=now), self.search.begun(loaded.state)
         uncommitted = self.search.uncommitted(loaded.state, names)
-        self.notes.add([*removed, *begun, *self._tagged(loaded.state, names), *map(known_id, uncommitted)])
+        tagged = self._tagged(loaded.state, names, now=now)
+        self.notes.add([*removed, *begun, *tagged, *map(known_id, uncommitted)])
         self.notes.write()  # checksums must be known before an object is deleted
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
-            objects = tuple(_planned(loaded.state, id) for id in sorted(removed))
-            interrupted = begun_objects(loaded.state.removed.vacuums.values())
-            now, pool_id = self.pool.context.now(), self.pool.config.id
-            plan = Plan(self.receipt.id, pool_id, loaded.version, now, objects, {}, interrupted)
+            plan = plan_of(self.pool, loaded, removed, id=self.receipt.id)
             vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
 
     def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
@@ -333,8 +339,8 @@ class _Run:
         state, self.looked_at = loaded.state, loaded.version
         if self.search.in_branches(state):
             return False
-        removed, begun = self.search.removed(state), self.search.begun(state)
-        why = JOURNAL if self.waits_for == PURGE else LOAD
+        removed, begun = self.search.removed(state, now=leases.now), self.search.begun(state)
+        why = {PURGE: JOURNAL, CLOCK: CLOCK}.get(self.waits_for, LOAD)
         uncommitted = {known_id(info): why for info in self.search.uncommitted(state, names)}
         tagged = tagged_by_object(state, self.search.in_tags(state, names, now=leases.now))
         holders = Holders(state, leases, tagged, uncommitted)
@@ -368,8 +374,7 @@ class _Run:
         """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
         return any(one.object == id and one.by.startswith((TAG, DELETED_BRANCH)) for one in self.receipt.held)
 
-    def _tagged(self, state: PoolState, names: list[ObjectInfo]) -> list[str]:
-        now = self.pool.leases().now
+    def _tagged(self, state: PoolState, names: list[ObjectInfo], *, now: float) -> list[str]:
         return [reference.object for _, reference in self.search.in_tags(state, names, now=now)]
 
     def _clean_since(self) -> int:
@@ -440,9 +445,3 @@ def _hides(tombstone: Tombstone, reference: Reference, *, last: int) -> bool:
 
 def _microseconds(pool: Pool) -> int:
     return int(pool.context.now() * 1_000_000)
-
-
-def _planned(state: PoolState, id: str) -> PlannedObject:
-    removal = state.removed.get(id)
-    assert removal is not None  # `Search.removed` names objects of the list
-    return PlannedObject(id, removal.version, removal.time, removal.size)

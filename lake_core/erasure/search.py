@@ -21,8 +21,8 @@ from lake_core.erasure.means import Means, chunks
 from lake_core.erasure.target import Target
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.history import PoolState, Reference
-from lake_core.history.roots import Tagged, read_tags
-from lake_core.history.vacuuming import objects_of, unlisted_objects
+from lake_core.history.roots import Tagged, read_tags, tagged_objects
+from lake_core.history.vacuuming import held_objects, objects_of, unlisted_objects
 from lake_core.lake.pool import Pool
 from lake_core.store import ObjectInfo
 from lake_core.vacuum.orphans import iter_names, object_id
@@ -110,9 +110,17 @@ class Search:
         ids = {id for info in names if (id := object_id(info)) is not None}
         return unlisted_objects(state, ids) - state.removed.vacuumed()
 
-    def removed(self, state: PoolState) -> list[str]:
-        """Those on the list of the removed."""
-        return list(self._holding((id for id, _ in state.removed.items()), str, self._may_hold))
+    def removed(self, state: PoolState, *, now: float) -> list[str]:
+        """Those on the list of the removed.
+
+        One branch may have removed an object that another one, or a tag that is live at `now` (seconds since 1970),
+        still needs.  These are asked there, by age, so with records of later versions alone it stays.
+        """
+        removed = list(self._holding((id for id, _ in state.removed.items()), str, self._may_hold))
+        if not (removed and self.target.until):
+            return removed
+        needed = held_objects(state, removed) | tagged_objects(self.pool.history, state, removed, now=now)
+        return [id for id in removed if id not in needed]
 
     def begun(self, state: PoolState) -> list[str]:
         """Those of vacuums that have begun and not ended: no list has them, and they may not be deleted yet."""

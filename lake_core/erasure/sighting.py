@@ -81,7 +81,7 @@ def _look(pool: Pool, target: Target, *, grace: float | None, means: Means | Non
     with planning_again(pool.history):
         holding = search.in_branches(state)
     referred = {r.object: r.size for references in holding.values() for r in references}
-    removed = sorted({*search.removed(state), *search.begun(state)} - referred.keys())
+    removed = sorted({*search.removed(state, now=leases.now), *search.begun(state)} - referred.keys())
     uncommitted = search.uncommitted(state, names)
     pairs = list(search.in_tags(state, names, now=leases.now))
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)

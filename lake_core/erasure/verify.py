@@ -57,9 +57,10 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
     for name, references in by_branch.items():
         for reference in references:
             yield f"object {reference.object} of branch {name} at version {loaded.version} holds such a record"
-    for name, reference in search.in_tags(state, names, now=pool.leases().now):
+    now = pool.leases().now
+    for name, reference in search.in_tags(state, names, now=now):
         yield f"object {reference.object} of tag {name} holds such a record"
-    for id in search.removed(state):
+    for id in search.removed(state, now=now):
         yield f"object {id}, which waits for the vacuum, holds such a record"
     for id in search.begun(state):
         yield (

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from lake_core.erasure.begin import begin
+from lake_core.erasure.holders import CLOCK, release
 from lake_core.erasure.means import here
 from lake_core.erasure.receipt import DONE, PENDING, Receipt, read
 from lake_core.erasure.run import _Run, erase, go_on
 from lake_core.erasure.verify import verify
-from lake_core.naming import FORMATS
+from lake_core.lake import Lake
+from lake_core.naming import FORMATS, IdSource
 from lake_core.repair.finding import DAMAGE
 from lake_core.repair.fsck import Fsck
 from tests.unit.erasure.conftest import World, is_ann
@@ -163,3 +165,49 @@ def test_what_is_loaded_later_on_a_branch_is_seen_after_its_merge(world: World) 
     assert world.names() == ["bob", "eve", "ann"]
     assert world.pool.at().get(20).num_rows == 0
     assert world.pool.at().get(30).num_rows == 1
+
+
+def test_what_a_branch_still_needs_of_later_loads_stays_though_another_one_has_compacted_it(
+    world: World,
+) -> None:
+    """Its object is on the list of the removed, and no vacuum may take it: the erasure would never end."""
+    pending = held_by_a_tag(world)
+    world.people("ann", first=7)
+    world.pool.create_branch("later")
+    world.people("ann", first=7)
+    world.compact()
+    done = released(world, pending)
+    assert done.status == DONE
+    assert world.names() == ["bob", "ann", "ann"]
+    assert world.names("later") == ["bob", "ann"]
+
+
+def test_what_a_tag_keeps_of_later_loads_stays_though_its_branch_has_compacted_it(world: World) -> None:
+    pending = held_by_a_tag(world)
+    world.people("ann", first=7)
+    world.pool.tag("later")
+    world.people("ann", first=7)
+    world.compact()
+    assert released(world, pending).status == DONE
+    assert world.names() == ["bob", "ann", "ann"]
+    assert world.names("later") == ["bob", "ann"]
+
+
+def test_an_erasure_on_a_machine_with_a_wrong_clock_waits_for_the_age_of_an_object(world: World) -> None:
+    """The records are hidden by then; the refusal of a scan would say that nothing was changed."""
+    world.people("ann", "bob")
+    orphan = world.orphan({"k": 5, "who": "ann", "n": 1})
+    wrong = IdSource(clock=lambda: world.clock.now + 3_600)
+    pool = Lake.open_on(world.store, ids=wrong, author="wrong").pool("p")
+    pending = erase(pool, where=ANN, grace=0.0)
+    assert pending.status == PENDING
+    assert [(one.object, one.by) for one in pending.held] == [(orphan, CLOCK)]
+    assert release(CLOCK, pool_name="p", erasure_id="E") == (
+        "set the clock that is wrong, then: lake erase p --resume E --yes"
+    )
+    assert world.names() == ["bob"]
+    world.clock.now += 7_200
+    world.people("eve", first=9)
+    world.clock.now += 1
+    assert go_on(world.reopened(), read(world.pool, pending.id), grace=0.0).status == DONE
+    assert not world.holding(is_ann)
