@@ -5,19 +5,22 @@ not there: its load was reverted, or went to another branch, such as one that is
 double them, because a revert and a deletion can be taken back.  So the commit is refused (decision 163).  What was
 deleted, replaced or expired on the branch was there, and is not loaded again.
 
-The snapshot answers nearly always.  Otherwise the entries since tell; if they are purged, the first commit counts.
+The snapshot answers nearly always, as long as the load's own objects are there: of a merged object nothing tells
+whether it holds the load.  Otherwise the entries since tell; if they are purged, the first commit counts.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from lake_core.errors import InvalidInput
 from lake_core.history.branch_state import BranchState
 from lake_core.history.lift import unpack
 from lake_core.history.state import Remembered
-from lake_core.records import CreateBranch, Merge, Transaction
+from lake_core.records import CreateBranch, DeleteBranch, Merge, Transaction
+from lake_core.records.branching import Restored
 from lake_core.records.transactions import sequence, version_of
 
 REVERTS = "lake.reverts"
@@ -25,14 +28,17 @@ REVERTS = "lake.reverts"
 
 
 def holds(branch: BranchState, first: Remembered) -> bool:
-    """Whether the branch surely has what the transaction brought; of a load an object that may hold its records."""
+    """Whether the branch surely has what the transaction brought: of a load its own objects, all of them."""
     tombstones = [*branch.tombstones.values(), *branch.settled.values()]
     if not first.objects:
         return any(t.transaction_id == first.transaction_id for t in tombstones)
     if any(t.only and version_of(t.only[0]) <= first.version <= version_of(t.only[1]) for t in tombstones):
         return False  # a revert may have left it
-    newer = branch.snapshot.newer_than(sequence(first.version) - 1)
-    return any(version_of(r.first_seq) <= first.version for r in newer)
+    sizes: dict[int, list[int]] = defaultdict(list)
+    for r in branch.snapshot.newer_than(sequence(first.version) - 1):
+        if r.first_seq == r.seq and version_of(r.seq) == first.version:
+            sizes[r.seq].append(r.size)
+    return any(len(own) == first.objects and sum(own) == first.size for own in sizes.values())
 
 
 def check_repeated(
@@ -42,42 +48,103 @@ def check_repeated(
 
     `transactions` are those of the pool with their versions, newest first.  They are read down to the first commit.
     """
-    reverted: dict[tuple[str, int], int] = {}
     since: list[tuple[int, Transaction]] = []
     for version, transaction in transactions:
         if transaction.id == first.transaction_id:
             break
         if version < first.version:
             return
-        own = transaction.branch
-        if (own, version) not in reverted:  # otherwise it counts as not done
-            versions = transaction.metadata.get(REVERTS, "").split()
-            reverted |= {(own, int(v)): version for v in versions if v.isdecimal()}
-            since.append((version, transaction))
+        since.append((version, transaction))
     else:
         return  # purged
-    if (by := reverted.get((transaction.branch, first.version))) is not None:
+    loaded = _OnBranch({first.version: [(first.version, True)]})
+    traced = _Trace(first.version, {transaction.branch: loaded})
+    for version, later in reversed(since):
+        traced.follow(version, later)
+    there = traced.branches[branch].shown if branch in traced.branches else {}
+    if any(states[-1][1] for states in there.values()):
+        return
+    if first.version in there:  # and not brought by a merge that was taken back
+        by, _ = there[first.version][-1]
         raise InvalidInput(
             f"token {token!r} stands for version {first.version}, which version {by} took back, so nothing was "
             f"written: use another token, or revert version {by}"
         )
-    if branch not in _reached(first.version, transaction.branch, reversed(since)):
-        raise InvalidInput(
-            f"token {token!r} stands for version {first.version} of branch {transaction.branch!r}, which was not "
-            f"merged into {branch!r}, so nothing was written: use another token, or merge that branch (if it was "
-            "deleted, restore it from its tag first)"
-        )
+    raise InvalidInput(
+        f"token {token!r} stands for version {first.version} of branch {transaction.branch!r}, which was not "
+        f"merged into {branch!r}, so nothing was written: use another token, or merge that branch (if it was "
+        "deleted, restore it from its tag first)"
+    )
 
 
-def _reached(version: int, branch: str, later: Iterable[tuple[int, Transaction]]) -> set[str]:
-    """The branches that got the version of a branch; `later` are the transactions since, from old to new."""
-    at: dict[str, set[int]] = defaultdict(set, {branch: {version}})
-    for number, transaction in later:
+@dataclass
+class _OnBranch:
+    """A branch as far as it concerns one load.
+
+    `shown`: the versions that brought it there (its own, or those of merges), each with the versions since which
+    it is shown or taken back.  `reverts`: what each revert did to them.  `created`: when the branch was created, 0
+    if before the load.
+    """
+
+    shown: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
+    reverts: dict[int, dict[int, bool]] = field(default_factory=dict)
+    created: int = 0
+
+    def at(self, version: int) -> dict[int, list[tuple[int, bool]]]:
+        """What was shown at a version."""
+        states = {v: [one for one in states if one[0] <= version] for v, states in self.shown.items()}
+        return {v: past for v, past in states.items() if past}
+
+    def revert(self, version: int, reverted: Iterable[int]) -> None:
+        """Take versions back; a revert of a revert brings back what that took."""
+        changed: dict[int, bool] = {}
+        for one in reverted:
+            changed |= {one: False} if one in self.shown else {}
+            changed |= {v: not is_shown for v, is_shown in self.reverts.get(one, {}).items()}
+        self.reverts[version] = changed
+        for one, is_shown in changed.items():
+            self.shown[one].append((version, is_shown))
+
+
+@dataclass
+class _Trace:
+    """Where the load of a version went; `deleted` are branches by name and by when they were created."""
+
+    version: int
+    branches: dict[str, _OnBranch]
+    deleted: dict[tuple[str, int], _OnBranch] = field(default_factory=dict)
+
+    def follow(self, version: int, transaction: Transaction) -> None:
+        """Go on with the next transaction, from old to new."""
+        name = transaction.branch
         for action in transaction.actions:
-            if isinstance(action, CreateBranch) and any(v <= (action.at or 0) for v in at[action.parent]):
-                at[transaction.branch] |= {v for v in at[action.parent] if v <= (action.at or 0)}
-            elif isinstance(action, Merge) and at[action.branch].intersection(
-                map(version_of, unpack(action.writes))
-            ):
-                at[transaction.branch].add(number)
-    return {name for name, versions in at.items() if versions}
+            match action:
+                case CreateBranch(restored=None):
+                    parent = self.branches.get(action.parent, _OnBranch())
+                    self.branches[name] = _OnBranch(parent.at(action.at or 0), created=version)
+                case CreateBranch(restored=back) if back is not None:
+                    created = 0 if self._had_the_load(back) else back.created
+                    self.branches[name] = self.deleted.get((name, created)) or _OnBranch()
+                case DeleteBranch():
+                    gone = self.branches.pop(name, _OnBranch())
+                    self.deleted[name, gone.created] = gone
+                case Merge():
+                    merged = self.branches.get(action.branch, _OnBranch()).at(version)
+                    if any(v in merged and merged[v][-1][1] for v in map(version_of, unpack(action.writes))):
+                        self.branches.setdefault(name, _OnBranch()).shown[version] = [(version, True)]
+                case _:
+                    pass
+        taken_back = [int(v) for v in transaction.metadata.get(REVERTS, "").split() if v.isdecimal()]
+        if taken_back and name in self.branches:
+            self.branches[name].revert(version, taken_back)
+
+    def _had_the_load(self, restored: Restored) -> bool:
+        """Whether this is the branch of the load itself: others of its name may have been deleted before."""
+        if restored.created > self.version:
+            return False
+        unmerged = restored.writes
+        return (
+            unmerged is None
+            or self.version <= restored.merged
+            or self.version in map(version_of, unpack(unmerged))
+        )

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core import Lake
+from lake_core.agents.compact.rewrite import compact
 from lake_core.agents.tombstones.run import apply
 from lake_core.errors import InvalidInput
 from lake_core.lake.pool import Pool
@@ -96,3 +97,73 @@ def test_a_token_of_a_reverted_delete_is_refused(pool: Pool) -> None:
     pool.branch().revert(str(version))
     with pytest.raises(InvalidInput, match="took back"):
         pool.branch().delete(where="k = 0", token="t")
+
+
+def compact_all(pool: Pool, branch: str = "main") -> None:
+    """Merge the objects of a branch into one, of a branch with a parent those that it wrote."""
+    target = pool.branch(branch)
+    revision = target.revision()
+    own = [r for r in revision.references if revision.held.is_unmerged(r)]
+    compact(target, own or list(revision.references))
+
+
+def test_a_token_of_a_reverted_load_is_refused_though_a_compaction_merged_older_and_newer_ones(
+    pool: Pool,
+) -> None:
+    """The versions of the merged object enclose that of the load, and nothing of the load is in it."""
+    load(pool)
+    pool.branch().revert("2")
+    pool.branch().append(pa.table({"k": [4]}))
+    compact_all(pool)
+    with pytest.raises(InvalidInput, match="version 2, which version 3 took back"):
+        load(pool)
+
+
+def test_a_token_of_a_deleted_branch_is_refused_though_a_compaction_merged_older_and_newer_loads(
+    pool: Pool,
+) -> None:
+    pool.create_branch("audit")
+    load(pool, "audit")
+    pool.delete_branch("audit")
+    pool.branch().append(pa.table({"k": [4]}))
+    compact_all(pool)
+    with pytest.raises(InvalidInput, match="of branch 'audit', which was not merged into 'main'"):
+        load(pool)
+
+
+def test_a_branch_of_the_same_name_is_another_one(pool: Pool) -> None:
+    pool.create_branch("audit")
+    load(pool, "audit")
+    root = pool.delete_branch("audit").root
+    pool.create_branch("audit")
+    with pytest.raises(InvalidInput, match="not merged into 'audit'"):
+        load(pool, "audit")
+    other = pool.delete_branch("audit").root
+    pool.create_branch("audit", at=root)
+    compact_all(pool, "audit")
+    assert load(pool, "audit")
+    pool.delete_branch("audit")
+    pool.create_branch("audit", at=other)
+    with pytest.raises(InvalidInput, match="not merged into 'audit'"):
+        load(pool, "audit")
+
+
+def test_a_branch_that_was_deleted_before_the_load_comes_back_without_it(pool: Pool) -> None:
+    pool.create_branch("audit")
+    before = pool.delete_branch("audit").root
+    pool.create_branch("audit")
+    load(pool, "audit")
+    pool.delete_branch("audit")
+    pool.create_branch("audit", at=before)
+    with pytest.raises(InvalidInput, match="not merged into 'audit'"):
+        load(pool, "audit")
+
+
+def test_a_branch_keeps_a_load_that_its_parent_took_back_later(pool: Pool) -> None:
+    load(pool)
+    pool.create_branch("dev")
+    pool.branch().revert("2")
+    compact_all(pool, "dev")
+    assert load(pool, "dev")
+    with pytest.raises(InvalidInput, match="took back"):
+        load(pool)
