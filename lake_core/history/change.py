@@ -11,6 +11,7 @@ from functools import cached_property
 
 from lake_core.errors import InvalidInput
 from lake_core.history.branch_state import BranchState
+from lake_core.history.repeated import REVERTS
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import PoolState
@@ -69,8 +70,11 @@ class Change:
 
 
 def is_maintenance(transaction: Transaction) -> bool:
-    """Whether it only exchanges references: a compaction, applied deletes, a retired tombstone, an expiry."""
-    return all(
+    """Whether it only exchanges references: a compaction, applied deletes, a retired tombstone, an expiry.
+
+    The revert of a load may do nothing but remove its references; its metadata tells it from an expiry.
+    """
+    return REVERTS not in transaction.metadata and all(
         isinstance(a, RemoveReference | MarkApplied | SetSchema)
         or (isinstance(a, AddObject) and a.seqs is not None)
         or (isinstance(a, RemoveTombstone) and not a.forced)

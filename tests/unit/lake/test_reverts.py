@@ -683,3 +683,30 @@ def test_a_compaction_that_begins_after_a_delete_was_taken_back_is_committed() -
     pool.branch().revert("2")
     squash(checkpointed(pool))
     assert keys(pool) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+def test_the_revert_of_a_load_is_no_maintenance(kind: str) -> None:
+    """It removes references and does nothing else, as an expiry does."""
+    pool = new_pool(kind)
+    put(pool, _1="a")
+    put(pool, _2="b")
+    pool.branch().revert("2")
+    with pytest.raises(InvalidInput, match="version 3 is no maintenance"):
+        pool.branch().undo("3")
+    assert values(pool) == [(1, "a")]
+
+
+def test_a_load_that_was_reverted_before_a_merge_does_not_come_back_on_the_branch_alone() -> None:
+    """It would lie below the boundary, and no merge would ever bring it."""
+    pool = new_pool()
+    load(pool, 1)
+    pool.create_branch("dev")
+    dev = pool.branch("dev")
+    loaded = dev.append(pa.table({"k": [2]})).version
+    reverted = dev.revert(str(loaded)).version
+    dev.append(pa.table({"k": [3]}))
+    pool.branch().merge("dev")
+    with pytest.raises(InvalidInput, match=f"version {reverted} of 'dev' is merged into 'main'"):
+        dev.revert(str(reverted))
+    assert keys(pool, "dev") == keys(pool) == [1, 3]
