@@ -31,7 +31,7 @@ from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
-from lake_core.store import Address, address_of, open_store
+from lake_core.store import Address, address_of, guarded, open_store
 from spark_apps.in_task import InTask
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import parallelism, spread
@@ -60,7 +60,7 @@ def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[C
 
 def _rewrite(store: Address, work: PendingCompaction, piece: int) -> list[WrittenObject]:
     """In a worker."""
-    written = rewrite(work, piece, open_store(store), new_id=IdSource().new)
+    written = rewrite(work, piece, guarded(open_store(store)), new_id=IdSource().new)
     return [] if written is None else [written]
 
 

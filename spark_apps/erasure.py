@@ -38,7 +38,7 @@ from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.objects.write import WrittenObject
-from lake_core.store import Address, address_of, open_store
+from lake_core.store import Address, address_of, guarded, open_store
 from spark_apps.retention import delete_objects, list_objects
 from spark_apps.session import OpenSpark, session_when_needed, spark_session
 from spark_apps.spread import Pair, gather, packed, unpacked
@@ -97,7 +97,7 @@ def _parts(object_ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
 
 def _search(store: Address, target: Target, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
     """In a worker: a pair an object."""
-    opened = open_store(store)
+    opened = guarded(open_store(store))
     return [_packed_answer(answer_of(opened, target, id)) for id in parts[unit]]
 
 
@@ -118,14 +118,14 @@ def _answer(pair: Pair) -> Answer:
 
 def _total(store: Address, pool_id: str, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
     """In a worker: a pair an object."""
-    opened = open_store(store)
+    opened = guarded(open_store(store))
     totals = (summed_if_there(opened, pool_id, id) for id in parts[unit])
     return [(msgspec.msgpack.encode(one), b"") for one in totals]
 
 
 def _rewrite(store: Address, all_work: Sequence[PendingRewrite], unit: int) -> list[Pair]:
     """In a worker: one object."""
-    written = write(all_work[unit], open_store(store), new_id=IdSource().new)
+    written = write(all_work[unit], guarded(open_store(store)), new_id=IdSource().new)
     return [(b"", b"") if written is None else packed(written)]
 
 

@@ -24,7 +24,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.repair.check_objects import CheckObjects, check_objects
 from lake_core.repair.finding import DAMAGE, Finding
 from lake_core.repair.fsck import Fsck
-from lake_core.store import Address, address_of, open_store
+from lake_core.store import Address, address_of, guarded, open_store
 from spark_apps.session import spark_session
 from spark_apps.spread import Pair, gather
 
@@ -48,7 +48,12 @@ def _check(
     store: Address, config: PoolConfig, units: Sequence[Sequence[Reference]], data: bool, unit: int
 ) -> list[Pair]:
     """In a worker."""
-    return [(msgspec.msgpack.encode(check_objects(open_store(store), config, units[unit], data=data)), b"")]
+    return [
+        (
+            msgspec.msgpack.encode(check_objects(guarded(open_store(store)), config, units[unit], data=data)),
+            b"",
+        )
+    ]
 
 
 def fsck(spark: Any, lake: Lake, pools: Sequence[str] = (), *, data: bool = False) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
-from lake_core.store import Address, address_of, open_store
+from lake_core.store import Address, address_of, guarded, open_store
 from spark_apps import spread as spreading
 
 log = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ def build_unit(work: LoadWork, number: int) -> list[WrittenObject]:
     unit = work.units[number]
     first_ordinal = unit.number * ORDINALS_PER_UNIT
     building = builder(
-        open_store(work.store), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
+        guarded(open_store(work.store)), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
     for part in unit.parts:
         reading = work.readings[part.file]

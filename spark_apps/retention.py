@@ -29,7 +29,7 @@ from lake_core.agents.retention.run import DROPPED, plan, retain, retain_dropped
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.pool import Pool
-from lake_core.store import Address, ObjectInfo, Store, address_of, open_store
+from lake_core.store import Address, ObjectInfo, Store, address_of, guarded, open_store
 from lake_core.vacuum.dropped import plan_dropped
 from lake_core.vacuum.orphans import iter_names, object_id
 from spark_apps.session import OpenSpark, session_when_needed, spark_session
@@ -84,7 +84,7 @@ def delete_objects(
 
 def _delete(store: Address, batches: Sequence[Sequence[str]], unit: int) -> list[Pair]:
     """In a worker."""
-    open_store(store).delete_all(batches[unit])
+    guarded(open_store(store)).delete_all(batches[unit])
     return [(b"", b"")]
 
 
@@ -119,7 +119,7 @@ def spans(since: str, upto: str, count: int) -> list[str]:
 
 def _list(store: Address, pool_id: str, bounds: Sequence[str], unit: int) -> list[Pair]:
     """In a worker."""
-    infos = list(iter_names(open_store(store), pool_id, bounds[unit], bounds[unit + 1]))
+    infos = list(iter_names(guarded(open_store(store)), pool_id, bounds[unit], bounds[unit + 1]))
     return [(msgspec.msgpack.encode(infos), b"")]
 
 

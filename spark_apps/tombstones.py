@@ -26,7 +26,7 @@ from lake_core.agents.tombstones.run import holds_covered
 from lake_core.cli.parser import Parser
 from lake_core.lake import Lake
 from lake_core.lake.branch import Branch
-from lake_core.store import Address, address_of, open_store
+from lake_core.store import Address, address_of, guarded, open_store
 from spark_apps.compact import compact
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather
@@ -56,7 +56,7 @@ def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = 
 
 def _search(store: Address, parts: Sequence[Sequence[Search]], part: int) -> list[Pair]:
     """In a worker."""
-    opened = open_store(store)
+    opened = guarded(open_store(store))
     return [(b"1" if holds_covered(search, opened) else b"0", b"") for search in parts[part]]
 
 

@@ -53,7 +53,7 @@ class HeldLease:
         self.name = naming.lease(pool_id, id)
         self._store, self._ttl, self._after = store, min(note.ttl, MAX_TTL), after
         self._renewing = renewing
-        self._optional = note.kind == READ if optional is None else optional
+        self.is_optional = note.kind == READ if optional is None else optional
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -68,7 +68,7 @@ class HeldLease:
         try:
             self.take()
         except Denied as error:
-            if not self._optional:
+            if not self.is_optional:
                 raise
             log.info("goes on without a lease: %s", error)
             return self

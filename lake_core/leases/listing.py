@@ -16,16 +16,27 @@ log = logging.getLogger(__name__)
 
 
 def list_leases(
-    store: Store, pool_id: str, *, id: str, holder: str, ttl: float, why: str, now: float
+    store: Store,
+    pool_id: str,
+    *,
+    id: str,
+    holder: str,
+    ttl: float,
+    why: str,
+    now: float,
+    deletes: bool = False,
 ) -> Leases:
     """The leases of a pool, dead ones too; without the one that is written, `id`.  Raises Unavailable.
 
-    `now`: the time by the caller's clock, in seconds since 1970, which counts if the caller may not write.
+    `now`: the time by the caller's clock, in seconds since 1970, which counts if the caller may not write.  With
+    `deletes` the caller will delete by this time, so it must be the store's: Denied is raised.
     """
     try:
         with HeldLease(store, pool_id, id, LeaseNote(VACUUM, 0, holder, ttl, why), renewing=False):
             listed = read_leases(store, pool_id, own=id)
     except Denied as error:
+        if deletes:
+            raise
         log.info("the time is that of this machine: %s", error)
         listed = read_leases(store, pool_id, own="", now=now)
     return Leases(listed.now, tuple(lease for lease in listed.all if lease.id != id))

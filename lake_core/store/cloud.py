@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lake_core.errors import NoCreate, Unavailable
+from lake_core.errors import Denied, NoCreate, Unavailable
 from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem, refused_credentials
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
@@ -215,10 +215,11 @@ class CloudStore:
                 "delete_objects", Bucket=bucket, Delete={"Objects": keys, "Quiet": True}
             )
         for failed in answer.get("Errors", ()):
-            if failed.get("Code") != "NoSuchKey":
-                raise Unavailable(
-                    f"{self._uri}: {failed.get('Key')} was not deleted: {failed.get('Code')} "
-                    f"{failed.get('Message', '')}; try again"
+            code = failed.get("Code")
+            if code != "NoSuchKey":  # of a denial S3 says so for each name, in an answer of 200
+                kind, advice = (Denied, "") if code == "AccessDenied" else (Unavailable, "; try again")
+                raise kind(
+                    f"{self._uri}: {failed.get('Key')} was not deleted: {code} {failed.get('Message', '')}{advice}"
                 )
 
     def local_path(self, name: str) -> str | None:

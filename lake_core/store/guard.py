@@ -3,6 +3,8 @@
 `Lake` puts it in front of every store.  Our own stores already raise only these.  A user's own store, or a bug in a
 library, may raise others; they must not pass, above all not after an entry was written.  If a create fails with an
 error that the port does not define, it may have acted: UNKNOWN.
+
+Stores word a denial in their own way, and some name neither the object nor what was denied.  The guard adds both.
 """
 
 from __future__ import annotations
@@ -10,15 +12,57 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator, Sequence
+from types import TracebackType
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lake_core.errors import LakeError
+from lake_core.errors import Denied, LakeError
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile
 from lake_core.store.port import Created, ObjectInfo, Store, check_name, check_prefix
+from lake_core.store.read_only import ReadOnlyStore
 
 log = logging.getLogger(__name__)
+
+READ, LIST = "read it, and to list the lake", "list it"
+CREATE, WRITE, DELETE = "create it", "write it", "delete it"
+"""What a process may lack the right to do (docs/trust.md).
+
+Stores deny a read of a missing object to a process that may not list: it must not learn that the name is free.
+"""
+
+
+class _Naming(FailingAsUnavailable):
+    """As its base, and a denial says which right the process lacks; "" if it says so itself."""
+
+    __slots__ = ("_right",)
+
+    def __init__(self, uri: str, name: str, right: str) -> None:
+        super().__init__(uri, name)
+        self._right = right
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+        except Denied as denial:
+            raise self._named(denial) from error
+        if isinstance(error, Denied) and self._right:
+            raise self._named(error) from error
+
+    def _named(self, denial: Denied) -> Denied:
+        text = str(denial)
+        return Denied(
+            f"{text}; grant this process the right to {self._right} (docs/trust.md)" if self._right else text
+        )
+
+
+class _Output(GuardedFile):
+    """A file that is being written."""
+
+    def _failing(self) -> FailingAsUnavailable:
+        return _Naming(self._uri, self._name, CREATE)
 
 
 class GuardedStore:
@@ -27,6 +71,7 @@ class GuardedStore:
     def __init__(self, behind: Store) -> None:
         self.behind = behind
         self._uri = behind.uri
+        self._refuses_itself = isinstance(behind, ReadOnlyStore)
 
     @property
     def uri(self) -> str:
@@ -43,13 +88,16 @@ class GuardedStore:
 
     def get(self, name: str) -> bytes | None:
         check_name(name)
-        with self._failing(name):
+        with self._failing(name, READ):
             return self.behind.get(name)
 
     def create(self, name: str, data: bytes) -> Created:
         check_name(name)
         try:
             return self.behind.create(name, data)
+        except Denied:
+            with self._failing(name, CREATE):
+                raise
         except LakeError:
             raise
         except Exception as error:  # its class does not say whether the store acted
@@ -64,7 +112,7 @@ class GuardedStore:
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         check_name(name)
-        with self._failing(name):
+        with self._failing(name, WRITE):
             if durable:
                 self.behind.put(name, data, durable=True)
             else:
@@ -72,18 +120,18 @@ class GuardedStore:
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         check_prefix(prefix)
-        with self._failing(prefix):
+        with self._failing(prefix, LIST):
             yield from self.behind.list(prefix, after=after)
 
     def delete(self, name: str) -> None:
         check_name(name)
-        with self._failing(name):
+        with self._failing(name, DELETE):
             self.behind.delete(name)
 
     def delete_all(self, names: Sequence[str]) -> None:
         for name in names:
             check_name(name)
-        with self._failing(f"{len(names)} objects"):
+        with self._failing(f"{len(names)} objects", DELETE):
             self.behind.delete_all(names)
 
     def local_path(self, name: str) -> str | None:
@@ -92,26 +140,26 @@ class GuardedStore:
 
     def open_input(self, name: str) -> pa.NativeFile:
         check_name(name)
-        with self._failing(name):
+        with self._failing(name, READ):
             return self.behind.open_input(name)
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
         check_name(name)
-        with self._failing(name):
+        with self._failing(name, CREATE):
             output = self.behind.open_output(name)
             file = output.__enter__()
         try:
-            yield cast(BinaryIO, GuardedFile(file, self.uri, name))
+            yield cast(BinaryIO, _Output(file, self.uri, name))
         except BaseException as error:
             with contextlib.suppress(Exception):  # the caller's error is the one to report
                 output.__exit__(type(error), error, error.__traceback__)
             raise
-        with self._failing(name):
+        with self._failing(name, CREATE):
             output.__exit__(None, None, None)
 
-    def _failing(self, name: str) -> contextlib.AbstractContextManager[None]:
-        return FailingAsUnavailable(self._uri, name)
+    def _failing(self, name: str, right: str) -> contextlib.AbstractContextManager[None]:
+        return _Naming(self._uri, name, "" if self._refuses_itself and right not in (READ, LIST) else right)
 
 
 def guarded(store: Store) -> GuardedStore:

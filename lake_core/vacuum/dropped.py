@@ -22,9 +22,9 @@ from lake_core.errors import Conflict, Unavailable
 from lake_core.history.activity import read_notes
 from lake_core.journal.ages import oldest_safe_of
 from lake_core.lake import Lake
-from lake_core.leases import list_leases
+from lake_core.leases import Leases, list_leases
 from lake_core.phrases import counted, human_size
-from lake_core.records.pools import DroppedPool
+from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import ObjectInfo
 from lake_core.vacuum.execute import CHUNK, Progress, silent
 
@@ -68,20 +68,25 @@ def plan_dropped(lake: Lake, *, grace: float | None = None) -> list[PlannedPool]
     return [PlannedPool(one, _held(lake, one, infos, grace=grace)) for one in dropped]
 
 
-def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: float | None) -> str | None:
-    """What keeps a dropped pool; `infos` are the objects of the list's journal."""
-    if dropped.is_deleted:
-        return None
-    pool, settings = dropped.pool, Settings(dropped.pool.settings)
-    leases = list_leases(
+def _leases(lake: Lake, pool: PoolConfig, *, deletes: bool) -> Leases:
+    return list_leases(
         lake.store,
         pool.id,
         id=lake.context.ids.new(),
         holder=lake.context.author,
-        ttl=settings["lease.ttl"],
+        ttl=Settings(pool.settings)["lease.ttl"],
         why="vacuum of dropped pools",
         now=lake.context.now(),
+        deletes=deletes,
     )
+
+
+def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: float | None) -> str | None:
+    """What keeps a dropped pool; `infos` are the objects of the list's journal."""
+    if dropped.is_deleted:
+        return None
+    settings = Settings(dropped.pool.settings)
+    leases = _leases(lake, dropped.pool, deletes=False)
     age = settings["vacuum.grace"] if grace is None else grace
     safe = oldest_safe_of(
         infos,
@@ -126,6 +131,9 @@ def _delete_left_notes(lake: Lake) -> None:
 def _delete(lake: Lake, dropped: DroppedPool, progress: Progress) -> DeletedPool | None:
     id, name = dropped.pool.id, dropped.pool.name
     if not dropped.is_deleted:
+        # a plan of a process that may not write rests on its own clock, which must delete nothing
+        if _leases(lake, dropped.pool, deletes=True).live:
+            return None
         try:
             lake.catalog.begin_delete(id, version=dropped.version)
         except Conflict as error:

@@ -90,11 +90,13 @@ def vacuum_lease(pool: Pool, why: str, *, planning: bool = False) -> HeldLease:
 def leases_now(pool: Pool, lease: HeldLease) -> Leases:
     """All leases of the pool; the own one is written again, so that its time is now.
 
-    If the process may not write, the time is that of its own clock: it cannot delete anything either.
+    If a process that plans may not write, the time is that of its own clock.  One that deletes raises Denied.
     """
     try:
         lease.renew()
     except Denied:
+        if not lease.is_optional:
+            raise
         return read_leases(pool.store, pool.config.id, own="", now=pool.context.now())
     return read_leases(pool.store, pool.config.id, own=lease.id)
 

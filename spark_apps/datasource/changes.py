@@ -40,7 +40,7 @@ from lake_core.objects.schema import cast_table
 from lake_core.reading.deleted import apply_tombstones
 from lake_core.records import AddObject, AddTombstone, PutTombstone
 from lake_core.records.transactions import sequence
-from lake_core.store import open_store
+from lake_core.store import guarded, open_store
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema
 
@@ -172,7 +172,7 @@ def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Ta
         [*source.schema.names, *source.key.names, *fields, *([DELETED] if has_markers else [])]
     )
     tables = read_object(
-        open_store(source.store),
+        guarded(open_store(source.store)),
         pool_id=source.pool_id,
         object_id=change.object_id,
         key=source.key,

@@ -49,7 +49,7 @@ from lake_core.lake.feed import Brought, Feed, Inserted, read_object
 from lake_core.lake.pool import Pool
 from lake_core.lake.view import View
 from lake_core.leases import HeldLease
-from lake_core.store import Store, open_store
+from lake_core.store import Store, guarded, open_store
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import (
     OPENING,
@@ -296,7 +296,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         assert isinstance(partition, ObjectsPartition)
         target = arrow_schema(self._schema)
-        store, schema = open_store(partition.store), partition.schema
+        store, schema = guarded(open_store(partition.store)), partition.schema
         columns = [*schema.names, *([DELETED] if partition.refuses_markers else [])]
         for object_id in partition.objects:
             for table in self._tables(partition, object_id, store, columns=columns):

@@ -51,7 +51,7 @@ from lake_core.naming import NOKEY, IdSource
 from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
-from lake_core.store import open_store
+from lake_core.store import guarded, open_store
 from lake_core.values.keytext import RangeText
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, from_spark, stored_schema
@@ -135,7 +135,7 @@ def built(
 ) -> list[WrittenObject]:
     """In a task: the objects of these records, sorted and written.  Raises InvalidInput, Unavailable."""
     building = builder(
-        open_store(work.store), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
+        guarded(open_store(work.store)), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
     declared = Settings(work.config.settings).declared
     for batch in batches:
