@@ -1,0 +1,235 @@
+"""What each role of docs/trust.md does, on a lake in memory: real work of the lake, the agents and the commands."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.agents.checkpoint.run import POOLS, write_checkpoint
+from lake_core.agents.compact.rewrite import compact
+from lake_core.agents.ingest import parking
+from lake_core.agents.jobs import recorded
+from lake_core.agents.packs import KEPT, read_packs, write_packs
+from lake_core.erasure.run import erase
+from lake_core.lake import Lake
+from lake_core.leases import LeaseNote
+from lake_core.leases.holding import HeldLease
+from lake_core.leases.lease import WRITE
+from lake_core.naming import IdSource
+from lake_core.records.source_files import SourceFile
+from lake_core.store import Store, guarded, memory
+from lake_core.vacuum.dropped import delete_dropped, plan_dropped
+from spark_apps.command import run_agent
+from tests.support.clocks import DAY
+from tests.support.rights import May, RightsStore
+from tests.support.stores import InPlaceStore
+
+Work = Callable[["World", RightsStore], None]
+"""What a role does; raises unless it is done."""
+
+TTL = 0.03
+"""Seconds that a lease of the tests lives: work that takes twice as long writes it again."""
+
+
+@dataclass
+class PastClock:
+    """The machine's clock, so many seconds ago: workers of agents have the machine's own."""
+
+    ago: float
+
+    def __call__(self) -> float:
+        return time.time() - self.ago
+
+
+@dataclass
+class World:
+    """A lake with a pool in which every agent finds work, a dropped pool, and a folder of files."""
+
+    landing: Path
+    clock: PastClock = field(default_factory=lambda: PastClock(100 * DAY))
+
+    def __post_init__(self) -> None:
+        self.store = InPlaceStore("memory://trust", clock=self.clock)
+        lake = Lake.create_on(self.store, ids=self._ids(), author="administrator")
+        settings = {
+            "ingest.source": str(self.landing / "files"),
+            "compact.depth": "2",
+            "tombstones.apply": "0s",
+            "checkpoint.entries": "2",
+            "expire.age": "60d",
+            "history.keep": "60d",
+            "vacuum.grace": "1d",
+        }
+        pool = lake.create_pool("p", key="k", settings=settings)
+        gone = lake.create_pool("gone", key="k", settings={"vacuum.grace": "0s"})
+        gone.branch().append(pa.table({"k": [1]}))
+        for day in range(5):
+            pool.branch().append(pa.table({"k": [1, 2, 9 - day], "who": ["ann", "bob", "cid"]}))
+        days = {"intervals.source": f"{self.landing}/%Y-%m-%d.ndjson", "type.k": "timestamp"}
+        by_day = lake.create_pool("days", key="k", settings=days)
+        by_day.branch().append(
+            pa.table({"k": pa.array([dt.datetime(2026, 1, 1)], pa.timestamp("us", "UTC"))})
+        )
+        write_packs(lake, [[{"old": True}]])
+        for name in (POOLS, "p"):
+            write_checkpoint(lake, name, now=self.clock())
+        pool.branch().append(pa.table({"k": [3], "who": ["cid"]}))
+        write_checkpoint(lake, "p", now=self.clock())
+        self.clock.ago -= KEPT + DAY
+        with recorded(lake, agent="compact", pool_name="p"):  # makes `$jobs`
+            compact(pool.branch(), pool.at().references[:2])
+        pool.branch().delete(where="who = 'cid'")
+        lake.drop_pool("gone")
+        (note,) = (LeaseNote(WRITE, 1, "killed", TTL),)
+        HeldLease(self.store, pool.config.id, lake.context.ids.new(), note).take()
+        self.clock.ago = 0.0
+        (self.landing / "files").mkdir(exist_ok=True)
+        (self.landing / "files/1.ndjson").write_text('{"k": 20, "who": "eve"}\n')
+        (self.landing / "2026-01-01.ndjson").write_text('{"k": "2026-01-01T12:00:00Z"}\n')
+        self.pools = {"p": pool.config.id, "days": by_day.config.id, "gone": gone.config.id}
+        self.jobs = lake.pool(naming.JOBS).config.id
+
+    def _ids(self) -> IdSource:
+        return IdSource(clock=self.clock)
+
+    def limited(self, may: May) -> RightsStore:
+        """The store for a process that has some rights."""
+        return RightsStore(self.store, may)
+
+    def open(self, store: Store) -> Lake:
+        return Lake.open_on(store, ids=self._ids(), author="role")
+
+
+def table(*keys: int, who: str = "eve") -> pa.Table:
+    return pa.table({"k": list(keys), "who": [who] * len(keys)})
+
+
+def hold(world: World, store: RightsStore, pool_id: str) -> None:
+    """Hold the lease of a writer, late, for as long as it takes to write it again."""
+    note, id = LeaseNote(WRITE, 1, "writer", TTL), world.open(store).context.ids.new()
+    with HeldLease(guarded(store), pool_id, id, note, after=0.001):
+        time.sleep(2 * TTL)
+
+
+def keys_in(world: World) -> list[int]:
+    """The keys of the pool as they are, whatever the role may read."""
+    return list(world.open(world.store).pool("p").at().to_table()["k"].to_pylist())
+
+
+def read(world: World, store: RightsStore) -> None:
+    """A scan under a lease, and the history."""
+    lake = world.open(store)
+    assert "p" in [pool.name for pool in lake.pools()]
+    pool = lake.pool("p")
+    with pool.read_lease(pool.at().version, why="read", ttl=TTL):
+        assert pool.at().to_table().num_rows > 5
+        time.sleep(2 * TTL)
+    assert next(iter(pool.log()))
+
+
+def load(world: World, store: RightsStore) -> None:
+    """Loads, some of which lose races, beside one that lasts."""
+    rival = world.open(world.store).pool("p").branch()
+    table = pa.table({"k": [100], "who": ["eve"]})
+    store.before_entries = [lambda: rival.append(table)] * 3
+    pool = world.open(store).pool("p")
+    world.store.delete(naming.activity(pool.config.id))
+    hold(world, store, pool.config.id)
+    for _ in range(34):  # HEAD is written after every 16th entry
+        pool.branch().append(table)
+    world.open(store).pool("p").branch().load([str(world.landing / "files/1.ndjson")])
+    assert keys_in(world).count(100) == 37
+    assert 20 in keys_in(world)
+
+
+def delete(world: World, store: RightsStore) -> None:
+    pool = world.open(store).pool("p")
+    pool.branch().delete(where="who = 'bob'")
+    assert 2 not in keys_in(world)
+
+
+def of_agent(agent: str, *, pools: tuple[str, ...] = ("p",), **request: Any) -> Work:
+    """Runs of an agent: one that finds work, and two that find none; with the packs of Airflow's tasks."""
+
+    def run(world: World, store: RightsStore) -> None:
+        lake = world.open(store)
+        read_packs(lake, write_packs(lake, [[{"pool": "p"}]]))
+        hold(world, store, world.jobs)
+        if agent == "compact":
+            world.store.delete(naming.activity(world.jobs))
+        also: dict[str, Any] = {"recurring": True}
+        if agent == "intervals":
+            day = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+            also = {"begin": day, "end": day + dt.timedelta(days=1), "run": "a run"}
+        memory._NAMED[store.uri] = cast(Any, store)  # where workers open it
+        try:
+            for _ in range(3):
+                run_agent(agent, {"pools": list(pools), **request}, lake=lake, **also)
+        finally:
+            del memory._NAMED[store.uri]
+
+    return run
+
+
+def ingest(world: World, store: RightsStore) -> None:
+    """Files that have landed, one of which is refused, parked and released."""
+    of_agent("ingest")(world, store)
+    pool = world.open(store).pool("p")
+    refused = SourceFile("refused.ndjson", 1, "", 0.0)
+    for _ in range(2):
+        parking.park(pool, refused, why="no records", now=0.0)
+    parking.release(pool, parking.parked_files(pool))
+    assert 20 in keys_in(world)
+
+
+def erase_here(world: World, store: RightsStore) -> None:
+    pool = world.open(store).pool("p")
+    assert erase(pool, where="who = 'ann'", grace=0.0).status == "done"
+
+
+def administrate(world: World, store: RightsStore) -> None:
+    """A lake is made, another upgraded; a pool is made, and one configured, dropped and restored."""
+    Lake.create_on(store.elsewhere())
+    head = json.loads(world.store.get(naming.LAKE_FILE) or b"")
+    world.store.put(naming.LAKE_FILE, json.dumps({**head, "version": 1}).encode())
+    lake = world.open(store)
+    assert lake.upgrade() == (1, 2)
+    lake.create_pool("new", key="k")
+    for number in range(34):
+        lake.configure_pool("p", {"description": f"{number}"})
+    lake.drop_pool("p")
+    lake.restore_pool("p")
+
+
+def sweep(world: World, store: RightsStore) -> None:
+    lake = world.open(store)
+    assert len(delete_dropped(lake, plan_dropped(lake))) == 1
+
+
+WORK: dict[str, Work] = {
+    "reader": read,
+    "loader": load,
+    "deleter": delete,
+    "agent ingest": ingest,
+    "agent intervals": of_agent("intervals", pools=("days",)),
+    "agent compact": of_agent("compact"),
+    "agent tombstones": of_agent("tombstones"),
+    "agent checkpoint": of_agent("checkpoint", pools=("p", POOLS)),
+    "agent retention": of_agent("retention"),
+    "agent erasure": of_agent("erasure", where="who = 'ann'", grace="0s"),
+    "eraser": erase_here,
+    "administrator": administrate,
+    "sweeper": sweep,
+}
+"""By role of `local.rights`."""
+
+POOL_OF = {"agent intervals": "days", "sweeper": "gone"}
+"""The pool of the world on which a role works, if it is not `p`."""
