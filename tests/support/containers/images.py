@@ -22,9 +22,9 @@ PACKAGES = ("podman", "runc", "netavark", "aardvark-dns", "iptables", "debootstr
 _PROGRAMS = ("podman", "runc", "debootstrap")
 BASE = "docker.io/library/debian:bookworm-slim"
 STAND_INS: Mapping[str, str] = {
-    "docker.io/library/python:3.11.13-slim-bookworm": "python",
-    "docker.io/library/postgres:17.5-bookworm": "postgres",
-    "docker.io/library/redis:7.2.8-bookworm": "redis",
+    "docker.io/library/python:3.11.14-slim-bookworm": "python",
+    "docker.io/library/postgres:17.7-bookworm": "postgres",
+    "docker.io/library/redis:7.2.11-bookworm": "redis",
     "quay.io/ceph/ceph:v19.2.3": "ceph",
 }
 BUILD_SECONDS = 900.0
