@@ -12,7 +12,8 @@
 #   make sim-pairs [SEEDS=n] [FROM=m]    every two of those who work on a pool, under every fault
 #   make mutants [N=n] [SEED=s]          one line of history/ broken at a time: do its tests see it?
 #   make sim-compaction [ARGS=...]       months of loads against the planner of compaction (ARGS=--help)
-#   make wheel                           the wheel and the source distribution, in dist/
+#   make wheel                           the wheel, the source distribution and the bill of materials (CycloneDX), in dist/
+#   make audit                           known holes of the locked packages, where a service of them can be reached
 #   make lock                            uv.lock and requirements.txt anew, after a change of pyproject.toml (ARGS=--upgrade: newest versions)
 #   make env                             only the environment
 
@@ -34,7 +35,7 @@ uv_lock = env -u UV_INDEX -u UV_EXTRA_INDEX_URL .venv/bin/uv lock --default-inde
 pytest = $(PY) -m pytest tests -q -p tests.support.parts -o console_output_style=classic
 
 .DEFAULT_GOAL := help
-.PHONY: help env wheel lock demo test test-s3 test-containers up down status airflow check lint bench sim sim-pairs mutants sim-compaction
+.PHONY: help env wheel audit lock demo test test-s3 test-containers up down status airflow check lint bench sim sim-pairs mutants sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -44,6 +45,12 @@ env:
 
 wheel: env
 	@$(PY) -m hatchling build
+	@.venv/bin/uv export --frozen --quiet --no-dev --all-extras --preview-features sbom-export --format cyclonedx1.5 \
+		--output-file dist/log_lake-$$($(PY) -m hatchling version).cdx.json >/dev/null
+
+# pip-audit is run in an environment of its own, which uv makes: it brings 25 packages.
+audit: env
+	@$(PY) -m local.audit
 
 # The environment may be older than pyproject.toml, which it could not be made for before this.
 lock:

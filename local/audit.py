@@ -1,0 +1,51 @@
+"""Known holes of the packages that requirements.txt locks, by pip-audit and OSV's service of vulnerabilities.
+
+    python -m local.audit
+
+pip-audit is run in an environment of its own, which uv makes.  Where the service cannot be reached, one line says
+that nothing was audited, and the status is 0: a machine without the internet can run all of CI.  The status of
+pip-audit is passed on: 1 if a package has a known hole.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SERVICE = ("api.osv.dev", 443)
+SECONDS = 5.0
+"""For a connection to the service."""
+COMMAND = (
+    *(str(Path(sys.executable).with_name("uv")), "tool", "run", "--quiet", "pip-audit==2.9.0"),
+    *("--vulnerability-service", "osv", "--disable-pip", "--require-hashes", "--requirement"),
+    str(ROOT / "requirements.txt"),
+)
+
+
+def run(command: Sequence[str]) -> int:
+    """The status of a command; what it says is shown."""
+    return subprocess.run(command, check=False).returncode
+
+
+def audit(
+    service: tuple[str, int] = SERVICE,
+    *,
+    seconds: float = SECONDS,
+    run: Callable[[Sequence[str]], int] = run,
+    say: Callable[[str], object] = print,
+) -> int:
+    """The status of the audit; 0 if the service cannot be reached, which is said."""
+    try:
+        socket.create_connection(service, timeout=seconds).close()
+    except OSError as error:
+        say(f"audit: not run, since {service[0]} cannot be reached ({error.strerror or error})")
+        return 0
+    return run(COMMAND)
+
+
+if __name__ == "__main__":
+    sys.exit(audit())
