@@ -10,6 +10,7 @@ cannot hold the value exactly, the value does not fit.  Only doubles take the ne
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import decimal
 import math
 from collections.abc import Mapping
@@ -19,11 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import Value, key_class
+from lake_core.keys.encoding import Instant, Value, key_class
+from lake_core.values.classes import of_class
 from lake_core.values.fit import array_of, fitted
 from lake_core.values.numbers import shown_decimal
-from lake_core.values.text import WHOLE, NotReadable, read
-from lake_core.values.typed_json import shown, typed
+from lake_core.values.text import WHOLE, NotReadable, read, show
+from lake_core.values.typed_json import shown, typed, value_of
 from lake_core.values.types import is_json, show_type
 
 
@@ -68,6 +70,8 @@ def _of_class(value: Any, field: pa.Field) -> Value:
             return value
         case _, str() if kind in _READ_FROM_TEXT:
             return read(value, kind)
+        case _, bytes() | Instant() | dt.date():  # typed JSON has them
+            return of_class(value, kind)
     raise NotReadable(_json_kind(value))
 
 
@@ -102,13 +106,31 @@ def _columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
             continue
         field, column = table.schema.field(index), table.column(index)
         try:
-            column = typed(column, field) if is_json(target) else _cast(column, field, target)
+            column = _converted(column, field, target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DoesNotFit(
                 f"field {name!r}: {show_type(field)} is not a {show_type(target)}: {error}"
             ) from error
         table = table.set_column(index, target, column)
     return table
+
+
+def _converted(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
+    if is_json(target):
+        return typed(column, field)
+    return _from_json(column, field.name, target) if is_json(field) else _cast(column, field, target)
+
+
+def _from_json(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:
+    """Values of typed JSON in the declared type; each distinct one is read once.  Raises DoesNotFit."""
+    encoded = pa.concat_arrays(
+        column.cast(pa.string()).chunks or [pa.array([], pa.string())]
+    ).dictionary_encode()
+    try:
+        values = [convert(value_of(text), target) for text in encoded.dictionary.to_pylist()]
+    except DoesNotFit as error:
+        raise DoesNotFit(f"field {name!r}: {error}") from error
+    return pa.chunked_array([array_of(values, target.type).take(encoded.indices)], target.type)
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
@@ -175,5 +197,8 @@ def _class(field: pa.Field) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value) if not isinstance(value, decimal.Decimal) else str(value)
+    if isinstance(value, bytes | Instant | dt.date):
+        text = repr(show(value))
+    else:
+        text = repr(value) if not isinstance(value, decimal.Decimal) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."

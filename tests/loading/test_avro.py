@@ -420,3 +420,42 @@ def test_a_block_whose_compressed_data_is_cut_is_refused(codec: str) -> None:
     assert avro_container._CODECS[codec](packed, 9000) == b"some text" * 1000
     with pytest.raises(ValueError, match="is cut"):
         avro_container._CODECS[codec](packed[:-9], 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared", "values", "shown"),
+    [
+        (["int", "string"], "string", ["x", 'say "x"', ""], ["x", 'say "x"', ""]),
+        (["int", "string"], "bigint", [5, "6"], [5, 6]),
+        (["int", "double"], "double", [5, 0.5], [5.0, 0.5]),
+        (["boolean", "string"], "boolean", [True, False], [True, False]),
+        (["string", logical("int", "date")], "date", [dt.date(2020, 1, 2), "2020-01-03"],
+         ["2020-01-02", "2020-01-03"]),
+        (["boolean", logical("long", "timestamp-micros")], "timestamp", [dt.datetime(2020, 1, 1, tzinfo=dt.UTC)],
+         ["2020-01-01T00:00:00Z"]),
+        (["int", "bytes"], "binary", [b"\xff"], ["/w=="]),
+    ],
+)  # fmt: skip
+def test_values_of_a_union_are_read_as_the_declared_type(
+    lake: Command, kind: Any, declared: str, values: list[Any], shown: list[Any]
+) -> None:
+    lake.pool("p", types={"v": declared})
+    lake.load_records("p", avro(record(kind), [{"k": k, "v": v} for k, v in enumerate(values)]), "a.avro")
+    assert [one["v"] for one in lake.scan("p")] == shown
+    file = str(lake.folder / "again.parquet")
+    lake("scan", "p", "-o", file)
+    lake.pool("q", types={"v": declared})
+    lake("load", "q", file)
+    assert lake.scan("q") == lake.scan("p")
+
+
+def test_a_value_of_a_union_that_is_not_of_the_declared_type_is_named(lake: Command) -> None:
+    lake.pool("p", types={"v": "string"})
+    data = avro(record(["int", "string"]), [{"k": 1, "v": "x"}, {"k": 2, "v": 5}])
+    assert "field 'v': 5 is not a string: it is a number" in lake.refuses_records("p", data, "a.avro")
+    lake.pool("q", types={"v": "bigint"})
+    kind = ["string", logical("int", "date")]
+    data = avro(record(kind), [{"k": 1, "v": dt.date(2020, 1, 2)}])
+    assert "field 'v': '2020-01-02' is not a bigint: it is a date" in lake.refuses_records(
+        "q", data, "a.avro"
+    )
