@@ -156,3 +156,36 @@ def test_this_is_no_key_unless_a_field_is_called_so(lake: Command) -> None:
     lake.load_records("p", [{"this": 1}])
     assert lake.scan("p") == [{"this": 1}]
     assert "this:asc" in lake("export", "p").out
+
+
+def test_each_record_has_its_key_whatever_paths_the_records_beside_it_have(lake: Command) -> None:
+    records = [
+        {"a.b": {"c": 5}},
+        {"a": {"b": {"c": 1}}},
+        {"a": {"b.c": 3}},
+        {"a.b.c": 2},
+        {"a.b": {"c": None}, "a": {"b": {"c": 4}}},
+        {"a.b": {"c": 6}, "a": {"b": {"c": 9}, "b.c": 8}},
+    ]
+    lake.pool("p", key="a.b.c")
+    lake.load_records("p", records)
+    assert [one["a.b.c"] for one in lake.scan("p")] == [1, 2, 3, 4, 5, 6]
+    lake.pool("q", key="a.b.c")
+    lake.load_records("q", [{"a": 5}, {"a": {"b.c": None, "b": {"c": 2}}}, {"a": {"b.c": 1, "b": {"c": 3}}}])
+    assert [one["a.b.c"] for one in lake.scan("q")] == [1, 2]
+
+
+def test_a_path_leads_through_a_map_of_records(lake: Command) -> None:
+    kind = pa.map_(pa.string(), pa.struct([("id", pa.int64())]))
+    table = pa.table({"m": pa.array([[("x", {"id": 2})], [("y", {"id": 7}), ("x", {"id": 1})], []], kind)})
+    lake.pool("p", key="m.x.id")
+    lake.load_records("p", parquet(table), "a.parquet")
+    assert [one["m.x.id"] for one in lake.scan("p")] == [1, 2]
+
+
+def test_a_declared_key_is_read_from_texts_beside_numbers(lake: Command) -> None:
+    lake.pool("p", key="user.id", types={"user.id": "bigint"})
+    lake.load_records("p", [{"user": {"id": "3"}}, {"user": {"id": 1}}, {"user.id": 2, "user": {"id": "x"}}])
+    assert [one["user.id"] for one in lake.scan("p")] == [1, 2, 3]
+    message = lake.refuses_records("p", [{"user": {"id": 1}}, {"user": {"id": "x"}}])
+    assert "line 2: field 'user.id': 'x' is not a bigint" in message
