@@ -156,6 +156,8 @@ def preview(
         return replace(answer, fails=True)
     if fault := rejected_fault(objects, pending.max_rejected):
         return replace(answer, fails=True, why=fault)
+    if not objects:  # the load commits nothing
+        return answer
     draft = _draft(branch, pending, tuple(objects), [w.schema for w in written])
     now = int(branch.context.now() * 1_000_000)
     rebase(branch.history.load().state, draft, key=branch.config.key, rule=branch.rule, time=now)

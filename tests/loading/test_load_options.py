@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -366,3 +367,10 @@ def test_integers_that_no_type_of_64_bits_holds_name_the_type_that_does(lake: Co
     lake("set", "p", "type.k=decimal(20,0)")
     lake.load_records("p", records[size - 1 : size + 1])
     assert lake.scan("p") == [{"k": -1}, {"k": 2**63}]
+
+
+def test_a_dry_run_of_files_without_records_ends_as_the_load_does(lake: Command) -> None:
+    lake.pool("p")
+    for data in (b"", gzip.compress(b"")):
+        file = lake.file("a.ndjson", data)
+        assert lake.run("load", "p", file, "--dry-run").status == lake.run("load", "p", file).status == DONE
