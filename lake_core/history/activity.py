@@ -43,6 +43,7 @@ class ActivityNote:
         self._store, self._pool_id, self._clock = store, pool_id, clock
         self._written: float | None = None
         self._has_warned = False
+        self._kept_by_store: Unavailable | None = None
         self.refusal: Unavailable | None = None
         """Why the store did not take the note when it was written last; None if it did."""
 
@@ -57,18 +58,22 @@ class ActivityNote:
         return self._written is not None
 
     def _withdraw(self) -> None:
-        """Delete the note, so that the pool is looked at; warn once if the store refuses."""
-        name = naming.activity(self._pool_id)
+        """Delete the note, so that the pool is looked at."""
+        self._kept_by_store = None
         try:
-            self._store.delete(name)
+            self._store.delete(naming.activity(self._pool_id))
         except Unavailable as error:
-            if not self._has_warned:
-                log.warning(
-                    "%s: this note of the pool can be neither written nor deleted, so agents may look at it up "
-                    "to a day late; grant its writers the right to write it: %s",
-                    name,
-                    error,
-                )
+            self._kept_by_store = error
+
+    def warn(self) -> None:
+        """To be called after a write: say once that an older note stands, if the store refuses to delete it."""
+        if self._kept_by_store is not None and not self._has_warned:
+            log.warning(
+                "%s: this note of the pool can be neither written nor deleted, so agents may look at it up to a "
+                "day late; grant its writers the right to write it: %s",
+                naming.activity(self._pool_id),
+                self._kept_by_store,
+            )
             self._has_warned = True
 
 

@@ -128,6 +128,7 @@ class History:
         finally:
             self._activity.keep()  # again if the commit took so long that the note does not stand for it
         committed = attempt.succeed(appended)
+        self._activity.warn()
         self._note(attempt)
         if committed.repeated is not None:
             self.first_use(self.load().state, draft.token, branch=draft.branch)

@@ -221,6 +221,7 @@ def rebuild(
     if not plan.is_listed:
         lake.catalog.create(config)
     note.keep()
+    note.warn()
     if plan.copies and plan.source_id not in lake.catalog.load().state.pools:
         give_up(context, plan.source_id, why=f"it was rebuilt as {config.name} with copies")
     log.info("%s: rebuilt at version %d from %d references", config.id, plan.version, len(plan.references))
