@@ -132,7 +132,8 @@ class Reading:
     def unreadable(self, line: int, reason: str) -> NoReturn:
         """Raises InvalidInput for a damaged file: its records are not there to be quarantined."""
         where = f", line {line}" if line else ""
-        raise InvalidInput(f"{self.file}{where}: {reason}")
+        one_line = " ".join(line.strip() for line in reason.splitlines())  # Arrow's have several
+        raise InvalidInput(f"{self.file}{where}: {one_line}")
 
 
 def rejected_table(rejected: list[Rejected], *, transaction: str, time: dt.datetime) -> pa.Table:

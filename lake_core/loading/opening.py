@@ -110,9 +110,11 @@ class _Counted:
         return waiting(self._reading.path or self._reading.file)
 
     def read(self, size: int = -1) -> bytes:
+        if size < -1:  # from a damaged file; the store is well
+            raise ValueError(f"a length of {size:,} bytes")
         try:
             with self._waiting():
-                data = self._file.read(size)
+                data = self._file.read(min(size, self._reading.expansion.size) if size > FIRST else size)
         except LakeError:
             raise
         except Exception as error:  # botocore's are no OSError

@@ -459,3 +459,34 @@ def test_a_value_of_a_union_that_is_not_of_the_declared_type_is_named(lake: Comm
     assert "field 'v': '2020-01-02' is not a bigint: it is a date" in lake.refuses_records(
         "q", data, "a.avro"
     )
+
+
+HEADER = b"Obj\x01\x04\x16avro.schema"
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"hello world", "it does not begin as Avro files do"),
+        (b"Obj\x01", "it ends within its header"),
+        (b"Obj\x01" + b"\0" * 17, "its header or its schema has no 'avro.schema'"),
+        (b"Obj\x01\x02\x03" + b"\x07" * 30, "a length of"),
+        (b"Obj\x01\x02" + b"\xff" * 8 + b"\x7f" + b"\x07" * 30, "not a readable Avro file: "),
+        (HEADER + b"\x04[]\x14avro.codec\x08null\0" + b"S" * 16, "its schema is a union of no types"),
+        (HEADER + b"\x1c{\"type\":\"map\"}\x14avro.codec\x08null\0" + b"S" * 16, "has no 'values'"),
+    ],
+)  # fmt: skip
+def test_a_damaged_header_is_bad_input_in_words_and_no_trouble_of_the_store(
+    lake: Command, data: bytes, says: str
+) -> None:
+    lake.pool("p")
+    message = lake.refuses_records("p", data, "a.avro")
+    assert says in message
+    assert not message.rstrip().endswith(":")
+
+
+def test_a_block_that_ends_within_a_value_says_so(lake: Command) -> None:
+    lake.pool("p")
+    data = avro(record("long"), [{"k": 1, "v": 1}])
+    more = data[:-20] + b"\x04" + data[-19:]  # it says 2 records
+    assert "it ends within its header or within a value" in lake.refuses_records("p", more, "a.avro")

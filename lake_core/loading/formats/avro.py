@@ -96,8 +96,12 @@ def _naming(reading: Reading) -> Iterator[None]:
         raise
     except (Unsupported, TooLarge) as error:
         reading.unreadable(0, str(error))
+    except EOFError:
+        reading.unreadable(0, "not a readable Avro file: it ends within its header or within a value")
+    except KeyError as error:
+        reading.unreadable(0, f"not a readable Avro file: its header or its schema has no {error}")
     except Exception as error:
-        reading.unreadable(0, f"not a readable Avro file: {error or type(error).__name__}")
+        reading.unreadable(0, f"not a readable Avro file: {str(error) or type(error).__name__}")
 
 
 class _Rows:
@@ -106,7 +110,8 @@ class _Rows:
     def __init__(self, reading: Reading, forms: list[Form], calendar: Calendar) -> None:
         self._reading, self._forms, self._calendar = reading, forms, calendar
         if not any(form.members for form in forms):
-            reading.unreadable(0, f"{_fault(forms[0])}; a pool holds records with fields")
+            fault = _fault(forms[0]) if forms else "its schema is a union of no types"
+            reading.unreadable(0, f"{fault}; a pool holds records with fields")
         self._faults = ["" if form.members else _fault(form) for form in forms]
         schemas = [pa.schema(form.kind.type) for form in forms if form.members]
         for schema in schemas:

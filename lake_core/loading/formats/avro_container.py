@@ -24,7 +24,6 @@ _HEADER = {
     "type": "record",
     "name": "header",
     "fields": [
-        {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": 4}},
         {"name": "meta", "type": {"type": "map", "values": "bytes"}},
         {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
     ],
@@ -64,8 +63,8 @@ class Container:
 
         header = io.BytesIO()
         meta = {"avro.schema": json.dumps(schema).encode(), "avro.codec": b"null"}
-        schemaless_writer(header, _HEADER, {"magic": _MAGIC, "meta": meta, "sync": self.sync})
-        yield header.getvalue()
+        schemaless_writer(header, _HEADER, {"meta": meta, "sync": self.sync})
+        yield _MAGIC + header.getvalue()
         content = 0
         while (count := _read_long(self.file)) is not None:  # bounded by the file
             size = _read_long(self.file)
@@ -85,9 +84,9 @@ def open_container(file: BinaryIO) -> Container:
     """The container of an open Avro file.  Raises ValueError and exceptions of fastavro if it is damaged."""
     from fastavro import schemaless_reader
 
-    header = cast(dict[str, Any], schemaless_reader(file, _HEADER, None))
-    if header["magic"] != _MAGIC:
+    if _exactly(file, len(_MAGIC)) != _MAGIC:  # what follows would be taken for sizes
         raise ValueError("it does not begin as Avro files do")
+    header = cast(dict[str, Any], schemaless_reader(file, _HEADER, None))
     codec = header["meta"].get("avro.codec", b"null").decode()
     if codec not in _CODECS:
         raise ValueError(f"codec {codec!r} is unknown; write it with one of {', '.join(_CODECS)}")
