@@ -140,6 +140,10 @@ def _no_order(name: str, column: pa.ChunkedArray) -> str:
     if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         low, high = min(values), max(values)
         return f"key field {name!r}: no type of 64 bits holds {low} and {high}; {advice}'decimal(20,0)')"
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        whole = next((v for v in values if isinstance(v, int) and float(v) != v), max(values))
+        part = next(v for v in values if not isinstance(v, int))
+        return f"key field {name!r}: no type holds both {whole} and {part}; {advice}double, or decimal(P,S))"
     with contextlib.suppress(InvalidInput):  # raised for a value that is in no key
         if remedy := unit_remedy({class_of(value) for value in values}):
             return f"key field {name!r}: some values have nanoseconds, some are too far for them; {remedy}"

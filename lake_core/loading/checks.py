@@ -60,10 +60,11 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
         last = block
     if row and not keyed and reading.keyless == "fail" and reading.key:
         assert last is not None
-        names = ", ".join(repr(name) for name in last.table.schema.names[:8])
+        names = [repr(field.name) for field in last.table.schema if not pa.types.is_null(field.type)]
         raise InvalidInput(
-            f"{reading.file}: no record has the key field {reading.key[0]!r}; the last ones have {names}"
-            f"{' and more' if last.table.num_columns > 8 else ''}; --nokey accept sends them to $nokey"
+            f"{reading.file}: no record has the key field {reading.key[0]!r}; the last ones have "
+            f"{', '.join(names[:8]) or 'no fields'}{' and more' if len(names) > 8 else ''}; "
+            "--nokey accept sends them to $nokey"
         )
     if last is not None:
         yield last

@@ -26,7 +26,13 @@ def folder_values(file: str) -> dict[str, str | None]:
         name, equals, value = folder.partition("=")
         if not equals:
             continue
-        name = unquote(name)
+        try:
+            name, value = unquote(name, errors="strict"), unquote(value, errors="strict")
+        except UnicodeDecodeError as error:
+            raise InvalidInput(
+                f"{file}: folder {folder!r}: its bytes behind % are not UTF-8; rename it, or load without "
+                "--partitions hive"
+            ) from error
         if fault := name_fault(name):
             raise InvalidInput(f"{file}: folder {folder!r}: {fault}")
         if name in values:
@@ -34,7 +40,7 @@ def folder_values(file: str) -> dict[str, str | None]:
                 f"{file}: folder {folder!r}: an earlier folder gives field {name!r} too; rename one, or "
                 "load without --partitions hive"
             )
-        values[name] = None if value == _NULL else unquote(value)
+        values[name] = None if value == _NULL else value
     return values
 
 

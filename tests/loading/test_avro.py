@@ -71,7 +71,8 @@ def recoded(data: bytes, codec: str) -> bytes:
     container = avro_container.open_container(io.BytesIO(data))
     header = io.BytesIO()
     meta = {**container.metadata, "avro.codec": codec.encode()}
-    written = {"magic": b"Obj\x01", "meta": meta, "sync": container.sync}
+    header.write(avro_container._MAGIC)
+    written = {"meta": meta, "sync": container.sync}
     fastavro.schemaless_writer(header, avro_container._HEADER, written)
     parts = [header.getvalue()]
     while (count := avro_container._read_long(container.file)) is not None:

@@ -626,3 +626,9 @@ def test_a_w3c_log_says_how_it_is_loaded(lake: Command) -> None:
     advised = shlex.split(said.partition("load it with ")[2])
     lake("load", "p", lake.file("a.log", log), *advised)
     assert [(one["k"], one.get("cs-method")) for one in lake.scan("p")] == [(1, "GET"), (2, None)]
+
+
+def test_a_log_of_iis_behind_a_byte_order_mark_is_named(lake: Command) -> None:
+    lake.pool("p")
+    data = "\ufeff#Software: IIS\n#Fields: k v\n1 2\n".encode()
+    assert "W3C's extended format" in lake.refuses_records("p", data, "a.log")

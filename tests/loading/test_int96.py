@@ -184,3 +184,10 @@ def test_other_timestamps_keep_their_units_and_zones(lake: Command) -> None:
     lake.pool("p")
     lake.load_records("p", parquet(table), "a.parquet")
     assert lake.scan("p") == [{"k": 1, "ms": "9999-12-31T00:00:00", "us": "9999-12-31T00:00:00Z"}]
+
+
+def test_a_key_of_nanoseconds_beside_distant_years_is_named(lake: Command) -> None:
+    lake.pool("p", key="t")
+    file = lake.file("a.parquet", int96([END, "2020-01-01T00:00:00.000000001"], flat))
+    message = lake.fails(INVALID_INPUT, "load", "p", file)
+    assert f"no type holds both {END} and 2020-01-01T00:00:00.000000001" in message

@@ -30,7 +30,7 @@ from lake_core.objects.limits import (
     Fields,
     leaves,
 )
-from tests.support.command import Command, without_nulls
+from tests.support.command import INVALID_INPUT, Command, without_nulls
 
 
 def nested(depth: int, shape: str) -> Any:
@@ -407,3 +407,14 @@ def test_small_blocks_of_one_schema_are_taken_together(
     lake.load("p", *files)
     assert taken == [80, 20]
     assert [r["k"] for r in lake.scan("p")] == list(range(100))
+
+
+def test_values_of_one_class_that_no_type_of_a_key_holds_are_named(lake: Command) -> None:
+    lake.pool("p")
+    file = lake.file("a.ndjson", b'{"k": 9007199254740993}\n{"k": 0.5}\n')
+    message = lake.fails(INVALID_INPUT, "load", "p", file)
+    assert "no type holds both 9007199254740993 and 0.5" in message
+    file = lake.file("b.ndjson", b'{"k": -1}\n{"k": 9223372036854775808}\n{"k": 0.5}\n')
+    message = lake.fails(INVALID_INPUT, "load", "p", file)
+    assert "no type holds both 9223372036854775808 and 0.5" in message
+    assert "no fields" in lake.refuses_records("p", b"{}\n{}\n")

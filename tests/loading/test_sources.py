@@ -20,7 +20,7 @@ from lake_core.loading.opening import open_bytes
 from lake_core.loading.sources import find_files
 from lake_core.policies.apply import read_text
 from lake_core.records.source_files import SourceFile
-from tests.support.command import Command
+from tests.support.command import INVALID_INPUT, Command
 
 
 @pytest.fixture
@@ -291,3 +291,14 @@ def test_a_client_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "requests", None)
     with pytest.raises(InvalidInput, match=r"file 'github://a:b@c/d': .*requests.*[^r]$"):
         find("github://a:b@c/d")
+
+
+def test_folders_whose_bytes_are_not_utf_8_are_refused_and_not_made_alike(lake: Command) -> None:
+    lake.pool("p")
+    for folder in ("y=%FE", "y=%FF"):
+        path = lake.folder / "landing" / "d" / folder
+        path.mkdir(parents=True)
+        (path / "a.ndjson").write_text('{"k": 1}\n')
+    source = str(lake.folder / "landing" / "d")
+    message = lake.fails(INVALID_INPUT, "load", "p", source, "--partitions", "hive")
+    assert "folder 'y=%FE': its bytes behind % are not UTF-8" in message

@@ -10,7 +10,7 @@ import re
 from lake_core.catalog.csv_options import CsvOptions
 
 _SEPARATOR = re.compile(rb'"?sep=([^\r\n"])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
-_W3C = re.compile(rb"#(?:Software|Version|Date|Start-Date|Fields): ?")
+_W3C = re.compile(rb"(?:\xef\xbb\xbf)?#(?:Software|Version|Date|Start-Date|Fields): ?")
 _FIELDS = re.compile(rb"^#Fields: *([^\r\n]*)", re.MULTILINE)
 
 

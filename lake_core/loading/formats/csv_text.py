@@ -22,6 +22,7 @@ from lake_core.loading.formats.csv_dialect import dialect_of, header_of, values_
 from lake_core.loading.formats.csv_first_lines import separator_line, w3c_log
 from lake_core.loading.formats.csv_lines import Dialect, Line, is_regular, records_of, whole_records
 from lake_core.loading.opening import FIRST, line_blocks, open_text
+from lake_core.phrases import counted
 
 _PIECE = 1 << 20
 _MARKED = 4 << 10
@@ -163,7 +164,8 @@ def _text(body: Body, reading: Reading, types: dict[str, pa.DataType]) -> Text:
         others[row.number - 1] = row.text
         if row.text.strip(_SPACES):  # spaces alone are an empty line
             reasons[row.number - 1] = (
-                f"{row.actual_columns} values where the header names {row.expected_columns} fields"
+                f"{counted(row.actual_columns, 'value')} where the header names "
+                f"{counted(row.expected_columns, 'field')}"
             )
         return "skip"
 
