@@ -41,7 +41,7 @@ BAD_LINES = [
     ("a.ndjson", '{"k":1}\n{"k":2,"n":1.5}\n', 2, "field 'n': 1.5 is not a int", '{"k":2,"n":1.5}'),
     ("a.ndjson", '{"k":1}\n{"k":2,"n":true}\n', 2, "field 'n': True is not a int", '{"k":2,"n":true}'),
     ("a.csv", "k,n\n1,1\n2,x\n", 3, "field 'n': 'x' is not a int", "2,x"),
-    ("a.csv", "k,n\n1,1\n2\n", 3, "1 values where the header names 2 fields", "2"),
+    ("a.csv", "k,n\n1,1\n2\n", 3, "1 value where the header names 2 fields", "2"),
     ("a.csv", "k,n\n1,1\n2,3,4\n", 3, "3 values where the header names 2 fields", "2,3,4"),
     ("a.csv", 'k,n\n1,1\n2,"3"4\n', 3, "goes on behind its closing quote", '2,"3"4'),
     ("a.csv", b"k,a\n1,x\n2,\xff\n", 3, "field 'a': not UTF-8", "2,\ufffd"),

@@ -307,7 +307,7 @@ def test_a_record_of_another_width_that_is_not_utf8_is_a_bad_record(
     assert [(line, reason) for line, reason, _ in problems(found)] == [
         (3, "3 values where the header names 2 fields"),
         (4, "field 'b': not UTF-8: byte 0xff"),
-        (5, "1 values where the header names 2 fields"),
+        (5, "1 value where the header names 2 fields"),
     ]
     assert [r.raw_bytes for b in found for r in b.rejected] == [b"3,4,\xff", b"5,\xff", b'"x,\xfe"']
     assert table(found).to_pydict() == {"a": [1, 6], "b": ["\xe9", "7"]}
@@ -492,7 +492,7 @@ def test_a_bad_record_is_named_by_its_line_and_kept_as_it_was_written(lake: Comm
     assert table(blocks)["a"].to_pylist() == [1, 3, 6]
     assert problems(blocks) == [
         (5, "3 values where the header names 2 fields", '2,x,"y\nz"'),
-        (9, "1 values where the header names 2 fields", "4"),
+        (9, "1 value where the header names 2 fields", "4"),
         (10, "the value that a quote opens in line 10 goes on behind its closing quote", '5,"v"w'),
         (12, "field 'b': not UTF-8: byte 0xff", "8,\ufffd"),
     ]
