@@ -190,4 +190,4 @@ def test_a_key_of_nanoseconds_beside_distant_years_is_named(lake: Command) -> No
     lake.pool("p", key="t")
     file = lake.file("a.parquet", int96([END, "2020-01-01T00:00:00.000000001"], flat))
     message = lake.fails(INVALID_INPUT, "load", "p", file)
-    assert f"no type holds both {END} and 2020-01-01T00:00:00.000000001" in message
+    assert "some values have nanoseconds, some are too far for them; write them in microseconds" in message
