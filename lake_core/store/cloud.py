@@ -28,7 +28,7 @@ import pyarrow as pa
 from lake_core.errors import Denied, NoCreate, Unavailable
 from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem, refused_credentials
-from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable, words
+from lake_core.store.failures import FailingAsUnavailable, GuardedFile, code_of, unavailable, words
 from lake_core.store.listing import PAGE, PAGES
 from lake_core.store.patience import Patience, Waiting, given_seconds
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
@@ -96,7 +96,7 @@ class CloudStore:
         S3 names what is missing.  What answers 404 and does not is a bucket that is gone, or no store: a gateway in
         front of it, a wrong endpoint.  Google's library keeps only the status.
         """
-        code = _code(error)
+        code = code_of(error)
         if self._protocol == "s3" and code == "NoSuchBucket":
             raise self._no_bucket() from error
         if self._protocol == "s3" and code != "NoSuchKey":
@@ -285,7 +285,7 @@ class CloudStore:
 
     def _in_words(self, error: Exception) -> str:
         """An error in one line, with the credentials that were refused if that is what it says."""
-        refused = refused_credentials(self._fs, self._uri, code=_code(error), status=_status(error))
+        refused = refused_credentials(self._fs, self._uri, code=code_of(error), status=_status(error))
         return f"{words(error)} ({refused})" if refused else words(error)
 
 
@@ -293,12 +293,6 @@ def _is_answered(error: BaseException) -> bool:
     """Whether the store served a create: it said that it will not, or that the object exists."""
     status = _status(error)
     return isinstance(error, FileExistsError) or (status is not None and status < 500)
-
-
-def _code(error: BaseException) -> str:
-    """The code of an answer of S3 behind an error of s3fs, "" if there is none."""
-    response = getattr(error.__cause__, "response", None)
-    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def _status(error: BaseException) -> int | None:

@@ -61,8 +61,31 @@ def unavailable(
     return kind(f"{uri}/{name}: {(say or words)(error)}")
 
 
+_CREDENTIALS = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "TokenRefreshRequired",
+        "InvalidToken",
+        "InvalidAccessKeyId",
+        "SignatureDoesNotMatch",
+        "InvalidSignature",
+        "RequestTimeTooSkewed",
+    }
+)
+"""What S3 answers if it does not know who asks: with others, or new ones, the same request may be allowed."""
+
+
+def code_of(error: BaseException) -> str:
+    """The code of an answer of S3 behind an error of s3fs, "" if there is none."""
+    response = getattr(error.__cause__, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
+
+
 def is_denial(error: Exception) -> bool:
-    """Whether the system or a library says that the process may not do this."""
+    """Whether the system or a library says that the process, which it knows, may not do this."""
+    if code_of(error) in _CREDENTIALS:
+        return False
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return True
     # s3fs raises PermissionError for AccessDenied; gcsfs an error with the status, or an OSError with the word

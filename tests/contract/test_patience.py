@@ -41,7 +41,7 @@ from tests.support.terminal import on_terminal
 pytestmark = pytest.mark.slow
 
 DEADLINE = 300
-UNAVAILABLE, OUTCOME_UNKNOWN = 7, 6
+UNAVAILABLE, OUTCOME_UNKNOWN, DENIED = 7, 6, 13
 NAMED = re.compile(r"the store served nothing for 3 s")
 
 
@@ -294,8 +294,9 @@ def test_credentials_that_are_refused_are_named_and_no_secret_is(
     with Proxy(s3_options["client_kwargs"]["endpoint_url"]) as proxy:
         proxy.on(everything, answer(403, body, content_type="application/xml"), times=ALWAYS)
         ended = lake(proxy.url, "ls", AWS_SESSION_TOKEN="hush-token")
-    assert ended.returncode == UNAVAILABLE
+    assert ended.returncode == (DENIED if code == "AccessDenied" else UNAVAILABLE)
     (line,) = ended.stderr.splitlines()
     assert says in line
+    assert ("grant this process the right" in line) == (code == "AccessDenied")
     assert "key AKIA...TEST from the variables AWS_ACCESS_KEY_ID" in line
     assert "hush" not in line
