@@ -28,7 +28,7 @@ from airflow_lake.given import is_template
 from airflow_lake.reach import is_uri
 
 if TYPE_CHECKING:
-    from lake_core.catalog import Settings
+    from log_lake.settings import Settings
 
 LAKES, FILES = "LAKE_ALLOWED_LAKES", "LAKE_ALLOWED_FILES"
 """The variables that widen what is allowed: addresses, separated by blanks."""

@@ -123,8 +123,8 @@ def partition_keys(begin: dt.datetime, end: dt.datetime) -> list[str]:
 
     Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """
-    from lake_core.agents.intervals.plan import empty_interval
     from lake_core.errors import InvalidInput
+    from log_lake.agents.intervals.plan import empty_interval
 
     begin, end = begin.astimezone(dt.UTC), end.astimezone(dt.UTC)
     if begin >= end:

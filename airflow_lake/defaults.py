@@ -20,8 +20,8 @@ from typing import Any
 
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 
-from lake_core.agents.roster import AGENTS, Purpose
 from lake_core.errors import LakeError, kinds
+from log_lake.agents.roster import AGENTS, Purpose
 
 FINAL = [
     f"{kind.__module__}.{kind.__name__}" for kind in kinds() if kind is not LakeError and not kind.may_pass

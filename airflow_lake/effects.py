@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lake_core.agents.roster import Purpose, names_of
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN, check_pool_name
+from log_lake.agents.roster import Purpose, names_of
 
 LOADING = names_of(Purpose.LOADING)
 """Agents whose results count the records that they brought."""

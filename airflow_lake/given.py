@@ -19,8 +19,8 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from lake_core.agents.roster import Kind
 from lake_core.naming import MAIN
+from log_lake.agents.roster import Kind
 
 OF_NOTHING = ("None", "nan", "NaN", "NaT", "<NA>", "inf", "-inf", "Infinity", "-Infinity")
 """Texts of values that are missing, in Python and pandas, or endless: as a bound of a delete they would be none."""

@@ -31,8 +31,8 @@ from lake_core.errors import LakeError
 from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
-    from lake_core.lake import Lake
-    from lake_core.reading.revision import Revision
+    from log_lake.lake import Lake
+    from log_lake.reading.revision import Revision
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
     from spark_apps.session import OpenSpark
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def key_of(name: str) -> str:
 def open_lake(name: str) -> Lake:
     """The lake of that name.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
     if is_uri(name):
-        from lake_core.lake import Lake
+        from log_lake.lake import Lake
 
         return Lake.open(name)
     from airflow_lake.hooks.lake import LakeHook

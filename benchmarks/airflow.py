@@ -111,7 +111,7 @@ def _trigger(lake: str) -> Iterator[Measure]:
 
 def _view(lake: str) -> Iterator[Measure]:
     from benchmarks import airflow_live as live
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     one, references = data.fresh("one"), data.fresh("references")
     Lake.create(one).create_pool("p", key="k")

@@ -40,7 +40,7 @@ def batches(services: Services, path: str, landing: str) -> Iterator[Measure]:
 
     Airflow's own share: what lies before the tasks `find` and `run`, and between them.
     """
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.open(path)
     folder = Path(landing, POOL)

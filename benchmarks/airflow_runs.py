@@ -65,9 +65,9 @@ def build_idle(path: str, landing: str) -> dict[str, Any]:
     """A thousand pools of one load each that say where files arrive, and none has arrived."""
     import pyarrow as pa
 
-    from lake_core.agents.checkpoint.run import POOLS as LIST
-    from lake_core.agents.checkpoint.run import write_checkpoint
-    from lake_core.lake import Lake
+    from log_lake.agents.checkpoint.run import POOLS as LIST
+    from log_lake.agents.checkpoint.run import write_checkpoint
+    from log_lake.lake import Lake
 
     lake = Lake.create(path)
     for number in range(POOLS):
@@ -86,7 +86,7 @@ def build_work(path: str, landing: str) -> dict[str, Any]:
     """A thousand pools in each of which every agent has work."""
     import pyarrow as pa
 
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.create(path)
     settings = {"checkpoint.entries": "3", "tombstones.apply": "0s", "expire.records": "1"}
@@ -231,16 +231,16 @@ def _parsed(file: str, lake: str) -> tuple[float, float, str]:
     if bag.import_errors or not bag.dags:
         raise RuntimeError(f"{file}: {bag.import_errors}")
     new = sorted(set(sys.modules) - before)
-    core = sum(name.startswith("lake_core") for name in new)
+    core = sum(name.startswith(("lake_core", "log_lake")) for name in new)
     heavy = {name.partition(".")[0] for name in new} & {"pyspark", "pyarrow", "duckdb", "s3fs", "gcsfs"}
-    said = f"{core} modules of lake_core, {', '.join(sorted(heavy)) or 'no Arrow, no Spark'}"
+    said = f"{core} modules of ours, {', '.join(sorted(heavy)) or 'no Arrow, no Spark'}"
     return answer["seconds"], answer["processor"], f"imports {said}; {len(touched)} files of the lake read"
 
 
 WRITER = """
 import sys, time
 import pyarrow as pa
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 lake = Lake.open(sys.argv[1])
 is_there = any(pool.name == "warm" for pool in lake.pools())
 pool = lake.pool("warm") if is_there else lake.create_pool("warm", key="k")

@@ -17,8 +17,8 @@ KEY = "l_partkey,l_orderkey,l_linenumber"
 
 def make(path: str, kind: str = "append", outputs: str = "4") -> dict[str, Any]:
     """The pool, of four objects or as many `outputs`; run in a process of its own."""
-    from lake_core.agents.compact.rewrite import compact
-    from lake_core.lake import Lake
+    from log_lake.agents.compact.rewrite import compact
+    from log_lake.lake import Lake
 
     pool = Lake.create(path).create_pool("lineitem", key=KEY, kind=kind, settings={"load.memory": "2GiB"})
     for file in data.lineitem(2.0):
@@ -29,7 +29,7 @@ def make(path: str, kind: str = "append", outputs: str = "4") -> dict[str, Any]:
 
 def files(path: str) -> list[str]:
     """The pool's objects, in order of the key."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
     return [f"{path}/{view.object_name(r)}" for r in view.references]

@@ -23,7 +23,7 @@ def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
     """Makes the pool: `pieces` loads, each of every so-manieth record, so that all overlap."""
     import pyarrow.parquet as pq
 
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     pool = Lake.create(path).create_pool("lineitem", key=data.KEY, settings={"load.memory": "2GiB"})
     branch = pool.branch()
@@ -43,8 +43,8 @@ def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
 def lake_on_spark(source: str) -> dict[str, Any]:
     """The application's work, the session running and warm."""
     from benchmarks.ingest import _warm
-    from lake_core.agents.compact.run import plan_pool
-    from lake_core.lake import Lake
+    from log_lake.agents.compact.run import plan_pool
+    from log_lake.lake import Lake
     from spark_apps.compact import compact
     from spark_apps.session import spark_session
 
@@ -65,8 +65,8 @@ def lake_on_spark(source: str) -> dict[str, Any]:
 
 def lake_here(source: str) -> dict[str, Any]:
     """`lake compact`: one process, one piece after another."""
-    from lake_core.agents.compact.run import compact_pool, plan_pool
-    from lake_core.lake import Lake
+    from log_lake.agents.compact.run import compact_pool, plan_pool
+    from log_lake.lake import Lake
 
     path = _copy(source)
     lake = Lake.open(path)
@@ -124,8 +124,8 @@ def duckdb_copy(source: str) -> dict[str, Any]:
 
 def lake_scan(path: str, compacted: str = "") -> dict[str, Any]:
     """All columns, in key order."""
-    from lake_core.agents.compact.rewrite import compact
-    from lake_core.lake import Lake
+    from log_lake.agents.compact.rewrite import compact
+    from log_lake.lake import Lake
 
     pool = Lake.open(path).pool("lineitem")
     if compacted:
@@ -141,7 +141,7 @@ def files_read(path: str) -> dict[str, Any]:
     """The pool's newest files, one after another, by pyarrow, without any lake."""
     import pyarrow.parquet as pq
 
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
     names = [f"{path}/{view.object_name(r)}" for r in view.references]
@@ -171,8 +171,8 @@ def _nothing(_: int) -> None:
 def _copy_one(file: str, target: str) -> int:
     import pyarrow.parquet as pq
 
-    from lake_core.objects.containers.limits import OBJECT_LIMITS
-    from lake_core.objects.containers.parquet_sink import parquet_writer
+    from log_lake.objects.containers.limits import OBJECT_LIMITS
+    from log_lake.objects.containers.parquet_sink import parquet_writer
 
     source = pq.ParquetFile(file)
     writer = None

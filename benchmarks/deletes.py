@@ -23,7 +23,7 @@ CONDITION = "l_suppkey <= 200"
 
 def delete(path: str, what: str) -> dict[str, Any]:
     """One delete by an open pool; seconds of the transaction alone."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.open(data.copied(path, "deletes-work"))
     pool = lake.pool("lineitem")
@@ -41,7 +41,7 @@ def delete(path: str, what: str) -> dict[str, Any]:
 
 def scan(path: str, what: str) -> dict[str, Any]:
     """A scan of everything, after nothing, one or a hundred deletes of about 1% in all, or an upsert."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.open(data.copied(path, "deletes-work"))
     pool = lake.pool("lineitem")
@@ -68,7 +68,7 @@ def scan(path: str, what: str) -> dict[str, Any]:
 
 def upsert(path: str) -> dict[str, Any]:
     """Every hundredth record again, with another value."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     pool = Lake.open(data.copied(path, "deletes-work")).pool("lineitem")
     table, before = _upserts(path), pool.at().records
@@ -83,8 +83,8 @@ def apply(path: str, what: str) -> dict[str, Any]:
     """The agent's work on a delete; how much is rewritten."""
     import time
 
-    from lake_core.agents.tombstones import run as tombstones
-    from lake_core.lake import Lake
+    from log_lake.agents.tombstones import run as tombstones
+    from log_lake.lake import Lake
 
     pool = Lake.open(data.copied(path, "deletes-work")).pool("lineitem")
     branch, view = pool.branch(), pool.at()

@@ -29,7 +29,7 @@ KEYS = 5
 
 def floor(path: str) -> dict[str, Any]:
     """The bytes of the object that holds the key, read and written once."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
     reference, _ = _chosen(view)[0]
@@ -43,14 +43,14 @@ def floor(path: str) -> dict[str, Any]:
 
 def erase_keys(path: str, until: str) -> dict[str, Any]:
     """Erasures of one key each; seconds until the record is `hidden`, or until it is `done`."""
-    from lake_core.erasure.run import erase
-    from lake_core.lake import Lake
+    from log_lake.erasure.run import erase
+    from log_lake.lake import Lake
 
     pool = Lake.open(data.copied(path, "erasure-work")).pool("lineitem")
     view = pool.at()
     size = sum(r.size for r in view.references)
     steps = _Steps()
-    logger = logging.getLogger("lake_core.erasure.run")
+    logger = logging.getLogger("log_lake.erasure.run")
     logger.setLevel(logging.INFO)
     logger.addHandler(steps)
     took, shares = [], []
@@ -73,9 +73,9 @@ def erase_keys(path: str, until: str) -> dict[str, Any]:
 
 def check(path: str) -> dict[str, Any]:
     """The check of the receipt of an erasure."""
-    from lake_core.erasure.run import erase
-    from lake_core.erasure.verify import verify
-    from lake_core.lake import Lake
+    from log_lake.erasure.run import erase
+    from log_lake.erasure.verify import verify
+    from log_lake.lake import Lake
 
     path = data.copied(path, "erasure-work")
     pool = Lake.open(path).pool("lineitem")
@@ -91,7 +91,7 @@ def peer(path: str) -> dict[str, Any]:
     """A key of the same records deleted from a Delta table, and its old files deleted."""
     from lake_core.keys import PoolKey
     from lake_core.keys.encoding import decode_key
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     sys.path.append(str(FOLDER))
     reference, key = _chosen(Lake.open(path).pool("lineitem").at())[0]
@@ -122,7 +122,7 @@ class _Steps(logging.Handler):
 def _chosen(view: Any) -> list[tuple[Any, Any]]:
     """Objects of about the mean size, and the range of one key in the middle of each."""
     from lake_core.keys import KeyRange
-    from lake_core.objects.read import DataObject
+    from log_lake.objects.read import DataObject
 
     mean = statistics.mean(r.size for r in view.references)
     found = []
@@ -136,8 +136,8 @@ def _chosen(view: Any) -> list[tuple[Any, Any]]:
 
 def clean(path: str) -> dict[str, Any]:
     """Delete the objects of the loads, which the compaction replaced."""
-    from lake_core.lake import Lake
-    from lake_core.vacuum.execute import vacuum
+    from log_lake.lake import Lake
+    from log_lake.vacuum.execute import vacuum
 
     with timed() as answer:
         vacuum(Lake.open(path).pool("lineitem"), grace=0.0)

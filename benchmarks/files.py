@@ -54,7 +54,7 @@ def files() -> dict[str, str]:
 
 def lake_load(file: str) -> dict[str, Any]:
     """One load."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.create(data.fresh("files-lake"))
     pool = lake.create_pool("t", key="k")

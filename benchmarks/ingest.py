@@ -16,8 +16,8 @@ from benchmarks.measure import Measure, run, timed
 
 def spark_ingest(*files: str) -> dict[str, Any]:
     """The ingest application."""
-    from lake_core.lake import Lake
-    from lake_core.loading.sources import find_files
+    from log_lake.lake import Lake
+    from log_lake.loading.sources import find_files
     from spark_apps.load import load_files
     from spark_apps.session import spark_session
 

@@ -21,12 +21,12 @@ _SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64()), ("s", pa.string())]
 
 def build(path: str, references: str) -> dict[str, Any]:
     """The pool, one transaction for each ten thousand references, and its checkpoint."""
-    from lake_core.agents.checkpoint.run import write_checkpoint
     from lake_core.history import Draft
     from lake_core.keys.encoding import encode_value
-    from lake_core.lake import Lake
-    from lake_core.objects.schema import schema_id
     from lake_core.records import AddObject, Column
+    from lake_core.schemas.schema import schema_id
+    from log_lake.agents.checkpoint.run import write_checkpoint
+    from log_lake.lake import Lake
 
     lake = Lake.create(path)
     pool = lake.create_pool("p", key="k")
@@ -60,7 +60,7 @@ def build(path: str, references: str) -> dict[str, Any]:
 
 def open_and_plan(path: str, references: str) -> dict[str, Any]:
     """Cold: imports are done, nothing was read."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     low = int(references) // 2 * 1000
     with timed() as answer:
@@ -77,8 +77,8 @@ def open_and_plan(path: str, references: str) -> dict[str, Any]:
 
 def write_next(path: str, references: str) -> dict[str, Any]:
     """The next checkpoint, from the last one and a transaction more, as an agent does it: in a new process."""
-    from lake_core.agents.checkpoint.run import write_checkpoint
-    from lake_core.lake import Lake
+    from log_lake.agents.checkpoint.run import write_checkpoint
+    from log_lake.lake import Lake
 
     lake = Lake.open(path)
     lake.pool("p").branch().append(pa.table({"k": [1], "v": [0.5], "s": ["a"]}))

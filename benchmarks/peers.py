@@ -28,12 +28,12 @@ class Lake:
     """Ours."""
 
     def create(self, path: str, records: pa.Table) -> None:
-        from lake_core.lake import Lake as Ours
+        from log_lake.lake import Lake as Ours
 
         Ours.create(path, options=options_of_environment()).create_pool("p", key=records.schema.names[0])
 
     def open(self, path: str) -> None:
-        from lake_core.lake import Lake as Ours
+        from log_lake.lake import Lake as Ours
 
         self._lake = Ours.open(path, options=options_of_environment())
         self._pool = self._lake.pool("p")
@@ -53,7 +53,7 @@ class Lake:
         self._branch.delete(key_range=self._pool.at().key_range(low=low, high=high))
 
     def compact(self) -> None:
-        from lake_core.agents.compact.run import compact_pool, plan_pool
+        from log_lake.agents.compact.run import compact_pool, plan_pool
 
         compact_pool(self._lake, "p", plan_pool(self._lake, "p", now=time.time()))
 

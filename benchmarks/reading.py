@@ -27,7 +27,7 @@ def _ranges(path: str, share: float) -> list[tuple[int, int]]:
     """Ranges of the first key field, [low, high), that hold about so much of the records."""
     import random
 
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     parts = 400_000  # TPC-H: 200,000 parts a scale, each in 30 records
     assert Lake.open(path).pool("lineitem").at().records > 11e6
@@ -60,7 +60,7 @@ Look = Callable[[int, int], int]
 
 
 def _lake(path: str) -> Look:
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
 

@@ -19,9 +19,9 @@ from benchmarks import data
 from benchmarks.measure import Measure, run, timed
 
 if TYPE_CHECKING:
-    from lake_core.lake import Lake
-    from lake_core.lake.pool import Pool
     from lake_core.records import AddObject
+    from log_lake.lake import Lake
+    from log_lake.lake.pool import Pool
 
 OBJECTS, REMOVED, ORPHANS, MERGED = 1_000_000, 100_000, 1_000, 1_000
 BATCH = 10_000
@@ -33,8 +33,8 @@ _SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.float64())])
 
 def _reference(lake: Lake, number: int) -> AddObject:
     from lake_core.keys.encoding import encode_value
-    from lake_core.objects.schema import schema_id
     from lake_core.records import AddObject
+    from lake_core.schemas.schema import schema_id
 
     low, high = encode_value(number * 1000), encode_value(number * 1000 + 999)
     id = lake.context.ids.new()
@@ -65,11 +65,11 @@ def _write(pool: Pool, objects: list[str]) -> None:
 
 def build(path: str) -> dict[str, Any]:
     """A pool of `OBJECTS` objects, of which `REMOVED` were removed, with a checkpoint; searched for orphans."""
-    from lake_core.agents.checkpoint.run import write_checkpoint
     from lake_core.history import Draft
-    from lake_core.lake import Lake
     from lake_core.records import RemoveReference
-    from lake_core.vacuum.orphans import scan_orphans
+    from log_lake.agents.checkpoint.run import write_checkpoint
+    from log_lake.lake import Lake
+    from log_lake.vacuum.orphans import scan_orphans
 
     lake = Lake.create(path)
     pool = lake.create_pool("p", key="k")
@@ -100,8 +100,8 @@ def unlink_floor(path: str) -> dict[str, Any]:
 
 def vacuum_removed(path: str) -> dict[str, Any]:
     """In a new process: opened, planned, deleted."""
-    from lake_core.lake import Lake
-    from lake_core.vacuum.execute import vacuum
+    from log_lake.lake import Lake
+    from log_lake.vacuum.execute import vacuum
 
     with timed() as answer:
         done = vacuum(Lake.open(path).pool("p"), grace=0)
@@ -111,8 +111,8 @@ def vacuum_removed(path: str) -> dict[str, Any]:
 
 def find_orphans(path: str) -> dict[str, Any]:
     """In a new process, after `ORPHANS` objects were written and not committed."""
-    from lake_core.lake import Lake
-    from lake_core.vacuum.orphans import scan_orphans
+    from log_lake.lake import Lake
+    from log_lake.vacuum.orphans import scan_orphans
 
     lake = Lake.open(path)
     _write(lake.pool("p"), [lake.context.ids.new() for _ in range(ORPHANS)])
@@ -146,7 +146,7 @@ def durable_file(path: str) -> dict[str, Any]:
 
 def create_branches(path: str) -> dict[str, Any]:
     """The branch of a pool of `OBJECTS` objects; the state is loaded."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     pool = Lake.open(path).pool("p")
     pool.create_branch("warm")
@@ -159,7 +159,7 @@ def create_branches(path: str) -> dict[str, Any]:
 
 def merge_objects(path: str) -> dict[str, Any]:
     """`MERGED` new objects of a branch into `main`."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.open(path)
     pool = lake.pool("p")
@@ -173,8 +173,8 @@ def merge_objects(path: str) -> dict[str, Any]:
 
 def build_history(path: str) -> dict[str, Any]:
     """A million records, and `REVISIONS_BACK` small loads after them; the checkpoint is the newest revision's."""
-    from lake_core.agents.checkpoint.run import write_checkpoint
-    from lake_core.lake import Lake
+    from log_lake.agents.checkpoint.run import write_checkpoint
+    from log_lake.lake import Lake
 
     lake = Lake.create(path)
     branch = lake.create_pool("p", key="k").branch()
@@ -188,7 +188,7 @@ def build_history(path: str) -> dict[str, Any]:
 
 def read_back(path: str, back: str) -> dict[str, Any]:
     """In a new process, the lake opened: all records of the revision that is so many versions back."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     pool = Lake.open(path).pool("p")
     newest = pool.at().version
@@ -201,11 +201,11 @@ def read_back(path: str, back: str) -> dict[str, Any]:
 
 def a_day(path: str) -> dict[str, Any]:
     """Loads over one another, each followed by the upkeep that is due; in the end, bytes held over bytes live."""
-    from lake_core.agents.checkpoint.run import purge_until, write_checkpoint
-    from lake_core.agents.compact.run import compact_pool, plan_pool
-    from lake_core.lake import Lake
-    from lake_core.vacuum.execute import vacuum
-    from lake_core.vacuum.orphans import scan_orphans
+    from log_lake.agents.checkpoint.run import purge_until, write_checkpoint
+    from log_lake.agents.compact.run import compact_pool, plan_pool
+    from log_lake.lake import Lake
+    from log_lake.vacuum.execute import vacuum
+    from log_lake.vacuum.orphans import scan_orphans
 
     lake = Lake.create(path)
     pool = lake.create_pool("p", key="k", kind="upsert")

@@ -16,7 +16,7 @@ from benchmarks.measure import Measure, run, timed
 
 def load(scale: str, path: str) -> dict[str, Any]:
     """Makes the pool, without Spark."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     memory = {"load.memory": f"{round(float(scale) * 128)}MiB"}
     pool = Lake.create(path).create_pool("lineitem", key=data.KEY, settings=memory)
@@ -27,7 +27,7 @@ def load(scale: str, path: str) -> dict[str, Any]:
 
 def lake_scan(path: str) -> dict[str, Any]:
     """All columns, in key order."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     view = Lake.open(path).pool("lineitem").at()
     records = 0

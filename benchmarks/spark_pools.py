@@ -15,8 +15,8 @@ POOL = "lineitem"
 
 def make(path: str, files: str) -> dict[str, Any]:
     """A pool of lineitem as the loads and compactions of a day leave it."""
-    from lake_core.agents.compact.run import compact_pool, plan_pool
-    from lake_core.lake import Lake
+    from log_lake.agents.compact.run import compact_pool, plan_pool
+    from log_lake.lake import Lake
 
     lake = Lake.create(path)
     branch = lake.create_pool(POOL, key=",".join(work.KEY)).branch()
@@ -62,7 +62,7 @@ def keys(files: str, count: str) -> dict[str, Any]:
 
 def add_newer(path: str, files: str) -> dict[str, Any]:
     """Each file of newer records as a transaction, then a delete by range and one by condition."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     pool = Lake.open(path).pool(POOL)
     with timed() as answer:
@@ -104,7 +104,7 @@ def write(way: str, path: str, files: str) -> dict[str, Any]:
                 if way == "by range":
                     records = records.repartitionByRange(*work.KEY)
                 _write(records, path, name, by_source=way == "df.write")
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     return answer | {"records": Lake.open(path).pool(POOL).at().records, "note": _shape(path)}
 
@@ -138,7 +138,7 @@ def get(way: str, path: str, wanted: str) -> dict[str, Any]:
 def _create(path: str, name: str) -> None:
     from pathlib import Path
 
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.open(path) if Path(path).exists() else Lake.create(path)
     lake.create_pool(name, key=",".join(work.KEY))
@@ -154,7 +154,7 @@ def _write(frame: Any, path: str, name: str, *, by_source: bool) -> None:
 
 
 def _shape(path: str) -> str:
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     view = Lake.open(path).pool(POOL).at()
     return f"{len(view.references)} objects, depth {view.depth}"

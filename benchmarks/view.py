@@ -20,7 +20,7 @@ SIZES = (2_000, 100_000)
 
 def build(path: str) -> dict[str, Any]:
     """The pools, three loads each."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     lake = Lake.create(path)
     for number in range(POOLS):
@@ -35,7 +35,7 @@ def glance(path: str, visit: str) -> dict[str, Any]:
     import msgspec
 
     from airflow_lake.view.overview import Overview
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     clock = [0.0]
     lake, overview = Lake.open(path), Overview(lambda: clock[0])
@@ -56,7 +56,7 @@ def geometry(path: str, references: str) -> dict[str, Any]:
     import msgspec
 
     from airflow_lake.view.layout import Layouts
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     layouts = Layouts()
     with timed() as answer:

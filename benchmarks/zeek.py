@@ -15,7 +15,7 @@ from benchmarks.measure import Measure, run, timed
 
 def lake_load(*files: str) -> dict[str, Any]:
     """All logs into one pool."""
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     pool = Lake.create(data.fresh("zeek")).create_pool("zeek", key="ts")
     with timed() as answer:

@@ -20,17 +20,17 @@ import pyarrow.parquet as pq
 
 from benchmarks import data
 from benchmarks.measure import Measure, run, timed
-from lake_core.agents.compact.rewrite import compact
-from lake_core.combine.hidden import ROW
-from lake_core.lake import Lake
-from lake_core.objects.zng.from_arrow import batch_of_tables
-from lake_core.objects.zng.reader import read
-from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.to_arrow import record_batches
-from lake_core.objects.zng.writer import ZngWriter
-from lake_core.objects.zst.reader import ZstFile
-from lake_core.objects.zst.writer import ZstWriter
-from lake_core.system_tables import query
+from lake_core.schemas.hidden import ROW
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.system_tables import query
+from log_lake.zng.from_arrow import batch_of_tables
+from log_lake.zng.reader import read
+from log_lake.zng.rows import batch_of
+from log_lake.zng.to_arrow import record_batches
+from log_lake.zng.writer import ZngWriter
+from log_lake.zng.zst.reader import ZstFile
+from log_lake.zng.zst.writer import ZstWriter
 
 FIELDS = ("ts", "uid")
 Held = list[tuple[list[pa.RecordBatch], Any]]

@@ -5,7 +5,7 @@ every `lake --help` would wait for it.  So a package that stands in front of slo
 each name comes from:
 
     if TYPE_CHECKING:  # for mypy and lint-imports
-        from lake_core.lake.lake import Lake
+        from log_lake.lake.lake import Lake
     __getattr__ = on_demand(__name__, {"Lake": "lake"})
 
 A name that a submodule has too (`conditions.check`) cannot be had so: importing the submodule would replace it.

@@ -127,7 +127,7 @@ def describe(started: Started, secrets: credentials.Credentials) -> list[str]:
 def is_made(lake: str) -> bool:
     """Whether there is a lake; one that is not on this machine is not looked for."""
     from lake_core.errors import NotFound
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
     try:
         return "://" in lake or bool(Lake.open(lake))

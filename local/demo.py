@@ -23,18 +23,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lake_core.cli.output import print_table, write_records
 from lake_core.errors import LakeError
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.phrases import human_size
-from lake_core.reading.plan import overlapping
-from lake_core.system_tables import query
 from local import airflow_service, flights
 from local.api import AirflowApi
 from local.errors import LocalError
 from local.progress import Display, display
 from local.services import RUN_DIR, Services, stop_all
+from log_lake.cli.output import print_table, write_records
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.reading.plan import overlapping
+from log_lake.system_tables import query
 
 DAG = "lake_ingest"
 DAG_SECONDS = 300.0

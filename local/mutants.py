@@ -77,7 +77,7 @@ def main() -> int:
     alive = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for name in ("lake_core", "tests", "docs"):
+        for name in ("lake_core", "log_lake", "tests", "docs"):
             shutil.copytree(name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy("pyproject.toml", copy)
         for file, number, line in chosen:

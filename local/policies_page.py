@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lake_core.policies.schema import settings_table
+from log_lake.policies.schema import settings_table
 
 PAGE = Path(__file__).parents[1] / "docs/policies.md"
 BEGIN = "<!-- settings: python -m local.policies_page -->\n"

@@ -22,7 +22,7 @@ READ = (
     "docs/**/*.md",
     *(
         f"{room}/**/*.py"
-        for room in ("lake_core", "spark_apps", "pyspark_lake", "airflow_lake", "dags", "local")
+        for room in ("lake_core", "log_lake", "spark_apps", "pyspark_lake", "airflow_lake", "dags", "local")
     ),
 )
 

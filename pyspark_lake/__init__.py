@@ -27,8 +27,8 @@ from spark_apps.datasource.options import META
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-    from lake_core.lake.results import DeleteResult, LoadResult
-    from lake_core.reading.summary import Summary
+    from log_lake.lake.results import DeleteResult, LoadResult
+    from log_lake.reading.summary import Summary
     from spark_apps.native.attach import Attached
 
 __all__ = [

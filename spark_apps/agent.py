@@ -18,10 +18,10 @@ import logging
 import os
 import sys
 
-from lake_core.agents.packs import read_packs, write_pack
-from lake_core.cli.parser import Parser
 from lake_core.errors import LakeError
-from lake_core.lake import Lake
+from log_lake.agents.packs import read_packs, write_pack
+from log_lake.cli.parser import Parser
+from log_lake.lake import Lake
 from spark_apps.packs import carry_out
 from spark_apps.session import spark_session
 
@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     logging.basicConfig(format="%(message)s")  # to standard error
-    for name in ("lake_core", "spark_apps"):
+    for name in ("lake_core", "log_lake", "spark_apps"):
         logging.getLogger(name).setLevel(logging.INFO)
     try:
         options = json.loads(os.environ.get(OPTIONS) or "{}")

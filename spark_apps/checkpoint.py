@@ -17,13 +17,13 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.agents.checkpoint.report import journal_line
-from lake_core.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
-from lake_core.agents.jobs import keeps_jobs, recorded_each
-from lake_core.agents.request import OpenLake
-from lake_core.cli.parser import Parser
-from lake_core.lake import Lake
 from lake_core.store import Address, address_of
+from log_lake.agents.checkpoint.report import journal_line
+from log_lake.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
+from log_lake.agents.jobs import keeps_jobs, recorded_each
+from log_lake.agents.request import OpenLake
+from log_lake.cli.parser import Parser
+from log_lake.lake import Lake
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather
 

@@ -20,11 +20,11 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from lake_core.agents.put_off_jobs import record_put_off
-from lake_core.agents.roster import AGENTS, PARAMETERS, Kind
-from lake_core.cli.parser import Parser, check_text
 from lake_core.errors import Incomplete, InvalidInput, LakeError
-from lake_core.lake import Lake
+from log_lake.agents.put_off_jobs import record_put_off
+from log_lake.agents.roster import AGENTS, PARAMETERS, Kind
+from log_lake.cli.parser import Parser, check_text
+from log_lake.lake import Lake
 from spark_apps.in_task import in_task
 from spark_apps.packs import Outcome, carry_out
 from spark_apps.session import spark_session
@@ -61,7 +61,7 @@ def run_agent(
     def opened(_: str) -> Lake:
         return lake
 
-    all_work = import_module(f"lake_core.agents.{agent}.run").find(
+    all_work = import_module(f"log_lake.agents.{agent}.run").find(
         {**request, "lake": name}, open_lake=opened, **also
     )
     put_off = [one for one in all_work if one.get("put_off")]
@@ -74,7 +74,7 @@ def run_agent(
         outcome = carry_out(agent, to_do, open_lake=opened, open_spark=opener)
     for failure in outcome.failures:
         log.error("%s", failure)
-    report = import_module(f"lake_core.agents.{agent}.report").report
+    report = import_module(f"log_lake.agents.{agent}.report").report
     try:
         return dict(report([*to_do, *put_off], outcome.results))
     except Incomplete as error:
@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
     """The command."""
     args = parser().parse_args(argv)
     logging.basicConfig(format="%(message)s")  # to standard error
-    for name in ("lake_core.agents", "spark_apps"):
+    for name in ("log_lake.agents", "spark_apps"):
         logging.getLogger(name).setLevel(logging.INFO)
     try:
         check_text(args)

@@ -18,20 +18,20 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
-from lake_core.agents.compact.publication import published
-from lake_core.agents.compact.report import job_line, pool_line, start_line, summary
-from lake_core.agents.compact.rewrite import PendingCompaction, rewrite
-from lake_core.agents.compact.run import jobs_now, plan_pool, run_jobs
-from lake_core.agents.gain import standing_of
-from lake_core.agents.jobs import recorded_if_kept
-from lake_core.agents.request import OpenLake
-from lake_core.cli.parser import Parser
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
 from lake_core.naming import IdSource
-from lake_core.objects.write import WrittenObject
 from lake_core.store import Address, address_of, guarded, open_store
+from log_lake.agents.compact.publication import published
+from log_lake.agents.compact.report import job_line, pool_line, start_line, summary
+from log_lake.agents.compact.rewrite import PendingCompaction, rewrite
+from log_lake.agents.compact.run import jobs_now, plan_pool, run_jobs
+from log_lake.agents.jobs import recorded_if_kept
+from log_lake.agents.request import OpenLake
+from log_lake.cli.parser import Parser
+from log_lake.compaction.gain import standing_of
+from log_lake.compaction.jobs import CompactionJob, CompactionResult
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.objects.write import WrittenObject
 from spark_apps.in_task import InTask
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import parallelism, spread

@@ -23,22 +23,22 @@ from typing import Any
 import msgspec
 
 from lake_core import errors
-from lake_core.agents.erasure.report import report
-from lake_core.agents.erasure.run import begin_handed_out, erase_pending, find
-from lake_core.agents.jobs import recorded_if_kept
-from lake_core.agents.reporting import newest_version
-from lake_core.agents.request import OpenLake
-from lake_core.cli.parser import Parser
-from lake_core.erasure.holding import Answer, answer_of
-from lake_core.erasure.means import Means, here, summed_if_there
-from lake_core.erasure.receipt import ReceiptObject
-from lake_core.erasure.rewrite import PendingRewrite, write
-from lake_core.erasure.target import Target
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
-from lake_core.objects.write import WrittenObject
 from lake_core.store import Address, address_of, guarded, open_store
+from log_lake.agents.erasure.report import report
+from log_lake.agents.erasure.run import begin_handed_out, erase_pending, find
+from log_lake.agents.jobs import recorded_if_kept
+from log_lake.agents.reporting import newest_version
+from log_lake.agents.request import OpenLake
+from log_lake.cli.parser import Parser
+from log_lake.erasure.holding import Answer, answer_of
+from log_lake.erasure.means import Means, here, summed_if_there
+from log_lake.erasure.receipt import ReceiptObject
+from log_lake.erasure.rewrite import PendingRewrite, write
+from log_lake.erasure.target import Target
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.objects.write import WrittenObject
 from spark_apps.retention import delete_objects, list_objects
 from spark_apps.session import OpenSpark, session_when_needed, spark_session
 from spark_apps.spread import Pair, gather, packed, unpacked
@@ -179,7 +179,7 @@ def main(argv: list[str] | None = None) -> int:
     params = vars(parser.parse_args(argv))
     remote = params.pop("remote")
     logging.basicConfig(format="%(message)s")  # to standard error
-    logging.getLogger("lake_core.agents").setLevel(logging.INFO)
+    logging.getLogger("log_lake.agents").setLevel(logging.INFO)
     results: list[dict[str, Any]] = []
     try:
         all_work = find(params)

@@ -17,14 +17,14 @@ from typing import Any
 import msgspec
 
 from lake_core import errors
-from lake_core.cli.parser import Parser
 from lake_core.history import Reference
-from lake_core.lake import Lake
 from lake_core.records.pools import PoolConfig
-from lake_core.repair.check_objects import CheckObjects, check_objects
-from lake_core.repair.finding import DAMAGE, Finding
-from lake_core.repair.fsck import Fsck
 from lake_core.store import Address, address_of, guarded, open_store
+from log_lake.cli.parser import Parser
+from log_lake.lake import Lake
+from log_lake.repair.check_objects import CheckObjects, check_objects
+from log_lake.repair.finding import DAMAGE, Finding
+from log_lake.repair.fsck import Fsck
 from spark_apps.session import spark_session
 from spark_apps.spread import Pair, gather
 

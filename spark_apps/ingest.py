@@ -24,23 +24,23 @@ import msgspec
 import pyarrow as pa
 
 from lake_core import errors
-from lake_core.agents.ingest import parking
-from lake_core.agents.ingest.plan import Batch, Part, Unit
-from lake_core.agents.ingest.report import MAX_PARKED, batch_line
-from lake_core.agents.request import OpenLake
-from lake_core.cli.parser import Parser
 from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.loads import lease_of
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import LoadResult, PendingLoad
-from lake_core.loading.sources import find_files
-from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject
 from lake_core.records.source_files import SourceFile
 from lake_core.store import address_of
+from log_lake.agents.ingest import parking
+from log_lake.agents.ingest.plan import Batch, Part, Unit
+from log_lake.agents.ingest.report import MAX_PARKED, batch_line
+from log_lake.agents.request import OpenLake
+from log_lake.cli.parser import Parser
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.loads import lease_of
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import LoadResult, PendingLoad
+from log_lake.loading.sources import find_files
+from log_lake.objects.write import WrittenObject
 from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files, work_of
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather
@@ -247,9 +247,9 @@ def _summed(results: list[LoadResult]) -> LoadResult:
 
 def main(argv: list[str] | None = None) -> int:
     """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
-    from lake_core.cli.data import report_load
-    from lake_core.cli.options import add_read_options, read_options
-    from lake_core.cli.reading import files_to_read
+    from log_lake.cli.data import report_load
+    from log_lake.cli.options import add_read_options, read_options
+    from log_lake.cli.reading import files_to_read
 
     parser = Parser(description="Load files into a pool, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")

@@ -15,27 +15,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lake_core.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
-from lake_core.agents.intervals.plan import interval_range
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys.encoding import key_class
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.delete_spec import DeleteSpec
-from lake_core.lake.loads import builder, lease_of
-from lake_core.lake.replace_checks import check_inside
-from lake_core.lake.results import LoadResult, PendingLoad, repeated_line
-from lake_core.loading.block import Reading
-from lake_core.loading.detect import format_of, read_blocks, read_row_groups
-from lake_core.loading.formats.parquet import row_group_sizes
-from lake_core.loading.opening import is_stream
-from lake_core.loading.sources import find_files
 from lake_core.naming import IdSource
-from lake_core.objects.write import WrittenObject
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
 from lake_core.store import Address, address_of, guarded, open_store
+from log_lake.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
+from log_lake.agents.intervals.plan import interval_range
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.delete_spec import DeleteSpec
+from log_lake.lake.loads import builder, lease_of
+from log_lake.lake.replace_checks import check_inside
+from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
+from log_lake.loading.block import Reading
+from log_lake.loading.detect import format_of, read_blocks, read_row_groups
+from log_lake.loading.formats.parquet import row_group_sizes
+from log_lake.loading.opening import is_stream
+from log_lake.loading.sources import find_files
+from log_lake.objects.write import WrittenObject
 from spark_apps import spread as spreading
 
 log = logging.getLogger(__name__)

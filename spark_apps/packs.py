@@ -15,11 +15,11 @@ from importlib import import_module
 from typing import Any
 
 from lake_core import naming
-from lake_core.agents.jobs import recorded, recorded_each
-from lake_core.agents.reporting import PIECE
-from lake_core.agents.request import OpenLake
-from lake_core.agents.roster import AGENTS
 from lake_core.errors import LakeError, from_wire, to_wire
+from log_lake.agents.jobs import recorded, recorded_each
+from log_lake.agents.reporting import PIECE
+from log_lake.agents.request import OpenLake
+from log_lake.agents.roster import AGENTS
 from spark_apps.in_task import in_task
 from spark_apps.session import OpenSpark, is_gone, one_session
 
@@ -156,7 +156,7 @@ def _together(
                 pieces.append((numbers[result["pool"]], {**result, **_piece_of(work)}))
                 if not result.get("failed"):
                     done(work, pieces[-1][1])
-            import_module(f"lake_core.agents.{agent}.report").check_answered(jobs.values())
+            import_module(f"log_lake.agents.{agent}.report").check_answered(jobs.values())
     except Exception as error:
         return Outcome(tuple(pieces), (error,))
     return Outcome(tuple(pieces), ())

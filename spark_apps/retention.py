@@ -22,16 +22,16 @@ from typing import Any
 import msgspec
 
 from lake_core import errors, naming
-from lake_core.agents.jobs import recorded_if_kept
-from lake_core.agents.request import OpenLake
-from lake_core.agents.retention.report import RetentionResult
-from lake_core.agents.retention.run import DROPPED, plan, retain, retain_dropped
-from lake_core.cli.parser import Parser
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.store import Address, ObjectInfo, Store, address_of, guarded, open_store
-from lake_core.vacuum.dropped import plan_dropped
-from lake_core.vacuum.orphans import iter_names, object_id
+from log_lake.agents.jobs import recorded_if_kept
+from log_lake.agents.request import OpenLake
+from log_lake.agents.retention.report import RetentionResult
+from log_lake.agents.retention.run import DROPPED, plan, retain, retain_dropped
+from log_lake.cli.parser import Parser
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.dropped import plan_dropped
+from log_lake.vacuum.orphans import iter_names, object_id
 from spark_apps.session import OpenSpark, session_when_needed, spark_session
 from spark_apps.spread import Pair, gather, parallelism
 
@@ -143,7 +143,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("pools", nargs="*", metavar="POOL", help="default: those that have work")
     args = parser.parse_args(argv)
     logging.basicConfig(format="%(message)s")  # to standard error
-    logging.getLogger("lake_core.agents").setLevel(logging.INFO)
+    logging.getLogger("log_lake.agents").setLevel(logging.INFO)
     status = 0
     try:
         lake = Lake.open(args.lake)

@@ -20,8 +20,8 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
-from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
+from log_lake.objects.write import WrittenObject
 from spark_apps.in_task import InTask
 
 _ANSWER = "unit long, error string, first binary, second binary"

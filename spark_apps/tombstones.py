@@ -17,16 +17,16 @@ from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.agents.jobs import recorded_if_kept
-from lake_core.agents.request import OpenLake
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.agents.tombstones.plan import Search
-from lake_core.agents.tombstones.report import ApplyResult
-from lake_core.agents.tombstones.run import holds_covered
-from lake_core.cli.parser import Parser
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
 from lake_core.store import Address, address_of, guarded, open_store
+from log_lake.agents.jobs import recorded_if_kept
+from log_lake.agents.request import OpenLake
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.agents.tombstones.plan import Search
+from log_lake.agents.tombstones.report import ApplyResult
+from log_lake.agents.tombstones.run import holds_covered
+from log_lake.cli.parser import Parser
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
 from spark_apps.compact import compact
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.spread import Pair, gather

@@ -26,7 +26,7 @@ from airflow_lake.groups.config import LakeConfig, checked, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
 from airflow_lake.runs import conf_of, params_of
-from lake_core.agents.roster import AGENTS
+from log_lake.agents.roster import AGENTS
 
 
 class AgentGroup(TaskGroup):

@@ -10,7 +10,7 @@ from airflow_lake import allowed
 from airflow_lake.groups.config import LakeConfig
 
 if TYPE_CHECKING:
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
 
 @dataclass(frozen=True, kw_only=True)

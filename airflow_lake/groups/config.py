@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_lake import given
-from lake_core.agents.roster import PARAMETERS, Kind
 from lake_core.naming import MAIN
+from log_lake.agents.roster import PARAMETERS, Kind
 
 _FIELDS = (
     ("lake", Kind.TEXT, False),
@@ -38,7 +38,7 @@ GROUPS_OWN = {
 
 
 LONGEST_WAIT = timedelta(days=29)
-"""For an approval: the work that is asked about is kept for 30 days (`lake_core.agents.packs`)."""
+"""For an approval: the work that is asked about is kept for 30 days (`log_lake.agents.packs`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ class LakeConfig:
             asked["branch"] = self.branch
         unknown = sorted(set(asked) - set(also))
         if unknown:
-            from lake_core.agents.request import COMMON
+            from log_lake.agents.request import COMMON
 
             raise ValueError(
                 f"the agent {agent} has no parameter {unknown[0]!r}; it has {', '.join((*COMMON, *also))}"

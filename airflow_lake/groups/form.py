@@ -27,8 +27,8 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 from airflow_lake.defaults import DEFAULT_ARGS, count
 from airflow_lake.effects import LOADING
 from airflow_lake.groups.config import LakeConfig
-from lake_core.agents.compact.strategies import names
-from lake_core.agents.roster import AGENTS
+from log_lake.agents.roster import AGENTS
+from log_lake.compaction.strategies import names
 
 START = datetime(2026, 1, 1)
 
@@ -115,7 +115,7 @@ _PARAMETERS = {
         description="Do not purge the journal, whose entries may hold keys and bounds of the records",
     ),
 }
-"""The parameters of single agents; which agent has which, `lake_core.agents.roster` says."""
+"""The parameters of single agents; which agent has which, `log_lake.agents.roster` says."""
 
 
 OF_APPLY = {

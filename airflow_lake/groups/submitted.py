@@ -36,7 +36,7 @@ from airflow_lake.rendering import KeepsTexts
 from airflow_lake.tries import tell_of_tries
 
 if TYPE_CHECKING:
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
 APPLICATION = str(Path(spark_apps.__path__[0]) / "agent.py")
 OUTCOME = "lake_outcome"
@@ -89,9 +89,9 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
     def execute(self, context: Any) -> list[dict[str, Any]]:
         """The results of the packs.  Raises what a piece of work raised; AirflowException if the job failed."""
         from lake_core import naming
-        from lake_core.agents.packs import read_packs
-        from lake_core.lake.lake import default_metadata
         from lake_core.store import address_of
+        from log_lake.agents.packs import read_packs
+        from log_lake.lake.lake import default_metadata
         from spark_apps.agent import OPTIONS
         from spark_apps.packs import Outcome
 
@@ -136,7 +136,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
     def _has_changed(self, lake: Lake) -> bool:
         """Whether an interval of the packs has other files now than `find` found."""
-        from lake_core.agents.intervals.run import has_changed
+        from log_lake.agents.intervals.run import has_changed
 
         return self.agent == "intervals" and any(
             has_changed(lake, work) for work in tasks.work_of(self.packs)
@@ -149,8 +149,8 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         """
         from airflow.sdk.exceptions import AirflowException
 
-        from lake_core.agents.packs import read_packs
         from lake_core.errors import NotFound
+        from log_lake.agents.packs import read_packs
         from spark_apps.packs import Outcome
 
         kept = context["task_state_store"]

@@ -1,4 +1,4 @@
-"""What the tasks of every agent do: find, run, report.  They run in workers; the decisions are lake_core's.
+"""What the tasks of every agent do: find, run, report.  They run in workers; the decisions are log_lake's.
 
 `find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.
 One piece of work that fails does not hold back the others of its pack, and their results are kept.  The packs are
@@ -26,11 +26,11 @@ from airflow_lake.groups.pack import pack
 from airflow_lake.groups.question import put_off_by
 from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.tries import tell_of_tries
-from lake_core.agents.roster import AGENTS
 from lake_core.naming import MAIN
+from log_lake.agents.roster import AGENTS
 
 if TYPE_CHECKING:
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
     from spark_apps.packs import Outcome
 
 log = logging.getLogger(__name__)
@@ -63,8 +63,8 @@ def find(
     What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.  It
     is a job that was put off, too.
     """
-    from lake_core.agents.put_off_jobs import record_put_off
-    from lake_core.agents.request import with_own_pools
+    from log_lake.agents.put_off_jobs import record_put_off
+    from log_lake.agents.request import with_own_pools
 
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
@@ -77,7 +77,7 @@ def find(
         also["recurring"] = recurring
     if own_pools and recurring and request.get("branch", MAIN) == MAIN:
         request["pools"] = with_own_pools(opened(request["lake"]), request["pools"])
-    work = import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=opened, **also)
+    work = import_module(f"log_lake.agents.{agent}.run").find(request, open_lake=opened, **also)
     put_off = [one for one in work if one.get("put_off")]
     if not request["dry_run"]:
         record_put_off(opened(request["lake"]), put_off, agent=agent)
@@ -91,8 +91,8 @@ def keep(lake: Lake, name: str, all_work: Sequence[Mapping[str, Any]]) -> list[d
 
     Each piece of work is told apart from all others, so that a report takes no result of other work for its own.
     """
-    from lake_core.agents.packs import write_packs
-    from lake_core.agents.reporting import PIECE
+    from log_lake.agents.packs import write_packs
+    from log_lake.agents.reporting import PIECE
 
     plan = lake.context.ids.new()
     packs = pack([{**work, PIECE: f"{plan}:{number}"} for number, work in enumerate(all_work)])
@@ -105,7 +105,7 @@ def keep(lake: Lake, name: str, all_work: Sequence[Mapping[str, Any]]) -> list[d
 
 def work_of(packs: Packs, *, opened: Callable[[str], Lake] = open_lake) -> list[dict[str, Any]]:
     """All the work in packs; `opened` opens their lake.  Raises NotFound, Corrupt, Unavailable."""
-    from lake_core.agents.packs import read_packs
+    from log_lake.agents.packs import read_packs
 
     if not packs:
         return []
@@ -236,10 +236,10 @@ def report(
 
     Raises Incomplete if something failed.
     """
-    from lake_core.agents.put_off_jobs import record_put_off
+    from log_lake.agents.put_off_jobs import record_put_off
 
     flat = _each(results)
-    task = import_module(f"lake_core.agents.{agent}.report").report
+    task = import_module(f"log_lake.agents.{agent}.report").report
     asked_about = None if packs is None else put_off_by(answer, work_of(packs))
     if packs and answer:
         refused = [one for one in asked_about or () if one.get("put_off")]

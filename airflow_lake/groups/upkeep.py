@@ -22,8 +22,8 @@ from airflow_lake import given
 from airflow_lake.groups.agent import AgentGroup
 from airflow_lake.groups.agents import GROUPS
 from airflow_lake.groups.config import LakeConfig, checked
-from lake_core.agents.roster import AGENTS, Kind, Purpose, names_of
 from lake_core.naming import MAIN
+from log_lake.agents.roster import AGENTS, Kind, Purpose, names_of
 
 
 class LakeUpkeep(TaskGroup):

@@ -20,7 +20,7 @@ from airflow_lake.connection import LakeAddress, lake_address, spark_address, st
 from airflow_lake.reach import DEFAULT
 
 if TYPE_CHECKING:
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
 
 
 class LakeHook(BaseHook):
@@ -49,7 +49,7 @@ class LakeHook(BaseHook):
 
         Raises InvalidInput, NotFound, Corrupt, Unavailable.
         """
-        from lake_core.lake import Lake
+        from log_lake.lake import Lake
 
         address = self.address
         return Lake.open(address.uri, options=address.options, metadata=metadata)

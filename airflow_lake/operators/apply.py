@@ -14,7 +14,7 @@ from airflow_lake.runs import conf_of, params_of
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from lake_core.policies.difference import Difference
+    from log_lake.policies.difference import Difference
 
 
 UNREAD = dict.fromkeys(("branch", "spark", "spark_conf"), "the policy file says all, and needs no Spark")
@@ -93,11 +93,11 @@ class LakeApplyOperator(LakeOperator):
     def act(self, context: Context) -> dict[str, Any]:
         """What was done: how many pools were created, changed and dropped, and the version of the list of pools."""
         from lake_core.errors import InvalidInput
-        from lake_core.policies.apply import carry_out, read_text
-        from lake_core.policies.difference import compare
-        from lake_core.policies.file import parse
-        from lake_core.policies.text import difference_lines, fault_lines, refusal, removal_question
         from lake_core.store import address_of
+        from log_lake.policies.apply import carry_out, read_text
+        from log_lake.policies.difference import compare
+        from log_lake.policies.file import parse
+        from log_lake.policies.text import difference_lines, fault_lines, refusal, removal_question
 
         dry_run, prune, yes = (
             given.flag(getattr(self, name), name, task=self.task_id) for name in ("dry_run", "prune", "yes")

@@ -32,7 +32,7 @@ from lake_core.naming import MAIN
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
 
-    from lake_core.lake import Lake
+    from log_lake.lake import Lake
     from spark_apps.session import OpenSpark
 
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
@@ -93,7 +93,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         self.check_given(context)
         if not self.agent:
             return self.act(context)
-        from lake_core.agents.jobs import recorded
+        from log_lake.agents.jobs import recorded
 
         lake, of_pool = self.get_lake(), {"pool_name": self.pool_name, "branch": self.branch}
         with recorded(lake, agent=self.agent, **of_pool) as job:

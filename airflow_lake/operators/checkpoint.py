@@ -36,8 +36,8 @@ class LakeCheckpointOperator(LakeOperator):
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was done: checkpoint (its version), written, fence, entries, checkpoints.  Nothing is committed."""
-        from lake_core.agents.checkpoint.report import journal_line
-        from lake_core.agents.checkpoint.run import checkpoint_and_purge
+        from log_lake.agents.checkpoint.report import journal_line
+        from log_lake.agents.checkpoint.run import checkpoint_and_purge
 
         lake = self.get_lake()
         values = plain(

@@ -32,10 +32,10 @@ class LakeCompactOperator(LakeOperator):
         and size before and after (depth_before, ...); if the pool is published, `published` (the version) and
         `publication`.
         """
-        from lake_core.agents.compact.publication import published
-        from lake_core.agents.compact.report import plan_lines, pool_line, summary
-        from lake_core.agents.compact.run import compact_pool, plan_pool
-        from lake_core.agents.gain import standing_of
+        from log_lake.agents.compact.publication import published
+        from log_lake.agents.compact.report import plan_lines, pool_line, summary
+        from log_lake.agents.compact.run import compact_pool, plan_pool
+        from log_lake.compaction.gain import standing_of
         from spark_apps.compact import compact
 
         lake = self.get_lake()

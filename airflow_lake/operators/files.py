@@ -18,15 +18,15 @@ from airflow_lake.assets import (
 )
 from airflow_lake.operators.base import LakeOperator
 from airflow_lake.runs import conf_of
-from lake_core.agents.roster import Kind
 from lake_core.phrases import choices
+from log_lake.agents.roster import Kind
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from lake_core.lake import Lake
-    from lake_core.lake.results import LoadResult
     from lake_core.records.source_files import SourceFile
+    from log_lake.lake import Lake
+    from log_lake.lake.results import LoadResult
 
 FAIL, SKIP, EMPTY = "fail", "skip", "empty"
 
@@ -137,9 +137,9 @@ class LakeFilesOperator(LakeOperator):
         """
         from airflow.sdk.exceptions import AirflowSkipException
 
-        from lake_core.cli.reading import files_to_read
         from lake_core.errors import NotFound
         from lake_core.store import address_of
+        from log_lake.cli.reading import files_to_read
 
         if self.leaves_files_out and not self.files:
             return []
@@ -169,7 +169,7 @@ class LakeFilesOperator(LakeOperator):
 
         Asked if no file is there: who loads files may move them away afterwards, before the task is tried again.
         """
-        from lake_core.lake.results import LoadResult
+        from log_lake.lake.results import LoadResult
 
         token = self.token_of(context, self.token)
         if not token:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from airflow_lake import given
 from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator
-from lake_core.agents.roster import Kind
 from lake_core.naming import MAIN
+from log_lake.agents.roster import Kind
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from lake_core.lake.pool import Pool
-    from lake_core.lake.view import View
+    from log_lake.lake.pool import Pool
+    from log_lake.lake.view import View
 
 MAX_ROWS = 100
 MAX_BYTES = 1 << 20
@@ -62,7 +62,7 @@ class LakeQueryOperator(LakeOperator):
 
     def planned_effects(self) -> Iterable[Effect]:
         """The pools that the statement reads, as far as it can be parsed."""
-        from lake_core.system_tables.statement import pools_read
+        from log_lake.system_tables.statement import pools_read
 
         return [
             Effect(lake=self.lake_name, pool=pool, branch=revision or MAIN, reads=True, writes=False)
@@ -87,8 +87,8 @@ class LakeQueryOperator(LakeOperator):
         import pyarrow as pa
 
         from lake_core.errors import InvalidInput
-        from lake_core.system_tables.sql import query
         from lake_core.values.typed_json import json_lines
+        from log_lake.system_tables.sql import query
 
         rows: list[dict[str, Any]] = []
         size, first = 0, None

@@ -20,7 +20,7 @@ from lake_core.naming import MAIN
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
 
-    from lake_core.lake.watch import Position
+    from log_lake.lake.watch import Position
 
 BEGUN = "lake_begun"
 """The name under which Airflow keeps, with the task, where its first try began: what is committed between two tries
@@ -102,7 +102,7 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
     def _news(self) -> dict[str, Any] | None:
         """The event of the first pool with a new transaction; None if there is none.  Raises Unavailable."""
         from airflow_lake.triggers.interest import is_new
-        from lake_core.lake.watch import Watcher, resume
+        from log_lake.lake.watch import Watcher, resume
 
         lake = open_lake(self._name)
         for pool, position in self._positions.items():
@@ -130,7 +130,7 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         Raises InvalidInput, NotFound.
         """
         from lake_core.errors import InvalidInput
-        from lake_core.lake.watch import Position, begin
+        from log_lake.lake.watch import Position, begin
 
         task = self.task_id
         pools = given.texts(self.pools, "pools", task=task)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lake_core.lake.watch import News, Position
+from log_lake.lake.watch import News, Position
 
 
 @dataclass

@@ -28,8 +28,8 @@ from airflow_lake.reach import lake_name, open_lake
 
 if TYPE_CHECKING:
     from airflow_lake.triggers.interest import Interest
-    from lake_core.lake import Lake
-    from lake_core.lake.watch import News, Position, Watcher
+    from log_lake.lake import Lake
+    from log_lake.lake.watch import News, Position, Watcher
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class _Loop:
 
     def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
         """What is new after the positions, as `Watcher.look`."""
-        from lake_core.lake.watch import Watcher
+        from log_lake.lake.watch import Watcher
 
         if self._watcher is None:
             self._watcher = Watcher(self.lake())
@@ -304,7 +304,7 @@ class TransactionTrigger(BaseEventTrigger):
 
         By what Airflow keeps, otherwise by `after`, otherwise now.  What was purged meanwhile is a look of its own.
         """
-        from lake_core.lake.watch import Position, begin, resume
+        from log_lake.lake.watch import Position, begin, resume
 
         kept = {pool: await self._kept(pool) or self.after.get(pool) for pool in self.pools}
         seen = {pool: Position(str(at[0]), int(at[1])) for pool, at in kept.items() if at}

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.agents.compact.layout import runs
-from lake_core.conditions import show
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
 from lake_core.records.transactions import MAX_TRANSACTIONS, version_of
 from lake_core.values.keytext import show_key
+from log_lake.compaction.layout import runs
+from log_lake.where import show
 
 MAX_BARS = 2_000
 """References that are drawn one by one; more bars would be narrower than a pixel, and are binned."""

@@ -7,9 +7,9 @@ ingested and objects that may be deleted, is in the reports of the agents.
 from __future__ import annotations
 
 from airflow_lake.view.figures import PoolFigures
-from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, human_duration
+from log_lake.settings import Settings
 
 
 def lag_of(figures: PoolFigures, settings: Settings, *, tail: int, now: float) -> dict[str, str]:

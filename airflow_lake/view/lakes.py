@@ -17,8 +17,8 @@ from airflow_lake.reach import is_uri, key_of, lake_name, open_lake, without_use
 from airflow_lake.view.layout import Layouts
 from airflow_lake.view.overview import Overview
 from lake_core.errors import LakeError, NotFound
-from lake_core.lake import Lake
 from lake_core.phrases import did_you_mean
+from log_lake.lake import Lake
 
 REOPEN_SECONDS = 300.0
 """A lake is opened again after this time: its connection may have changed, and states of pools that moved meanwhile

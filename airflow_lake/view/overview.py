@@ -19,11 +19,11 @@ import msgspec
 from airflow_lake.view.figures import PoolFigures, Recency, figures_of, recency
 from airflow_lake.view.lag import lag_of
 from lake_core.errors import LakeError
-from lake_core.lake import Lake
-from lake_core.lake.isolated import isolated
-from lake_core.lake.pool import Pool
 from lake_core.records import Entry
 from lake_core.records.pools import PoolConfig
+from log_lake.lake import Lake
+from log_lake.lake.isolated import isolated
+from log_lake.lake.pool import Pool
 
 log = logging.getLogger(__name__)
 

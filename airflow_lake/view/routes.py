@@ -20,12 +20,12 @@ from airflow_lake.view.access import SameOrigin, User, may_read, may_start
 from airflow_lake.view.graph import Graph, graph
 from airflow_lake.view.lakes import Lakes, names_of
 from airflow_lake.view.work import Work
-from lake_core.agents.jobs import list_jobs
-from lake_core.agents.roster import AGENTS
 from lake_core.errors import Corrupt, InvalidInput, LakeError, NotFound
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import MAIN
+from log_lake.agents.jobs import list_jobs
+from log_lake.agents.roster import AGENTS
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 
 FILES = {
     "view.css": "text/css",

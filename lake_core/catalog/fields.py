@@ -13,8 +13,8 @@ from lake_core.keys import PoolKey
 
 def check_fields(key: PoolKey, aggregates: Iterable[str]) -> None:
     """Raises InvalidInput for a name that no field of a record can have."""
-    from lake_core.combine.hidden import check_names  # both load Arrow, which `lake --help` does not need
-    from lake_core.objects.limits import name_fault
+    from lake_core.schemas.hidden import check_names  # both load Arrow, which `lake --help` does not need
+    from lake_core.schemas.limits import name_fault
 
     names = [*key.names, *aggregates]
     for name in names:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from lake_core import naming
 from lake_core.catalog.checkpoint import PoolsFormat
 from lake_core.catalog.fields import check_fields
-from lake_core.catalog.settings import check_settings
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound, PlanAgain
@@ -31,11 +32,19 @@ from lake_core.records.pools import PoolConfig
 log = logging.getLogger(__name__)
 
 
-class Catalog:
-    """The list of pools: a journal on a store."""
+Check = Callable[[PoolConfig, Mapping[str, str]], None]
+"""Raises InvalidInput if the pool, with the settings that it has, cannot have these beside them."""
 
-    def __init__(self, context: Context, *, limits: JournalLimits = JOURNAL_LIMITS) -> None:
+
+class Catalog:
+    """The list of pools: a journal on a store.
+
+    `check` refuses settings; it comes from above, because the rooms that read settings declare them.
+    """
+
+    def __init__(self, context: Context, *, check: Check, limits: JournalLimits = JOURNAL_LIMITS) -> None:
         self._context = context
+        self._check = check
         self.journal: Journal[PoolsEntry, PoolsState] = Journal(
             context.store,
             naming.POOLS_JOURNAL,
@@ -62,7 +71,7 @@ class Catalog:
 
         `own`: the lake makes the pool itself, so no user chose its name.
         """
-        _check_new(config, own=own)
+        self._check_new(config, own=own)
 
         def propose(state: PoolsState) -> PoolAction:
             if config.name in state.names:
@@ -76,9 +85,7 @@ class Catalog:
 
         def propose(state: PoolsState) -> PoolAction:
             pool = state.named(name)
-            check_settings(
-                settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
-            )
+            self._check(pool, settings)
             return ConfigurePool(pool.id, settings)
 
         return self._append(propose)
@@ -91,7 +98,7 @@ class Catalog:
         Raises PlanAgain if a name was taken, or a pool is not as it was when the change was planned; InvalidInput.
         """
         for config in created:
-            _check_new(config)
+            self._check_new(config)
 
         def propose(state: PoolsState) -> tuple[PoolAction, ...]:
             for config in created:
@@ -100,9 +107,7 @@ class Catalog:
             for pool, settings in changed:
                 if state.pools.get(pool.id) != pool:
                     raise PlanAgain(f"pool {pool.name!r} was changed meanwhile; look again, then repeat")
-                check_settings(
-                    settings, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings
-                )
+                self._check(pool, settings)
             actions: list[PoolAction] = [CreatePool(config) for config in created]
             return (*actions, *(ConfigurePool(pool.id, dict(settings)) for pool, settings in changed))
 
@@ -182,6 +187,13 @@ class Catalog:
 
         return self._append(propose)
 
+    def _check_new(self, config: PoolConfig, *, own: bool = False) -> None:
+        """Raises InvalidInput for a name, fields or settings that no new pool can have."""
+        if not own:
+            naming.check_chosen_name(config.name, what="pool")
+        check_fields(config.key, config.aggregates)
+        self._check(msgspec.structs.replace(config, settings={}), config.settings)
+
     @staticmethod
     def _dropped(state: PoolsState, pool_id: str) -> None:
         dropped = state.dropped.get(pool_id)
@@ -205,11 +217,3 @@ class Catalog:
         assert appended is not None  # every proposal is an entry
         log.info("%s: version %d written, try %d", self.journal.name, appended.version, appended.tries)
         return appended.version
-
-
-def _check_new(config: PoolConfig, *, own: bool = False) -> None:
-    """Raises InvalidInput for a name, fields or settings that no new pool can have."""
-    if not own:
-        naming.check_chosen_name(config.name, what="pool")
-    check_fields(config.key, config.aggregates)
-    check_settings(config.settings, kind=config.kind, key=config.key, aggregates=config.aggregates)

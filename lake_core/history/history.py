@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from lake_core import naming
-from lake_core.combine import APPEND, Rule
 from lake_core.errors import (
     Conflict,
     InvalidInput,
@@ -34,6 +33,7 @@ from lake_core.naming import MAIN
 from lake_core.records import Entry, Transaction
 from lake_core.records.codec import Codec
 from lake_core.records.metadata import check_text
+from lake_core.schemas import APPEND, Rule
 from lake_core.store import Store
 
 CONTENDED_COMMITS = 8

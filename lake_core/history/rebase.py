@@ -34,8 +34,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lake_core.combine import APPEND, Rule
-from lake_core.combine.rule import ROOM_DIGITS, SUM_DIGITS
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
@@ -50,8 +48,6 @@ from lake_core.history.tombstone import Tombstone
 from lake_core.history.vacuuming import check_objects, check_vacuum
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, key_class
-from lake_core.objects.limits import MAX_COLUMNS, Fields, Path, leaves
-from lake_core.objects.schema import schema_id, stored_schema, unit_remedy, unite_fields
 from lake_core.phrases import human_time
 from lake_core.records import (
     Action,
@@ -73,6 +69,10 @@ from lake_core.records import (
     Transaction,
 )
 from lake_core.records.transactions import version_of
+from lake_core.schemas import APPEND, Rule
+from lake_core.schemas.limits import MAX_COLUMNS, Fields, Path, leaves
+from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS
+from lake_core.schemas.schema import schema_id, stored_schema, unit_remedy, unite_fields
 from lake_core.values.types import is_json, show_type
 
 

@@ -27,7 +27,6 @@ from functools import partial
 
 import msgspec
 
-from lake_core.combine import Rule
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import put_reference, put_tombstone
@@ -56,6 +55,7 @@ from lake_core.records import (
     SetMerged,
 )
 from lake_core.records.transactions import version_of
+from lake_core.schemas import Rule
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,6 @@ from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import MIN_CHANGES, Snapshot
 from lake_core.history.tombstone import NEVER, Tombstone
 from lake_core.naming import MAIN, NOKEY, REJECTED
-from lake_core.objects.schema import stored_schema
 from lake_core.records import (
     AddObject,
     AddTombstone,
@@ -71,6 +70,7 @@ from lake_core.records import (
 )
 from lake_core.records.decoding import check_counts
 from lake_core.records.transactions import sequence
+from lake_core.schemas.schema import stored_schema
 
 
 class Remembered(msgspec.Struct, frozen=True, array_like=True):

@@ -13,7 +13,7 @@
     from_spark      records as Spark writes them, and what it may write
 
 All of it runs on Python workers, which call the object store themselves: plan and commit in processes that Spark
-starts beside the driver's Java, tasks on the executors.  lake_core does all work on records.
+starts beside the driver's Java, tasks on the executors.  log_lake does all work on records.
 """
 
 from spark_apps.datasource.source import LakeDataSource

@@ -13,7 +13,7 @@ Before the columns of the records come four of the change:
     _where     of a delete: a condition of the lake, over keys and fields; null: all records
 
 The read of a part of the history is a single batch of the stream: `since` is the last version that was seen, and
-`until` the last that is given.  The feed says what is no change (`lake_core.lake.feed`): compactions, expired
+`until` the last that is given.  The feed says what is no change (`log_lake.lake.feed`): compactions, expired
 records.  A purged history begins with the state as inserts.  In an aggregate pool an insert is what a transaction
 adds, in an upsert pool it is the newest record of its key.
 """
@@ -28,19 +28,20 @@ import pyarrow.compute as pc
 from pyspark.sql import types as T
 from pyspark.sql.datasource import InputPartition
 
-from lake_core.combine.hidden import DELETED
-from lake_core.combine.newest import are_markers
-from lake_core.conditions import And, show, top_level
-from lake_core.conditions.of_range import of_range
+from lake_core.conditions import And, top_level
 from lake_core.errors import InvalidInput, LakeError, ObjectMissing
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.lake.feed import Deleted, Inserted, read_object
-from lake_core.objects.schema import cast_table
-from lake_core.reading.deleted import apply_tombstones
 from lake_core.records import AddObject, AddTombstone, PutTombstone
 from lake_core.records.transactions import sequence
+from lake_core.schemas.hidden import DELETED
+from lake_core.schemas.schema import cast_table
 from lake_core.store import guarded, open_store
+from log_lake.combine.newest import are_markers
+from log_lake.lake.feed import Deleted, Inserted, read_object
+from log_lake.reading.deleted import apply_tombstones
+from log_lake.where import show
+from log_lake.where.of_range import of_range
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema
 

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lake_core.errors import InvalidInput
-from lake_core.lake.pool import Pool
+from log_lake.lake.pool import Pool
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.stream_reader import LakeStreamReader
 

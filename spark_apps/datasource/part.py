@@ -16,7 +16,7 @@ import msgspec
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.keys import KeyRange
-from lake_core.lake.view import View
+from log_lake.lake.view import View
 
 Identity = tuple[str, bytes]
 """An object, and the low bound of the reference to it."""

@@ -12,8 +12,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lake_core.lake.by_type import records_of
-from lake_core.reading.scan import result_schema
+from log_lake.lake.by_type import records_of
+from log_lake.reading.scan import result_schema
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import change_schema
 from spark_apps.datasource.changes_reader import ChangesReader, part_of_history

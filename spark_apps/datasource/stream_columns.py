@@ -23,13 +23,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from lake_core.combine.hidden import DELETED
 from lake_core.errors import InvalidInput
-from lake_core.lake.feed import Feed
-from lake_core.lake.pool import Pool
-from lake_core.lake.view import View
-from lake_core.objects.schema import cast_table, unite_fields, unite_schemas
+from lake_core.schemas.hidden import DELETED
+from lake_core.schemas.schema import cast_table, unite_fields, unite_schemas
 from lake_core.values.types import is_json
+from log_lake.lake.feed import Feed
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_known
 from spark_apps.datasource.to_spark import check_readable

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from lake_core.system_tables.names import system_schema, system_table
+from log_lake.system_tables.names import system_schema, system_table
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.to_spark import to_batches
 from spark_apps.datasource.types import arrow_schema, spark_schema

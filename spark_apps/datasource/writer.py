@@ -35,24 +35,24 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lake_core.catalog import Settings
-from lake_core.combine.hidden import DELETED
-from lake_core.conditions.of_keys import check_keys
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
-from lake_core.lake.branch import Branch
-from lake_core.lake.by_keys import as_markers, in_types
-from lake_core.lake.loads import builder
-from lake_core.lake.replaces import PendingReplace
-from lake_core.lake.results import LoadResult, PendingLoad, check_same, repeated_line
-from lake_core.loading.block import Block
-from lake_core.loading.declared import declared_columns
-from lake_core.loading.key_paths import may_have_key
 from lake_core.naming import NOKEY, IdSource
-from lake_core.objects.write import WrittenObject
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
+from lake_core.schemas.hidden import DELETED
 from lake_core.store import guarded, open_store
 from lake_core.values.keytext import RangeText
+from log_lake.lake.branch import Branch
+from log_lake.lake.by_keys import as_markers, in_types
+from log_lake.lake.loads import builder
+from log_lake.lake.replaces import PendingReplace
+from log_lake.lake.results import LoadResult, PendingLoad, check_same, repeated_line
+from log_lake.loading.block import Block
+from log_lake.loading.declared import declared_columns
+from log_lake.loading.key_paths import may_have_key
+from log_lake.objects.write import WrittenObject
+from log_lake.settings import Settings
+from log_lake.where.of_keys import check_keys
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, from_spark, stored_schema
 from spark_apps.datasource.names import check_apart, check_known, check_known_inside

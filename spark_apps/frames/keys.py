@@ -2,7 +2,7 @@
 
 An upsert pool takes frames of any size: tasks write delete markers and records, and the driver commits them.  In
 append and aggregate pools the keys become one condition, so their number is limited; the driver collects the frame
-once, and the lake does the rest (`lake_core.lake.by_keys`).  A frame is not evaluated twice: its records and its
+once, and the lake does the rest (`log_lake.lake.by_keys`).  A frame is not evaluated twice: its records and its
 keys would not be the same if it gave others the second time.
 """
 
@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import types as T
 
-from lake_core.combine.hidden import DELETED
-from lake_core.conditions.of_keys import MAX_KEYS, check_keys, too_many_keys
 from lake_core.errors import InvalidInput
-from lake_core.lake.branch import Branch
-from lake_core.lake.by_keys import key_fields
-from lake_core.lake.results import DeleteResult, LoadResult, repeated_line
-from lake_core.loading.key_paths import cuts
+from lake_core.schemas.hidden import DELETED
+from log_lake.lake.branch import Branch
+from log_lake.lake.by_keys import key_fields
+from log_lake.lake.results import DeleteResult, LoadResult, repeated_line
+from log_lake.loading.key_paths import cuts
+from log_lake.where.of_keys import MAX_KEYS, check_keys, too_many_keys
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, stored_schema
 from spark_apps.datasource.names import check_apart

@@ -14,8 +14,8 @@ from pyspark.sql import Row
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import AFTER
 from lake_core.keys.ranges import KeyRange
-from lake_core.lake.view import View
-from lake_core.reading.summary import Summary
+from log_lake.lake.view import View
+from log_lake.reading.summary import Summary
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.to_spark import to_batches

@@ -18,10 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.lake.branch import Branch
-from lake_core.lake.loads import lease_of
-from lake_core.lake.results import LoadResult
-from lake_core.objects.write import WrittenObject
+from log_lake.lake.branch import Branch
+from log_lake.lake.loads import lease_of
+from log_lake.lake.results import LoadResult
+from log_lake.objects.write import WrittenObject
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat
 from spark_apps.frames.collect import is_flat

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core.errors import LakeError
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from spark_apps.datasource import options as opts
 from spark_apps.native.predicates import quoted
 from spark_apps.native.read import frame

@@ -1,6 +1,6 @@
 """Key ranges as predicates over the key's columns, and whether a reference is a clip of its object at all.
 
-A bound is bytes.  `lake_core.reading.merge.bounds` gives it as values of the first key fields, if the fields' types
+A bound is bytes.  `log_lake.reading.merge.bounds` gives it as values of the first key fields, if the fields' types
 hold them exactly.  Null comes before everything, and a descending field turns its comparison around.  Keys of
 floats, of times of day and of durations are not said.
 
@@ -19,8 +19,8 @@ from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, encode_value
-from lake_core.reading.merge.bounds import Comparison, comparison
 from lake_core.records.conditions import Path
+from log_lake.reading.merge.bounds import Comparison, comparison
 from spark_apps.native.columns import NotNative, check_readable
 from spark_apps.native.predicates import (
     TRUE,

@@ -1,6 +1,6 @@
 """Conditions of the lake as predicates over one object's columns, where both mean exactly the same.
 
-The object's own schema decides, as in `lake_core.conditions.evaluate`: `classwise` narrows a comparison to the
+The object's own schema decides, as in `log_lake.where.evaluate`: `classwise` narrows a comparison to the
 class of the column, `floor` to a value that the column's type holds.  A field that the object lacks is null.  Spark
 and the lake agree on booleans, numbers (NaN comes last and equals itself, -0.0 equals 0.0), texts and bytes (byte
 by byte), dates and times.  Comparisons with fields that Spark's reader does not give are not said (`columns`).
@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.conditions.classwise import NULL_VALUE, among
-from lake_core.conditions.evaluate import comparison
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import Value, decode_value, key_class
 from lake_core.records.conditions import Op, Path
 from lake_core.values.floor import floor
 from lake_core.values.types import is_json
+from log_lake.where.evaluate import comparison
 from spark_apps.native.columns import NotNative, check_readable
 from spark_apps.native.predicates import (
     All,

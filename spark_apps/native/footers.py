@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lake_core.history import Reference
 from lake_core.keys import KeyRange
-from lake_core.objects.read import DataObject
 from lake_core.store import Store
+from log_lake.objects.read import DataObject
 
 MAX_FOOTERS = 4_096
 """Footers to read for one frame, at most: each is a request of the store.  Spark reads the same ones once more."""

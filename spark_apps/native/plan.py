@@ -27,13 +27,13 @@ from itertools import groupby
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.combine.hidden import DELETED, ORDER, SEQ
 from lake_core.conditions import may_hold
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys import KeyRange
 from lake_core.phrases import counted
-from lake_core.reading.plan import ScanPlan
+from lake_core.schemas.hidden import DELETED, ORDER, SEQ
+from log_lake.reading.plan import ScanPlan
 from spark_apps.native.bounds import is_whole, within
 from spark_apps.native.columns import NotNative, check_names, check_readable, may_be_moved, presented
 from spark_apps.native.conditions import predicate_of

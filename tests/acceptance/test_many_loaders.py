@@ -18,7 +18,7 @@ RECORDS = 50
 
 PROGRAM = """
 import json, sys
-from lake_core.lake.lake import Lake
+from log_lake.lake.lake import Lake
 
 uri, *files = sys.argv[1:]
 branch = Lake.open(uri).pool("p").branch()

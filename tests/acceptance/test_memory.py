@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.objects.limits import MAX_VALUE_BYTES
+from lake_core.schemas.limits import MAX_VALUE_BYTES
 from lake_core.store.local import LocalStore
+from log_lake.lake import Lake
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +26,8 @@ LARGEST = MAX_VALUE_BYTES
 
 READER = """
 import re, sys
-from lake_core.agents.compact.rewrite import compact
-from lake_core.lake import Lake
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
 from lake_core.store.local import LocalStore
 
 pool = Lake.open_on(LocalStore(sys.argv[1])).pool("p")

@@ -23,11 +23,11 @@ from typing import Any
 import psutil
 import pytest
 
-from lake_core.lake import Lake
 from lake_core.records import Source, Transaction
 from lake_core.records.transactions import Consume
 from local.ports import LOOPBACK, choose
 from local.services import Services, running
+from log_lake.lake import Lake
 from tests.support.repository import ROOT
 from tests.support.servers.postgres import postgresql
 from tests.support.spark.processes import await_true

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.airflow.conftest import RUN_SECONDS, Agent
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(900)]

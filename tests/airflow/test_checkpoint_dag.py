@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.jobs import list_jobs
+from log_lake.agents.jobs import list_jobs
 from tests.airflow.conftest import Agent
 
 pytestmark = pytest.mark.airflow

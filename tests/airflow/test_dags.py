@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from lake_core.agents.compact.strategies import names as strategies
+from log_lake.compaction.strategies import names as strategies
 from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.airflow

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core import naming
-from lake_core.erasure.receipt import read_all
-from lake_core.lake import Lake
+from log_lake.erasure.receipt import read_all
+from log_lake.lake import Lake
 from tests.airflow.conftest import RUN_SECONDS, Agent
 
 pytestmark = pytest.mark.airflow

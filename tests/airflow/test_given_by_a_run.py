@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.user_dags import Run, run_dags
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from lake_core.agents.request import COMMON
 from lake_core.errors import InvalidInput
+from log_lake.agents.request import COMMON
 
 pytestmark = pytest.mark.airflow
 
@@ -100,7 +100,7 @@ def test_there_is_a_group_for_each_agent(printed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_trigger_form_has_the_parameters_of_its_agent(agent: str, printed: dict[str, Any]) -> None:
-    find = import_module(f"lake_core.agents.{agent}.run").find
+    find = import_module(f"log_lake.agents.{agent}.run").find
     more = {"begin": None, "end": None, "run": "r"} if agent == "intervals" else {}
     with pytest.raises(InvalidInput) as refused:
         find({"nonsense": 1}, **more)

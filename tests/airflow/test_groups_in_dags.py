@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 

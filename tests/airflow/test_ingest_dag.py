@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from lake_core.loading.sources import find_files
+from log_lake.loading.sources import find_files
 from tests.airflow.conftest import DAG, SCHEDULED, Agent, Place
 from tests.support.spark.processes import await_true
 

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.airflow.conftest import Agent
 from tests.support.spark.processes import await_true
 

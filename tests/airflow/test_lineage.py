@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.apart import install_target, named_or_installed
 from tests.support.repository import ROOT
 from tests.support.wheel import build
@@ -41,7 +41,7 @@ from airflow_lake.operators.load import LakeLoadOperator
 from airflow_lake.operators.query import LakeQueryOperator
 from airflow_lake.operators.replace import LakeReplaceOperator
 from airflow_lake.operators.retain import LakeRetainOperator
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 
 folder = os.environ["FOLDER"]
 def another_writes(pool, **record):

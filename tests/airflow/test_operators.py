@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.jobs import list_jobs
-from lake_core.lake import Lake
+from log_lake.agents.jobs import list_jobs
+from log_lake.lake import Lake
 from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.airflow
@@ -179,7 +179,7 @@ for kind, native, value, how, *index in json.loads(sys.argv[2]):
 WAITED = """
 from airflow.sdk.exceptions import TaskDeferred
 from airflow_lake.sensors.transactions import LakeTransactionSensor
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 import pyarrow as pa
 class Store(dict):
     set, delete = dict.__setitem__, dict.pop
@@ -201,8 +201,8 @@ from types import SimpleNamespace
 context = {"task_state_store": Store(), "ti": SimpleNamespace(
     get_first_reschedule_date=lambda c: None, try_number=1, task=worker, max_tries=0, map_index=-1,
 )}
-import lake_core.lake.watch
-lake_core.lake.watch.MAX_ENTRIES = 2
+import log_lake.lake.watch
+log_lake.lake.watch.MAX_ENTRIES = 2
 for wrote in (0, 1):
     if wrote:  # behind more entries of another branch than a look reads
         lake.pool("q").create_branch("dev")
@@ -213,7 +213,7 @@ for wrote in (0, 1):
         answer += [worker.execute(context)]
     except AirflowRescheduleException:
         answer += ["waits"]
-from lake_core.agents.checkpoint.run import checkpoint_and_purge
+from log_lake.agents.checkpoint.run import checkpoint_and_purge
 lake.configure_pool("p", {"history.keep": "0s"})
 lake.pool("p").branch().append(pa.table({"k": [9]}))
 checkpoint_and_purge(lake, "p", now=lake.context.now() + 60)
@@ -222,7 +222,7 @@ answer += [late.execute(context)["version"]]
 from lake_core.errors import Unavailable
 def away(*words):
     raise Unavailable("the store is away")
-lake_core.lake.watch.Watcher.look = away
+log_lake.lake.watch.Watcher.look = away
 gone = LakeTransactionSensor(task_id="d", lake=sys.argv[1], pools=["q"], deferrable=False, mode="reschedule")
 try:
     gone.execute({**context, "task_state_store": Store()})

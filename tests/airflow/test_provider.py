@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.lake import Lake
 from lake_core.store import open_store
 from local import java
+from log_lake.lake import Lake
 from tests.support.repository import ROOT
 from tests.support.servers.s3 import BUCKET, make_bucket, moto, s3_client
 from tests.support.wheel import build
@@ -110,7 +110,8 @@ PLUGINS = """
 import sys
 from airflow import plugins_manager
 shown = [(p["name"], str(p["source"])) for p in plugins_manager.get_plugin_info(["source", "fastapi_apps"])]
-heavy = sorted(name for name in sys.modules if name.partition(".")[0] in ("lake_core", "pyarrow", "duckdb"))
+engine = ("lake_core", "log_lake", "pyarrow", "duckdb")
+heavy = sorted(name for name in sys.modules if name.partition(".")[0] in engine)
 answer = [shown, plugins_manager.get_import_errors(), heavy]
 """
 

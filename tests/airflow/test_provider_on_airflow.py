@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.erasure.receipt import read_all
-from lake_core.lake import Lake
 from local.api import ApiError
+from log_lake.erasure.receipt import read_all
+from log_lake.lake import Lake
 from tests.airflow.conftest import RUN_SECONDS, Agent
 from tests.support.spark.processes import await_true
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.airflow.test_operators import ask
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
@@ -24,9 +24,9 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException
 from airflow_lake.groups import tasks
 from airflow_lake.groups.submitted import SubmittedRun
-from lake_core.agents.packs import read_packs, write_pack
+from log_lake.agents.packs import read_packs, write_pack
 from lake_core.errors import LakeError
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from spark_apps.in_task import InTask
 from spark_apps.packs import carry_out
 

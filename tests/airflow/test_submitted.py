@@ -15,9 +15,9 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.jobs import list_jobs
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
+from log_lake.agents.jobs import list_jobs
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.airflow.conftest import RUN_SECONDS, Agent
 from tests.support.spark.processes import await_true
 from tests.support.yarn import yarn

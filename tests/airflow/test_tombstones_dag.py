@@ -7,7 +7,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.airflow.conftest import Agent
 
 pytestmark = pytest.mark.airflow

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 
 pytestmark = pytest.mark.airflow
 
@@ -24,7 +24,7 @@ import asyncio, json, sys
 import pyarrow as pa
 from airflow_lake.triggers import transactions
 from airflow_lake.triggers.transactions import TransactionTrigger
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 
 lake = Lake.create(sys.argv[1])
 for name in ("a", "b", "c"):
@@ -201,7 +201,7 @@ async def main():
 def test_what_was_purged_unseen_is_one_event_and_kept_as_any_other(tmp_path: Path) -> None:
     program = f"""{WATCHER}{SHARED}
 import time
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 kept["lake_seen:a"] = [lake.pool("a").config.id, 1]
 for _ in range(3):
     load("a")
@@ -216,7 +216,7 @@ async def main():
 def test_a_trigger_misses_nothing_that_the_loop_passed_before_it_was_added(tmp_path: Path) -> None:
     """The loop has seen version 1 for another trigger, and finds a compaction while the new one begins."""
     program = f"""{SHARED}
-from lake_core.agents.compact.rewrite import compact
+from log_lake.agents.compact.rewrite import compact
 pool = lake.pool("a")
 id = pool.config.id
 async def main():
@@ -242,7 +242,7 @@ async def main():
 
 def test_compaction_is_an_event_only_if_it_is_asked_for(tmp_path: Path) -> None:
     program = """
-from lake_core.agents.compact.rewrite import compact
+from log_lake.agents.compact.rewrite import compact
 for _ in range(2):
     load("a")
 branch = lake.pool("a").branch()
@@ -345,7 +345,7 @@ threads = set()
 class Spy:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.startswith(("lake_core", "pyarrow")):
+        if name.startswith(("lake_core", "log_lake", "pyarrow")):
             threads.add(threading.current_thread() is threading.main_thread())
 
 sys.meta_path.insert(0, Spy)
@@ -357,7 +357,7 @@ async def main():
 
 with contextlib.suppress(TimeoutError):
     asyncio.run(asyncio.wait_for(main(), 10))
-print(json.dumps([sorted(threads), "lake_core.lake.watch" in sys.modules]))
+print(json.dumps([sorted(threads), "log_lake.lake.watch" in sys.modules]))
 """
 
 

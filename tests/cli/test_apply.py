@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, Command
 from tests.support.terminal import on_terminal
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.cli import main as entry
-from lake_core.cli.main import build_parser, main
-from lake_core.lake import Lake
+from log_lake.cli import main as entry
+from log_lake.cli.main import build_parser, main
+from log_lake.lake import Lake
 from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
 from tests.support.terminal import on_terminal
 
@@ -45,7 +45,7 @@ def modules_after(code: str) -> set[str]:
 
 def helping(*words: str) -> str:
     return (
-        "from lake_core.cli.main import main\n"
+        "from log_lake.cli.main import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
         f"    main({[*words, '--help']!r})"
     )
@@ -77,7 +77,7 @@ def test_the_command_loads_no_pandas(tmp_path: Path, words: list[str]) -> None:
     file.write_text('{"k": 2, "s": "b"}')
     words = [str(file) if word == "FILE" else word for word in words]
     modules = modules_after(
-        "from lake_core.cli.main import main\n"
+        "from log_lake.cli.main import main\n"
         f"sys.argv[1:] = {['--lake', lake.store.uri, *words]!r}\n"
         "with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())):\n"
         "    assert main() == 0"
@@ -90,7 +90,7 @@ def test_a_process_that_is_not_the_commands_own_keeps_pandas(tmp_path: Path) -> 
     pytest.importorskip("pandas")
     Lake.create(str(tmp_path))
     assert "pandas" in modules_after(
-        "from lake_core.cli.main import main\n"
+        "from log_lake.cli.main import main\n"
         "with contextlib.redirect_stdout(io.StringIO()):\n"
         f"    main(['--lake', {str(tmp_path)!r}, 'ls'])\n"
         "import pandas"
@@ -98,11 +98,11 @@ def test_a_process_that_is_not_the_commands_own_keeps_pandas(tmp_path: Path) -> 
 
 
 def test_a_package_with_a_lazy_face_still_gives_its_names() -> None:
-    import lake_core
+    import log_lake
     from lake_core import catalog
-    from lake_core.agents import compact as compaction
+    from log_lake.agents import compact as compaction
 
-    for package in (lake_core, catalog, compaction):
+    for package in (log_lake, catalog, compaction):
         assert all(getattr(package, name) is not None for name in package.__all__)
         with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
             package.nothing  # type: ignore[attr-defined]
@@ -182,15 +182,15 @@ def test_verbose_prints_what_the_library_decides_and_leaves_results_alone(lake: 
     loaded = lake("load", "p", path, "--json", "-v")
     assert len(loaded.records) == 1
     assert (
-        "lake_core.lake.branch: p: version 1 adds 1 object; others wrote 0 entries since it began"
+        "log_lake.lake.branch: p: version 1 adds 1 object; others wrote 0 entries since it began"
         in loaded.err
     )
     assert lake("load", "p", path, "--json").err == ""
     lake.load_records("p", [{"k": 5}])
-    assert "lake_core.lake.view: p at version 3: reads 1 of 3 objects" in lake("get", "p", "5", "-v").err
+    assert "log_lake.lake.view: p at version 3: reads 1 of 3 objects" in lake("get", "p", "5", "-v").err
     lake("checkpoint", "p")
     assert "starts from the checkpoint of version 3" in lake("get", "p", "5", "--verbose").err
-    assert logging.getLogger("lake_core").handlers == []
+    assert logging.getLogger("log_lake").handlers == []
 
 
 # ---------------------------------------------------------------- on a terminal
@@ -253,7 +253,7 @@ def offered(line: str, folder: Path, **environ: str) -> list[str]:
     """What a shell is told to offer behind the line."""
     told = folder / "told"
     subprocess.run(
-        [sys.executable, "-m", "lake_core.cli.main"],
+        [sys.executable, "-m", "log_lake.cli.main"],
         env=os.environ
         | {
             "_ARGCOMPLETE": "1",

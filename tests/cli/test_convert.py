@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.cli.main import FILE_FORMATS
-from lake_core.cli.sink import sink
 from lake_core.errors import AlreadyExists
+from log_lake.cli.main import FILE_FORMATS
+from log_lake.cli.sink import sink
 from tests.support.command import ALREADY_EXISTS, INVALID_INPUT, NOT_FOUND, Command
 from tests.support.zng_files import (
     CONFORMANCE,
@@ -213,7 +213,7 @@ def test_mistakes_are_one_line(lake: Command, words: list[str], says: str) -> No
 
 def test_no_lake_is_needed(tmp_path: Path) -> None:
     (tmp_path / "a.zson").write_text("{k:1}\n")
-    words = [sys.executable, "-m", "lake_core.cli.main", "convert", "a.zson", "b.zst"]
+    words = [sys.executable, "-m", "log_lake.cli.main", "convert", "a.zson", "b.zst"]
     environment = {k: v for k, v in os.environ.items() if k != "LAKE"}
     source = str(Path(__file__).parents[2])
     done = subprocess.run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.command import DONE, Command
 from tests.support.damage import turn_a_bit
 

@@ -362,7 +362,7 @@ def test_every_object_of_the_lake_can_be_inspected(lake: Command, pool: str) -> 
     assert "names are like" in lake.fails(NOT_FOUND, "inspect", "nope")
 
 
-COMMAND = [sys.executable, "-m", "lake_core.cli.main"]
+COMMAND = [sys.executable, "-m", "log_lake.cli.main"]
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.lake.loads import load_blocks
-from lake_core.loading.block import Block
+from log_lake.lake import Lake
+from log_lake.lake.loads import load_blocks
+from log_lake.loading.block import Block
 from tests.support.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 
 

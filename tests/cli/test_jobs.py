@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.agents.jobs import recorded
-from lake_core.cli.jobs import figures_text
-from lake_core.lake import Lake
+from log_lake.agents.jobs import recorded
+from log_lake.cli.jobs import figures_text
+from log_lake.lake import Lake
 from tests.support.command import Command
 
 COMMANDS = {

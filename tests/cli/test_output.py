@@ -13,11 +13,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.cli.main import RECORD_FORMATS, main
+from log_lake.cli.main import RECORD_FORMATS, main
 from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
 from tests.support.terminal import on_terminal
 
-COMMAND = [sys.executable, "-m", "lake_core.cli.main"]
+COMMAND = [sys.executable, "-m", "log_lake.cli.main"]
 FULL = "/dev/full"
 OUTPUT_FAILED = 12
 QUERY = ["query", 'select * from "p"']
@@ -106,7 +106,7 @@ def test_a_disk_that_gets_full_leaves_no_half_file_and_what_was_there(pool: Comm
     before = set(path.parent.iterdir())
     limit = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)); "
-    script = limit + "from lake_core.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    script = limit + "from log_lake.cli.main import main; sys.exit(main(sys.argv[1:]))"
     words = ["scan", "--lake", pool.uri, "p", "--format", format, "-o", str(path)]
     done = subprocess.run(
         [sys.executable, "-c", script, *words], capture_output=True, timeout=60, check=False
@@ -246,7 +246,7 @@ def test_an_answer_that_the_format_cannot_hold_says_what_to_do(lake: Command) ->
 
 
 def test_the_help_of_every_command_ends_quietly_if_nobody_reads_it() -> None:
-    shell = f"{sys.executable} -m lake_core.cli.main load --help | head -c 1"
+    shell = f"{sys.executable} -m log_lake.cli.main load --help | head -c 1"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (DONE, b"")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lake_core.agents.ingest.parking import park
-from lake_core.lake import Lake
-from lake_core.loading.sources import find_files
+from log_lake.agents.ingest.parking import park
+from log_lake.lake import Lake
+from log_lake.loading.sources import find_files
 from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.cli.main import main
+from log_lake.cli.main import main
 from tests.support.command import (
     ALREADY_EXISTS,
     DONE,

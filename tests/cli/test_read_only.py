@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.cli.main import build_parser
-from lake_core.cli.options import WRITES, Writes
 from lake_core.errors import Denied
 from lake_core.store.read_only import VARIABLE
+from log_lake.cli.main import build_parser
+from log_lake.cli.options import WRITES, Writes
 from tests.support.command import Command
 
 READS: dict[str, list[list[str]]] = {

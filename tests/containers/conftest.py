@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.containers.stack import Stack, eventually, stack
 
 RUN_SECONDS = 1200.0

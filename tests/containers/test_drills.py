@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from lake_core import naming
-from lake_core.agents.jobs import KEY, KIND, SETTINGS
+from log_lake.agents.jobs import KEY, KIND, SETTINGS
 from tests.containers.conftest import Pool, make_pool
 from tests.support.containers.stack import Stack, eventually
 

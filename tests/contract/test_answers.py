@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import NoCreate, OutcomeUnknown, Unavailable
-from lake_core.lake import Lake
 from lake_core.store import Created
+from log_lake.lake import Lake
 from tests.contract.conftest import CLOUDS, Place
 from tests.support.servers.proxy import ALWAYS, Answer, Forward, Proxy, Request, answer, creates, drop_answer
 

@@ -7,7 +7,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import ObjectMissing, Unavailable
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.contract.conftest import Place
 from tests.contract.test_answers import XML, gcs_error, of, s3_error
 from tests.support.servers.proxy import ALWAYS, Proxy, Request, answer

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import OutcomeUnknown, Unavailable
-from lake_core.lake import Lake
 from lake_core.store import Created, open_store
+from log_lake.lake import Lake
 from tests.contract.conftest import Place
 from tests.support.servers.proxy import (
     ALWAYS,
@@ -99,7 +99,7 @@ def lake(
 ) -> subprocess.CompletedProcess[str]:
     """The command in a process, as a user sets its store, with a budget of 3 s."""
     return subprocess.run(
-        [sys.executable, "-m", "lake_core.cli.main", "--lake", uri, *words],
+        [sys.executable, "-m", "log_lake.cli.main", "--lake", uri, *words],
         env=environment(AWS_ENDPOINT_URL=url, LAKE_STORE_TIMEOUT="3", **more),
         capture_output=True,
         text=True,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lake_core.errors import Unavailable
-from lake_core.lake import Lake
 from lake_core.store import Store, open_store
+from log_lake.lake import Lake
 from tests.contract.conftest import Place
 from tests.support.servers.s3 import BUCKET
 

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput, NotFound
-from lake_core.lake import Lake
 from lake_core.store import Created, Store, open_store
 from lake_core.store.listing import PAGE
 from lake_core.store.probe import probe_create
+from log_lake.lake import Lake
 from tests.contract.conftest import LOCKED, PLACES, Place
 from tests.support.racers import race_processes, race_threads
 

@@ -8,11 +8,11 @@ import textwrap
 
 import pytest
 
-from lake_core.catalog.setting_types import duration
+from log_lake.settings.setting_types import duration
 from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs/first-change.md").read_text()
-NEW = {"lake_core/agents/compact/strategies/quiet.py"}
+NEW = {"log_lake/compaction/strategies/quiet.py"}
 """Files that the reader makes."""
 
 

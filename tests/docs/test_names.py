@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 
-from lake_core.catalog.settings import KNOWN
-from lake_core.cli.main import build_parser
+from log_lake.cli.main import build_parser
+from log_lake.settings.settings import KNOWN
 from tests.support.repository import ROOT
 
 PAGES = {
@@ -19,7 +19,8 @@ NEW = {"compact.quiet": None, "compact.dept": None}
 
 
 def is_module(name: str) -> bool:
-    return (ROOT / "lake_core" / name.replace(".", "/")).with_suffix(".py").exists()
+    path = name.replace(".", "/")
+    return any((ROOT / package / path).with_suffix(".py").exists() for package in ("lake_core", "log_lake"))
 
 
 def test_settings_that_the_pages_name_are_settings() -> None:

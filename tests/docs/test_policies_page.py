@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from lake_core.catalog.settings import KNOWN
-from lake_core.policies.file import parse
-from lake_core.policies.text import fault_lines
 from local.policies_page import PAGE, with_table
+from log_lake.policies.file import parse
+from log_lake.policies.text import fault_lines
+from log_lake.settings.settings import KNOWN
 
 TEXT = PAGE.read_text()
 (EXAMPLE,) = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)

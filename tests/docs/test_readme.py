@@ -18,7 +18,7 @@ def test_the_first_result_is_what_the_readme_shows(tmp_path: Path) -> None:
     assert "LAKE=/tmp/my-lake" in example.code
     (commands := tmp_path / "bin").mkdir()
     (commands / "lake").write_text(
-        f"#!{sys.executable}\nimport sys\nfrom lake_core.cli.main import main\nsys.exit(main())\n"
+        f"#!{sys.executable}\nimport sys\nfrom log_lake.cli.main import main\nsys.exit(main())\n"
     )
     (commands / "lake").chmod(0o755)
     ran = subprocess.run(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.objects.zng.rows import batch_of
+from log_lake.zng.rows import batch_of
 from tests.support.zng_files import CONFORMANCE, files, lines_of, opened, rows_of, zng_of, zst_of
 
 ZNG = files(CONFORMANCE / "zng", "*.zng")

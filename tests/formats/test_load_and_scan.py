@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lake_core.objects.zng.rows import Batch, Rows, batch_of
-from lake_core.objects.zng.to_arrow import record_batches
+from log_lake.zng.rows import Batch, Rows, batch_of
+from log_lake.zng.to_arrow import record_batches
 from tests.support.command import Command, lake
 from tests.support.zng_files import CONFORMANCE, ZEEK, files, lines_of, opened, rows_of, rows_of_text, zng_of
 

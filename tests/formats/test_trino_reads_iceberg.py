@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.publish.run import publish_iceberg
+from log_lake.lake import Lake
+from log_lake.publish.run import publish_iceberg
 from tests.support.apart import named_or_installed
 from tests.support.iceberg import TYPES, a_local_pool
 from tests.support.iceberg_cases import BEYOND_SPARK, CASES, Tables, numbers, publish_cases, read_as

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.objects.zng.from_arrow import batch_of_tables
-from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.to_arrow import record_batches
+from log_lake.zng.from_arrow import batch_of_tables
+from log_lake.zng.rows import batch_of
+from log_lake.zng.to_arrow import record_batches
 from tests.support.zng_files import ZEEK, files, opened, rows_of, zng_of, zst_of
 
 LOGS = files(ZEEK, "*.zng.gz")

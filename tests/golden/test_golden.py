@@ -22,13 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core import naming
-from lake_core.agents.ingest.parking import Parked
 from lake_core.catalog import Catalog, PoolsState
-from lake_core.combine.hidden import ORDER, ROW
-from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, show
+from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.context import Context
-from lake_core.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
-from lake_core.erasure.receipt import decode as decode_receipt
 from lake_core.history import Draft, History
 from lake_core.history.group_commit.requests import Request
 from lake_core.journal import purge, write_state
@@ -36,14 +32,7 @@ from lake_core.journal.link import decode_stored, encode_linked
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
 from lake_core.leases import LeaseNote
-from lake_core.objects import metadata
-from lake_core.objects.containers.rows import rows_of_table
-from lake_core.objects.metadata import ObjectMetadata, Origin
-from lake_core.objects.read import DataObject
-from lake_core.objects.schema import schema_id
-from lake_core.objects.write import write_object
 from lake_core.records import (
     Action,
     AddObject,
@@ -86,8 +75,21 @@ from lake_core.records.branching import Restored
 from lake_core.records.codec import Codec, checksum_of
 from lake_core.records.pools import PoolConfig
 from lake_core.records.transactions import sequence
+from lake_core.schemas.hidden import ORDER, ROW
+from lake_core.schemas.schema import schema_id
 from lake_core.store.memory import MemoryStore
 from lake_core.values.types import JSON_MARK, WIDE_MARK
+from log_lake.agents.ingest.parking import Parked
+from log_lake.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
+from log_lake.erasure.receipt import decode as decode_receipt
+from log_lake.lake import Lake
+from log_lake.objects import metadata
+from log_lake.objects.containers.rows import rows_of_table
+from log_lake.objects.metadata import ObjectMetadata, Origin
+from log_lake.objects.read import DataObject
+from log_lake.objects.write import write_object
+from log_lake.settings.settings import check_pool
+from log_lake.where import show
 from tests.support.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
 from tests.support.zng_files import lines_of, zng_of
 
@@ -679,7 +681,7 @@ def reopened_history(store: MemoryStore) -> History:
 
 
 def pools(store: MemoryStore) -> Catalog:
-    catalog = Catalog(Context(store, "", fixed_ids(), "vera"))
+    catalog = Catalog(Context(store, "", fixed_ids(), "vera"), check=check_pool)
     store.create(naming.entry("pools", 1), Codec(PoolsEntry, version=1).encode(POOLS_ENTRY))
     return catalog
 

@@ -12,18 +12,18 @@ import pytest
 from aiobotocore.client import AioBaseClient
 from s3fs import S3FileSystem
 
-from lake_core.agents.ingest.run import find as find_batches
-from lake_core.agents.ingest.sources import files_there
-from lake_core.agents.intervals.run import find as find_intervals
-from lake_core.cli.reading import files_to_read
 from lake_core.errors import InvalidInput, NotFound, Unavailable
-from lake_core.lake import Lake
-from lake_core.loading.opening import remote
-from lake_core.loading.sources import find_files
 from lake_core.naming import IdSource
-from lake_core.policies.apply import read_text
 from lake_core.records import Consume
 from lake_core.store import Address, address_of, open_store
+from log_lake.agents.ingest.run import find as find_batches
+from log_lake.agents.ingest.sources import files_there
+from log_lake.agents.intervals.run import find as find_intervals
+from log_lake.cli.reading import files_to_read
+from log_lake.lake import Lake
+from log_lake.loading.opening import remote
+from log_lake.loading.sources import find_files
+from log_lake.policies.apply import read_text
 from spark_apps.in_task import InTask
 from spark_apps.load import load_files
 from tests.support.records import draft

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.loading.block import Reading
-from lake_core.loading.expansion import Expansion
-from lake_core.loading.formats import avro_container
-from lake_core.loading.formats.avro import read_avro
+from log_lake.loading.block import Reading
+from log_lake.loading.expansion import Expansion
+from log_lake.loading.formats import avro_container
+from log_lake.loading.formats.avro import read_avro
 from tests.support.command import Command
 
 

@@ -16,14 +16,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.catalog.csv_options import CsvOptions
 from lake_core.errors import InvalidInput
-from lake_core.loading.block import Block, Reading
-from lake_core.loading.formats import csv_kept
-from lake_core.loading.formats.csv import read_csv
-from lake_core.loading.limits import READ_LIMITS, ReadLimits
-from lake_core.objects.spool import Spool
 from lake_core.values.types import declared_field, show_type
+from log_lake.loading.block import Block, Reading
+from log_lake.loading.formats import csv_kept
+from log_lake.loading.formats.csv import read_csv
+from log_lake.loading.limits import READ_LIMITS, ReadLimits
+from log_lake.objects.spool import Spool
+from log_lake.settings.csv_options import CsvOptions
 from tests.support.command import INVALID_INPUT, Command
 
 COLUMNS = [
@@ -225,7 +225,7 @@ def test_values_on_disk_are_those_of_the_file_or_it_is_read_twice(
 ) -> None:
     content = "k,a\n" + "".join(f"{i},{line}\n" for i, line in enumerate(lines))
     kept = read(lake, content, size=16, bad_records="quarantine")
-    with caplog.at_level("INFO", logger="lake_core"):
+    with caplog.at_level("INFO", logger="log_lake"):
         again = read(lake, content, size=16, bad_records="quarantine", limits=ON_DISK)
     assert table(again).equals(table(kept))
     assert problems(again) == problems(kept)
@@ -241,7 +241,7 @@ def test_a_file_is_read_twice_if_the_disk_has_no_room_for_its_values(
 
     content = "k,a\n" + "".join(f"{i},{i}\n" for i in range(50))
     monkeypatch.setattr(os, "pwrite", refuse)
-    with caplog.at_level("INFO", logger="lake_core"):
+    with caplog.at_level("INFO", logger="log_lake"):
         again = read(lake, content, size=16, limits=ON_DISK)
     assert table(again)["a"].to_pylist() == list(range(50))
     assert "is read twice" in caplog.text

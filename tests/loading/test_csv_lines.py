@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.loading.formats.csv_lines import Dialect, is_regular, records_of
+from log_lake.loading.formats.csv_lines import Dialect, is_regular, records_of
 
 PLAIN = Dialect()
 TEXTS = st.text(alphabet='",\n\r ab', max_size=40).map(str.encode)

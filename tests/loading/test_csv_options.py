@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.catalog.csv_options import CsvOptions, csv_options
-from lake_core.catalog.settings import READ_OPTIONS, Settings
-from lake_core.cli.options import flag
 from lake_core.errors import InvalidInput
-from lake_core.loading.block import Reading
-from lake_core.loading.formats.csv import read_csv
-from lake_core.loading.formats.csv_dialect import values_of
-from lake_core.loading.formats.csv_lines import Dialect, records_of
-from lake_core.loading.formats.csv_text import parsed
+from log_lake.cli.options import flag
+from log_lake.loading.block import Reading
+from log_lake.loading.formats.csv import read_csv
+from log_lake.loading.formats.csv_dialect import values_of
+from log_lake.loading.formats.csv_lines import Dialect, records_of
+from log_lake.loading.formats.csv_text import parsed
+from log_lake.settings.csv_options import CsvOptions, csv_options
+from log_lake.settings.settings import READ_OPTIONS, Settings
 from tests.support.command import INVALID_INPUT, USAGE, Command
 
 GOOD: list[tuple[str, str | bytes, dict[str, str], list[dict[str, Any]]]] = [

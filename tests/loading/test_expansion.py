@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from lake_core.cli.main import main
 from lake_core.errors import InvalidInput
-from lake_core.loading.block import Reading
-from lake_core.loading.detect import read_blocks, read_row_groups
-from lake_core.loading.expansion import Expansion, content_of, least_bytes
-from lake_core.loading.formats.parquet_batches import BATCH_BYTES, batches
+from log_lake.cli.main import main
+from log_lake.loading.block import Reading
+from log_lake.loading.detect import read_blocks, read_row_groups
+from log_lake.loading.expansion import Expansion, content_of, least_bytes
+from log_lake.loading.formats.parquet_batches import BATCH_BYTES, batches
 from tests.support.command import Command
 
 LIMIT = 1 << 20
@@ -144,7 +144,7 @@ def test_a_load_of_such_a_file_ends_in_bounded_memory(tmp_path: Path, stored: st
 import resource
 import pyarrow as pa, pyarrow.parquet as pq
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 long = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * 600_000]))
 table = pa.table({{"k": range(20_000), "s": long}})
 pq.write_table(table, {str(tmp_path / "bomb.parquet")!r}, store_schema={stored})

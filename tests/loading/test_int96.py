@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.command import INVALID_INPUT, Command
 from tests.support.files import parquet
 from tests.support.int96 import int96

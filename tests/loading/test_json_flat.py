@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.loading.formats.json_flat import FlatLines
+from log_lake.loading.formats.json_flat import FlatLines
 
 VALUES: dict[str, list[Any]] = {
     "integers": [0, -1, 2**63 - 1, -(2**63)],

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.loading.block import Reading
-from lake_core.loading.formats.json import read_ndjson
-from lake_core.loading.formats.json_structure import structure
+from log_lake.loading.block import Reading
+from log_lake.loading.formats.json import read_ndjson
+from log_lake.loading.formats.json_structure import structure
 from tests.loading.test_values import VALUES
 from tests.support.command import INVALID_INPUT, Command
 

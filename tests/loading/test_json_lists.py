@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
-from lake_core.loading.block import Block, Reading
-from lake_core.loading.detect import read_blocks
-from lake_core.loading.formats import json_lists
+from log_lake.lake import Lake
+from log_lake.loading.block import Block, Reading
+from log_lake.loading.detect import read_blocks
+from log_lake.loading.formats import json_lists
 from tests.loading.test_values import VALUES
 from tests.support.command import Command
 

@@ -10,7 +10,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.command import INVALID_INPUT, Command
 from tests.support.files import parquet
 

@@ -13,15 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
-from lake_core.loading import builder
-from lake_core.loading.block import Reading
-from lake_core.loading.builder import groups
-from lake_core.loading.detect import read_blocks
-from lake_core.loading.formats import csv_text, json_structure
-from lake_core.loading.formats import json as ndjson
-from lake_core.loading.limits import ReadLimits
-from lake_core.objects.limits import (
+from lake_core.schemas.limits import (
     MAX_COLUMNS,
     MAX_KEY_BYTES,
     MAX_NAME_BYTES,
@@ -30,6 +22,14 @@ from lake_core.objects.limits import (
     Fields,
     leaves,
 )
+from log_lake.lake import Lake
+from log_lake.loading import builder
+from log_lake.loading.block import Reading
+from log_lake.loading.builder import groups
+from log_lake.loading.detect import read_blocks
+from log_lake.loading.formats import csv_text, json_structure
+from log_lake.loading.formats import json as ndjson
+from log_lake.loading.limits import ReadLimits
 from tests.support.command import INVALID_INPUT, Command, without_nulls
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.loading.block import Block, Reading
-from lake_core.loading.formats import json as ndjson
-from lake_core.loading.formats.json import read_ndjson
-from lake_core.loading.limits import ReadLimits
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import declared_field, show_type
+from log_lake.loading.block import Block, Reading
+from log_lake.loading.formats import json as ndjson
+from log_lake.loading.formats.json import read_ndjson
+from log_lake.loading.limits import ReadLimits
 from tests.support.command import Command, without_nulls
 
 RECORDS = [

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.command import Command
 
 US, NS = pa.timestamp("us"), pa.timestamp("ns")

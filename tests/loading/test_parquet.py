@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.loading.block import Reading
-from lake_core.loading.formats.parquet import read_parquet, row_group_sizes
+from log_lake.loading.block import Reading
+from log_lake.loading.formats.parquet import read_parquet, row_group_sizes
 from tests.support.command import Command
 from tests.support.files import parquet
 

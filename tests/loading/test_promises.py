@@ -12,8 +12,8 @@ import pytest
 from pyarrow import orc
 
 from lake_core.errors import InvalidInput
-from lake_core.loading.block import Reading
-from lake_core.loading.detect import read_blocks, read_row_groups
+from log_lake.loading.block import Reading
+from log_lake.loading.detect import read_blocks, read_row_groups
 from tests.support.command import INVALID_INPUT, Command
 from tests.support.files import parquet
 

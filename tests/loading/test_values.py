@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.loading.formats.python_values import infer_field, table_from_records
-from lake_core.objects.normalize import normalized
 from lake_core.values.typed_json import json_lines
 from lake_core.values.types import is_json, show_type
+from log_lake.loading.formats.python_values import infer_field, table_from_records
+from log_lake.objects.normalize import normalized
 from tests.support.command import without_nulls
 
 

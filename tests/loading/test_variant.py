@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.command import Command
 from tests.support.files import parquet
 

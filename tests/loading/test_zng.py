@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.agents.ingest.plan import Part, Unit
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Reading
-from lake_core.loading.detect import format_of, read_blocks
-from lake_core.loading.formats.zng import _parts
-from lake_core.objects.limits import MAX_CELLS
-from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.types import INT64, Array, Record
-from lake_core.objects.zng.wire import container, primitive, signed, uvarint
+from lake_core.schemas.limits import MAX_CELLS
+from log_lake.agents.ingest.plan import Part, Unit
+from log_lake.lake import Lake
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Reading
+from log_lake.loading.detect import format_of, read_blocks
+from log_lake.loading.formats.zng import _parts
+from log_lake.zng.rows import batch_of
+from log_lake.zng.types import INT64, Array, Record
+from log_lake.zng.wire import container, primitive, signed, uvarint
 from spark_apps.load import LoadWork, build_unit
 from tests.support.command import Command
 from tests.support.zng_files import rows_of, rows_of_text, zng_of, zst_of

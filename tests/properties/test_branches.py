@@ -21,15 +21,15 @@ from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.tombstones.run import apply
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.journal import purge, write_state
 from lake_core.keys import KeyRange
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.tombstones.run import apply
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 
 KEYS = st.integers(0, 4)
 RANGES = st.tuples(st.integers(0, 4), st.integers(1, 3)).map(lambda at: (at[0], at[0] + at[1]))

@@ -7,12 +7,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.agents.compact import CompactionJob, CompactionPlan, CompactionPolicy, plan_compaction
-from lake_core.agents.compact.strategies import names
 from lake_core.history import Reference
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
+from log_lake.agents.compact import plan_compaction
+from log_lake.compaction import CompactionJob, CompactionPlan, CompactionPolicy
+from log_lake.compaction.strategies import names
 
 KEY = PoolKey.parse("k")
 BEGIN = 1_700_000_040  # where a window begins

@@ -17,20 +17,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.erasure.receipt import DONE, PENDING, Receipt
-from lake_core.erasure.run import erase
-from lake_core.erasure.search import Search
-from lake_core.erasure.target import Target
-from lake_core.erasure.verify import verify
 from lake_core.errors import Conflict, LakeError
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
 from lake_core.leases import HeldLease, LeaseNote
-from lake_core.repair.finding import DAMAGE
-from lake_core.repair.fsck import Fsck
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.erasure.receipt import DONE, PENDING, Receipt
+from log_lake.erasure.run import erase
+from log_lake.erasure.search import Search
+from log_lake.erasure.target import Target
+from log_lake.erasure.verify import verify
+from log_lake.repair.finding import DAMAGE
+from log_lake.repair.fsck import Fsck
 from tests.unit.erasure.conftest import Row, World
 
 KEYS, NAMES = 6, ("ann", "bob", "cid", None)

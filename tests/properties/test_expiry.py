@@ -15,16 +15,16 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.retention.expire import expire
 from lake_core.errors import Conflict
 from lake_core.history import Reference
 from lake_core.history.revealing import must_stay
 from lake_core.keys.encoding import encode_value
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.retention.expire import expire
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.clocks import Clock
 
 KINDS = ("append", "upsert", "aggregate")

@@ -33,26 +33,26 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lake_core.agents.compact.rewrite import PendingCompaction, begin_compaction, commit_compaction, rewrite
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history import Reference
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange
-from lake_core.lake import Lake
-from lake_core.lake.delete_spec import DeleteSpec
-from lake_core.lake.pool import Pool
-from lake_core.lake.replaces import PendingReplace
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Block
 from lake_core.naming import FORMATS, IdSource
-from lake_core.objects.containers.limits import ObjectLimits
-from lake_core.reading.limits import LIMITS, Limits
-from lake_core.repair.finding import DAMAGE
-from lake_core.repair.fsck import Fsck
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import PendingCompaction, begin_compaction, commit_compaction, rewrite
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.delete_spec import DeleteSpec
+from log_lake.lake.pool import Pool
+from log_lake.lake.replaces import PendingReplace
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
+from log_lake.objects.containers.limits import ObjectLimits
+from log_lake.reading.limits import LIMITS, Limits
+from log_lake.repair.finding import DAMAGE
+from log_lake.repair.fsck import Fsck
 from tests.support import lake_model
 from tests.support.lake_model import (
     CONDITIONS,

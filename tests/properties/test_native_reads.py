@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
 from spark_apps.native.footers import key_ranges
 from spark_apps.native.plan import LIMITS, Limits, alive, decide, unclear
 from tests.support.spark.native_model import canonical, rows

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.objects.normalize import normalized
-from lake_core.objects.schema import cast_table, unite_schemas
+from lake_core.schemas.schema import cast_table, unite_schemas
 from lake_core.values.typed_json import Map, json_lines, shown, typed, value_of
 from lake_core.values.types import json_field
+from log_lake.objects.normalize import normalized
 
 LEAVES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.int64(), st.integers(-(2**60), 2**60)),

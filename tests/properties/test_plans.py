@@ -9,12 +9,12 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.agents.ingest.plan import Part, plan_batches, plan_units, split_row_groups
-from lake_core.agents.ingest.policy import BatchPolicy
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.reading.ranges import WeightedSample, blunt, split_range
 from lake_core.records.source_files import SourceFile
+from log_lake.agents.ingest.plan import Part, plan_batches, plan_units, split_row_groups
+from log_lake.agents.ingest.policy import BatchPolicy
+from log_lake.reading.ranges import WeightedSample, blunt, split_range
 
 NOW = 1000.0
 FILES = st.dictionaries(

@@ -17,19 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lake_core import naming
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.history import Reference
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
-from lake_core.objects.read import DataObject
-from lake_core.repair.finding import DAMAGE
-from lake_core.repair.fsck import Fsck
-from lake_core.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild
 from lake_core.store import GuardedStore
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.objects.read import DataObject
+from log_lake.repair.finding import DAMAGE
+from log_lake.repair.fsck import Fsck
+from log_lake.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild
 
 START = 1_800_000_000.0
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
-from lake_core.lake import Lake
-from lake_core.objects.containers.limits import ObjectLimits
-from lake_core.reading.limits import Limits
-from lake_core.reading.scan import scan
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.objects.containers.limits import ObjectLimits
+from log_lake.reading.limits import Limits
+from log_lake.reading.scan import scan
 
 NUMBERS = st.one_of(st.none(), st.integers(-4, 4))
 WORDS = st.one_of(st.none(), st.sampled_from(["", "a", "a\0", "ab", "b"]))

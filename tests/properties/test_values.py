@@ -18,12 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.conditions import check, evaluate, parse
-from lake_core.conditions.literals import show_literal
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import class_of, encode_value, from_array, key_class
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.records.conditions import OPS, Compare, Condition, In
 from lake_core.store.memory import MemoryStore
 from lake_core.values.fit import array_of
@@ -31,6 +27,10 @@ from lake_core.values.keytext import show_key
 from lake_core.values.text import read, show
 from lake_core.values.typed_json import json_lines, text_of, to_shown, typed, value_of
 from lake_core.values.types import json_field
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.where import check, evaluate, parse
+from log_lake.where.literals import show_literal
 from tests.support.pools import a_pool, compact_all
 from tests.support.values import NUMBERS, STRINGS, TYPES, columns
 

@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.slices import chain, made, signed_values, unsigned_values
-from lake_core.objects.zng.type_values import read_type_value, type_value
-from lake_core.objects.zng.types import Type
-from lake_core.objects.zng.wire import as_signed, as_unsigned, primitive, signed, unsigned
-from lake_core.objects.zst.maps import segments_of
+from log_lake.zng.rows import batch_of
+from log_lake.zng.slices import chain, made, signed_values, unsigned_values
+from log_lake.zng.type_values import read_type_value, type_value
+from log_lake.zng.types import Type
+from log_lake.zng.wire import as_signed, as_unsigned, primitive, signed, unsigned
+from log_lake.zng.zst.maps import segments_of
 from tests.support.zng_files import lines_of, opened, rows_of, zng_of, zst_of
 from tests.support.zng_values import stream, stream_values, types
 from tests.support.zst_row_by_row import RowByRow

@@ -12,12 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.zng.arrow_types import arrow_schema, arrow_type, zng_schema
-from lake_core.objects.zng.columns import nulls
-from lake_core.objects.zng.from_arrow import batch_of_tables
-from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.to_arrow import record_batches, to_arrow
-from lake_core.objects.zng.types import Type
+from log_lake.zng.arrow_types import arrow_schema, arrow_type, zng_schema
+from log_lake.zng.columns import nulls
+from log_lake.zng.from_arrow import batch_of_tables
+from log_lake.zng.rows import batch_of
+from log_lake.zng.to_arrow import record_batches, to_arrow
+from log_lake.zng.types import Type
 from tests.support.zng_files import opened, rows_of, zng_of, zst_of
 from tests.support.zng_values import record_types, stream, stream_values
 

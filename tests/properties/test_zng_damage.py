@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.to_arrow import record_batches
-from lake_core.objects.zng.types import Type
+from log_lake.zng.rows import batch_of
+from log_lake.zng.to_arrow import record_batches
+from log_lake.zng.types import Type
 from tests.support.zng_files import lines_of, opened, rows_of, zng_of, zst_of
 from tests.support.zng_values import stream, stream_values
 

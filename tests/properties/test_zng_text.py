@@ -14,11 +14,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.objects.zng.text import value_text
-from lake_core.objects.zng.text_parser import Names, Parser
-from lake_core.objects.zng.text_values import tagged, type_of, value_of
-from lake_core.objects.zng.type_values import type_value
-from lake_core.objects.zng.types import (
+from log_lake.zng.text import value_text
+from log_lake.zng.text_parser import Names, Parser
+from log_lake.zng.text_values import tagged, type_of, value_of
+from log_lake.zng.type_values import type_value
+from log_lake.zng.types import (
     BOOL,
     BSTRING,
     BYTES,
@@ -48,7 +48,7 @@ from lake_core.objects.zng.types import (
     Union,
     plain,
 )
-from lake_core.objects.zng.wire import primitive, signed, unsigned
+from log_lake.zng.wire import primitive, signed, unsigned
 
 INT64S = st.integers(-(2**63), 2**63 - 1).map(signed)
 FLOATS = {FLOAT16: 16, FLOAT32: 32, FLOAT64: 64}

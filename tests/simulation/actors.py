@@ -28,9 +28,9 @@ from lake_core.history import Draft, History
 from lake_core.history.group_commit.requests import request_of
 from lake_core.journal import Journal, purge, write_state
 from lake_core.keys.encoding import encode_value
-from lake_core.lake.pool import Pool
 from lake_core.records import Action, AddObject, AddTombstone, Consume, RemoveReference, Source
 from lake_core.records.codec import Codec
+from log_lake.lake.pool import Pool
 from tests.simulation.truth import PoolTruth, Violation
 from tests.support.records import add, an_id, draft
 

@@ -22,14 +22,6 @@ from itertools import combinations_with_replacement
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.agents.checkpoint.run import checkpoint_and_purge
-from lake_core.agents.compact.jobs import CompactionJob, CompactionResult
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
-from lake_core.agents.retention.expire import expire
-from lake_core.agents.tombstones.run import apply
-from lake_core.erasure.receipt import DONE
-from lake_core.erasure.run import erase
-from lake_core.erasure.verify import verify
 from lake_core.errors import (
     CheckpointDamaged,
     Conflict,
@@ -43,18 +35,26 @@ from lake_core.history import PoolState
 from lake_core.journal import JournalLimits, LoadedState, Retry
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import DeleteResult, LoadResult, PendingLoad
-from lake_core.lake.tags import delete_tag
-from lake_core.lake.view import View
-from lake_core.loading.block import Block
 from lake_core.naming import IdSource
 from lake_core.records import Action, RemoveReference, RemoveTombstone
 from lake_core.store import Created, guarded
-from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from log_lake.agents.checkpoint.run import checkpoint_and_purge
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
+from log_lake.agents.retention.expire import expire
+from log_lake.agents.tombstones.run import apply
+from log_lake.compaction.jobs import CompactionJob, CompactionResult
+from log_lake.erasure.receipt import DONE
+from log_lake.erasure.run import erase
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import DeleteResult, LoadResult, PendingLoad
+from log_lake.lake.tags import delete_tag
+from log_lake.lake.view import View
+from log_lake.loading.block import Block
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import scan_orphans
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.oracle import ERASED, PairTruth, Promise, Rows, Write
 from tests.simulation.scheduler import Actor, Scheduler

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from lake_core.agents.compact import rewrite
-from lake_core.agents.retention import plan as retention
-from lake_core.erasure.run import _Run
-from lake_core.erasure.search import Search
 from lake_core.history import PoolState, rebase
 from lake_core.history import checkpoint as checkpoints
 from lake_core.journal import Journal, LoadedState
 from lake_core.journal import reader as journal_reader
 from lake_core.journal.marks import Marks
 from lake_core.journal.recent import Recent
-from lake_core.lake import branches, tags
-from lake_core.lake.pool import Pool
 from lake_core.leases.lease import Leases
-from lake_core.vacuum import execute, orphans
+from log_lake.agents.compact import rewrite
+from log_lake.agents.retention import plan as retention
+from log_lake.erasure.run import _Run
+from log_lake.erasure.search import Search
+from log_lake.lake import branches, tags
+from log_lake.lake.pool import Pool
+from log_lake.vacuum import execute, orphans
 from tests.simulation.pairs import make_pasts, simulate_pair
 from tests.simulation.truth import Violation
 from tests.simulation.world import simulate

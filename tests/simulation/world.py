@@ -19,6 +19,7 @@ from lake_core.keys import PoolKey
 from lake_core.records import Action, AddTombstone
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store, guarded
+from log_lake.settings.settings import check_pool
 from tests.simulation import actors
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.scheduler import Scheduler
@@ -135,7 +136,7 @@ class World:
         """The list of pools as a new process sees it."""
         ids = ids or actors.NumberedIds(self, self.clock())
         context = Context(self.guarded_store(), "", ids, "test")  # type: ignore[arg-type]
-        catalog = Catalog(context, limits=self.limits.journal)
+        catalog = Catalog(context, check=check_pool, limits=self.limits.journal)
         catalog.journal.retry, catalog.journal.fetch = self._retry(), _one_by_one
         return catalog
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.lake.results import LoadResult
-from lake_core.loading.sources import find_files
 from local import java, processes
+from log_lake.lake import Lake
+from log_lake.lake.results import LoadResult
+from log_lake.loading.sources import find_files
 from spark_apps.load import load_files
 from tests.support.files import as_bytes, pool_settings
 from tests.support.spark.processes import end_all, in_session

@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql.types import StructType
 
 import pyspark_lake
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
-from lake_core.conditions import check, holds
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.lake.pool import Pool
-from lake_core.loading.block import Block
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.lake.pool import Pool
+from log_lake.loading.block import Block
+from log_lake.where import check, holds
 from spark_apps.datasource import LakeDataSource
 from tests.spark.conftest import Landing
 from tests.support.rewrites import remove, rewrite

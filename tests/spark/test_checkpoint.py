@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from spark_apps.checkpoint import checkpoint_pools
 from tests.spark.conftest import Landing
 from tests.support.damage import turn_a_bit

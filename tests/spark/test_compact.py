@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.jobs import CompactionJob
-from lake_core.agents.compact.run import find, plan_pool
 from lake_core.errors import Corrupt
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
+from log_lake.agents.compact.run import find, plan_pool
+from log_lake.compaction.jobs import CompactionJob
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from spark_apps.compact import compact, run
 from tests.spark.conftest import Landing
 

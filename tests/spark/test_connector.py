@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.repository import ROOT
 from tests.support.servers.ceph import radosgw
 from tests.support.servers.s3 import BUCKET, REGION, make_bucket, moto, s3_client

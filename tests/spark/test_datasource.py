@@ -20,12 +20,12 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StructField, StructType
 
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
-from lake_core.lake.view import View
-from lake_core.loading.sources import find_files
-from lake_core.system_tables.names import system_table
 from lake_core.values.typed_json import json_lines
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
+from log_lake.lake import Lake
+from log_lake.lake.view import View
+from log_lake.loading.sources import find_files
+from log_lake.system_tables.names import system_table
 from spark_apps.datasource import LakeDataSource
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.part import Part

@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core import naming
-from lake_core.agents.erasure.run import find
-from lake_core.erasure.receipt import read, read_all
-from lake_core.erasure.rewrite import PendingRewrite
-from lake_core.erasure.run import erase, go_on
-from lake_core.erasure.verify import verify
 from lake_core.errors import Incomplete, InvalidInput, ObjectMissing
 from lake_core.keys import KeyRange
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
+from log_lake.agents.erasure.run import find
+from log_lake.erasure.receipt import read, read_all
+from log_lake.erasure.rewrite import PendingRewrite
+from log_lake.erasure.run import erase, go_on
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from spark_apps import erasure
 from spark_apps.erasure import Limits, erase_pool, main, means_of
 from tests.spark.conftest import Landing

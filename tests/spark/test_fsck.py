@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.repair.fsck import Fsck
+from log_lake.repair.fsck import Fsck
 from spark_apps.fsck import fsck
 from tests.spark.conftest import Landing
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.agents.ingest import parking
-from lake_core.agents.ingest.run import find
-from lake_core.agents.ingest.sources import look
+from log_lake.agents.ingest import parking
+from log_lake.agents.ingest.run import find
+from log_lake.agents.ingest.sources import look
 from spark_apps import ingest
 from tests.spark.conftest import Landing
 

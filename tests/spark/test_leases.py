@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import pyspark_lake
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, ObjectVacuumed
-from lake_core.lake.pool import Pool
-from lake_core.vacuum.execute import vacuum
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.execute import vacuum
 from spark_apps.datasource import LakeDataSource
 from spark_apps.native import read as native_read
 from tests.spark.conftest import Landing

@@ -12,10 +12,10 @@ import pytest
 
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.keys.columns import key_at
-from lake_core.loading.sources import find_files
-from lake_core.objects.limits import MAX_NESTING
 from lake_core.records import Consume
+from lake_core.schemas.limits import MAX_NESTING
 from lake_core.values.typed_json import json_lines
+from log_lake.loading.sources import find_files
 from spark_apps.load import load_files
 from tests.spark.conftest import Landing
 from tests.support.files import parquet

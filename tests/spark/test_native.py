@@ -22,13 +22,13 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType, VariantType
 
 import pyspark_lake
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
-from lake_core.lake.view import View
-from lake_core.objects.containers.limits import ObjectLimits
-from lake_core.reading.limits import Limits
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.lake.view import View
+from log_lake.objects.containers.limits import ObjectLimits
+from log_lake.reading.limits import Limits
 from spark_apps.datasource.options import PART
 from spark_apps.datasource.part import Part
 from spark_apps.datasource.reader import LakeReader

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import NotFound
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from spark_apps.datasource import options as opts
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.retention.run import find
 from lake_core.errors import Incomplete
-from lake_core.lake import Lake
 from lake_core.naming import IdSource, first_id
 from lake_core.store import ObjectInfo, Store, open_store
-from lake_core.vacuum.orphans import iter_names
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.retention.run import find
+from log_lake.lake import Lake
+from log_lake.vacuum.orphans import iter_names
 from spark_apps.retention import Limits, delete_objects, list_objects, main, retain_pool, run, spans
 from tests.spark.conftest import Landing
 from tests.support.stores import StoreInFront

@@ -19,10 +19,10 @@ from pyspark.sql import types as T
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import StructType
 
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.errors import InvalidInput, NotFound, ObjectMissing
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Block
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
 from spark_apps.datasource import LakeDataSource, stream_reader
 from spark_apps.datasource.stream_reader import LakeStreamReader, ObjectsPartition, Offset, StatePartition
 from tests.spark.conftest import Landing

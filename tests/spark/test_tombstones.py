@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.tombstones.run import find
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
+from log_lake.agents.tombstones.run import find
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from spark_apps.tombstones import apply_tombstones, run
 from tests.spark.conftest import Landing
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import pyspark_lake
-from lake_core.agents.compact.run import plan_pool
-from lake_core.combine.hidden import ROW
 from lake_core.naming import format_of
-from lake_core.objects.containers.rows import rows_of_table
+from lake_core.schemas.hidden import ROW
+from log_lake.agents.compact.run import plan_pool
+from log_lake.objects.containers.rows import rows_of_table
 from spark_apps.compact import compact
 from tests.spark.conftest import Landing
 from tests.support.spark.answers import assert_same, read

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StructField, StructType
 
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from spark_apps.datasource import LakeDataSource
 
 pytestmark = pytest.mark.spark

@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.types import StructType
 
 from lake_core.errors import Conflict, InvalidInput
-from lake_core.loading.block import Block
+from log_lake.loading.block import Block
 from pyspark_lake import use_session
 from spark_apps.datasource.writer import LakeWriter, WriteWork, WrittenPartition
 from tests.spark.conftest import Landing

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from lake_core.cli.main import main
+from log_lake.cli.main import main
 from tests.support.files import as_bytes, pool_settings
 
 DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, CORRUPT, INVALID_INPUT = 0, 2, 3, 4, 5, 8, 9

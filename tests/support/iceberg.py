@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.lake.view import View
-from lake_core.publish.run import PublishResult, publish_iceberg
 from lake_core.store.local import LocalStore
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
+from log_lake.publish.run import PublishResult, publish_iceberg
 
 TYPES = {
     "bool": pa.array([True, False, None]),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.keys import PoolKey
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.reading.limits import LIMITS, Limits
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.reading.limits import LIMITS, Limits
 
 
 def a_pool(

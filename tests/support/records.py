@@ -9,9 +9,9 @@ import pyarrow as pa
 from lake_core.history import Draft
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import IdSource
-from lake_core.objects.metadata import Origin
-from lake_core.objects.schema import schema_id
 from lake_core.records import Action, AddObject, Entry, SetSchema, Transaction
+from lake_core.schemas.schema import schema_id
+from log_lake.objects.metadata import Origin
 
 SCHEMA = pa.schema([("k", pa.int64())])
 SCHEMA_ID = schema_id(SCHEMA)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lake_core.history import Draft
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Block
 from lake_core.records import RemoveReference
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
 
 
 def rewrite(pool: Pool) -> None:

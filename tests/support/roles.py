@@ -13,20 +13,20 @@ from typing import Any, cast
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.agents.checkpoint.run import POOLS, write_checkpoint
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.ingest import parking
-from lake_core.agents.jobs import recorded
-from lake_core.agents.packs import KEPT, read_packs, write_packs
-from lake_core.erasure.run import erase
-from lake_core.lake import Lake
 from lake_core.leases import LeaseNote
 from lake_core.leases.holding import HeldLease
 from lake_core.leases.lease import WRITE
 from lake_core.naming import IdSource
 from lake_core.records.source_files import SourceFile
 from lake_core.store import Store, guarded, memory
-from lake_core.vacuum.dropped import delete_dropped, plan_dropped
+from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.ingest import parking
+from log_lake.agents.jobs import recorded
+from log_lake.agents.packs import KEPT, read_packs, write_packs
+from log_lake.erasure.run import erase
+from log_lake.lake import Lake
+from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from spark_apps.command import run_agent
 from tests.support.clocks import DAY
 from tests.support.rights import May, RightsStore

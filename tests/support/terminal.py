@@ -32,7 +32,7 @@ def on_terminal(*words: str, columns: int = 80, typed: str = "") -> Shown:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     with subprocess.Popen(
-        [sys.executable, "-m", "lake_core.cli.main", *words],
+        [sys.executable, "-m", "log_lake.cli.main", *words],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.objects.zng.reader import read
-from lake_core.objects.zng.rows import Batch, Rows
-from lake_core.objects.zng.text_reader import read_text
-from lake_core.objects.zng.writer import ZngWriter
-from lake_core.objects.zst.reader import ZstFile
-from lake_core.objects.zst.writer import ZstWriter
+from log_lake.zng.reader import read
+from log_lake.zng.rows import Batch, Rows
+from log_lake.zng.text_reader import read_text
+from log_lake.zng.writer import ZngWriter
+from log_lake.zng.zst.reader import ZstFile
+from log_lake.zng.zst.writer import ZstWriter
 
 SHARED = Path(__file__).parents[3] / "shared"
 CONFORMANCE = SHARED / "conformance"

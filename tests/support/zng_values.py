@@ -6,10 +6,10 @@ import struct
 
 from hypothesis import strategies as st
 
-from lake_core.objects.zng.reader import END, WIDE_VALUE
-from lake_core.objects.zng.type_values import type_value
-from lake_core.objects.zng.typedefs import TypeWriter
-from lake_core.objects.zng.types import (
+from log_lake.zng.reader import END, WIDE_VALUE
+from log_lake.zng.type_values import type_value
+from log_lake.zng.typedefs import TypeWriter
+from log_lake.zng.types import (
     BOOL,
     FLOAT16,
     FLOAT32,
@@ -32,7 +32,7 @@ from lake_core.objects.zng.types import (
     Union,
     plain,
 )
-from lake_core.objects.zng.wire import container, primitive, signed, unsigned, uvarint
+from log_lake.zng.wire import container, primitive, signed, unsigned, uvarint
 
 _names = st.sampled_from(["a", "b", "c", "id", "x y", "né"])
 _primitives = st.sampled_from(PRIMITIVES)

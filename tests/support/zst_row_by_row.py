@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lake_core.objects.zng.types import Array, Record, Type, Union, plain
-from lake_core.objects.zng.wire import Cursor, as_signed, primitive, signed
-from lake_core.objects.zst.layout import Segment
+from log_lake.zng.types import Array, Record, Type, Union, plain
+from log_lake.zng.wire import Cursor, as_signed, primitive, signed
+from log_lake.zng.zst.layout import Segment
 
 
 class _Stream:

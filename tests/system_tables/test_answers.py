@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
-from lake_core.system_tables import query
 from lake_core.values.typed_json import json_lines
+from log_lake.lake import Lake
+from log_lake.system_tables import query
 from tests.support.command import INVALID_INPUT, Command
 
 ANSWERS: dict[str, Any] = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
-from lake_core.system_tables.columns import folded, sql_names
+from log_lake.system_tables.columns import folded, sql_names
 from tests.support.command import INVALID_INPUT, Command
 
 APPS = (

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput, LakeError
-from lake_core.lake import Lake
-from lake_core.system_tables import query
-from lake_core.system_tables.engine import SqlLimits, connected
-from lake_core.system_tables.statement import pools_read
+from log_lake.lake import Lake
+from log_lake.system_tables import query
+from log_lake.system_tables.engine import SqlLimits, connected
+from log_lake.system_tables.statement import pools_read
 from tests.support.repository import ROOT
 from tests.support.watched import watched
 
@@ -261,7 +261,7 @@ def test_one_module_makes_the_connections_to_duckdb() -> None:
         for path in (ROOT / folder).rglob("*.py")
         for _, name in connections(path.read_text())
     }
-    assert found == {"lake_core/system_tables/engine.py: connect"}
+    assert found == {"log_lake/system_tables/engine.py: connect"}
 
 
 @pytest.mark.parametrize(

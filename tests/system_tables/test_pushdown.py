@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.lake.by_type import records_of
-from lake_core.lake.view import View
-from lake_core.reading.plan import ScanPlan
-from lake_core.system_tables import query
-from lake_core.system_tables.dataset import PoolDataset
+from log_lake.lake import Lake
+from log_lake.lake.by_type import records_of
+from log_lake.lake.view import View
+from log_lake.reading.plan import ScanPlan
+from log_lake.system_tables import query
+from log_lake.system_tables.dataset import PoolDataset
 
 TABLE = pa.table(
     {
@@ -148,7 +148,7 @@ def test_a_count_reads_one_column_at_most(lake: Lake, asked: list[list[str]]) ->
 def test_a_filter_whose_columns_cannot_be_guessed_is_given_all_of_them(
     lake: Lake, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lake_core.system_tables.dataset.str", lambda expression: "", raising=False)
+    monkeypatch.setattr("log_lake.system_tables.dataset.str", lambda expression: "", raising=False)
     view = lake.pool("p").at()
     dataset = PoolDataset(view, records_of(view), [])
     scanner = dataset.scanner(columns=["s"], filter=pc.field("a.b") > 6)

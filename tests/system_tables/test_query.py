@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.lake.view import View
-from lake_core.system_tables import query
-from lake_core.system_tables.sql import _Question
+from log_lake.lake import Lake
+from log_lake.lake.view import View
+from log_lake.system_tables import query
+from log_lake.system_tables.sql import _Question
 from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 RECORDS = [
@@ -254,7 +254,7 @@ def test_the_threads_that_read_a_pool_have_ended_when_its_answer_is_closed(
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
 def test_a_program_that_leaves_an_answer_open_ends_in_silence(large: str, end: str) -> None:
     program = (
-        "from lake_core.lake.lake import Lake\nfrom lake_core.system_tables import query\n"
+        "from log_lake.lake.lake import Lake\nfrom log_lake.system_tables import query\n"
         f"lake = Lake.open({large!r})\nSQL = 'select * from \"p\"'\n{end}\n"
     )
     done = subprocess.run(

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
-from lake_core.system_tables import query
-from lake_core.system_tables.names import KINDS
-from lake_core.system_tables.statement import pools_read
+from log_lake.lake import Lake
+from log_lake.system_tables import query
+from log_lake.system_tables.names import KINDS
+from log_lake.system_tables.statement import pools_read
 from tests.support.typed_pools import ANIMALS, load, shrink
 
 TYPED = ("zng", "zst")

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
-from lake_core.system_tables import query
 from lake_core.values.typed_json import json_lines
+from log_lake.lake import Lake
+from log_lake.system_tables import query
 from tests.properties.test_nested import arrays
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.lake.pool import Pool
+from log_lake.lake.pool import Pool
 from tests.support.pools import a_pool, compact_all, keys
 
 

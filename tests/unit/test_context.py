@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
 from tests.support.repository import ROOT
 
 DAY = 86400.0
@@ -63,7 +63,9 @@ def _readings_of_the_clock(path: Path) -> Iterator[str]:
             yield f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
-@pytest.mark.parametrize("package", ["lake_core", "spark_apps", "pyspark_lake", "airflow_lake", "dags"])
+@pytest.mark.parametrize(
+    "package", ["lake_core", "log_lake", "spark_apps", "pyspark_lake", "airflow_lake", "dags"]
+)
 def test_only_the_source_of_ids_reads_the_time_of_day(package: str) -> None:
     found = [place for path in (ROOT / package).rglob("*.py") for place in _readings_of_the_clock(path)]
     assert [place for place in found if not place.startswith(CLOCKS)] == []

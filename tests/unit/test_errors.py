@@ -12,6 +12,7 @@ import pkgutil
 import pytest
 
 import lake_core
+import log_lake
 from lake_core import errors
 from lake_core.errors import LakeError, NoCreate, OutcomeUnknown, from_wire, to_wire
 
@@ -66,15 +67,16 @@ def test_an_error_of_a_newer_program_is_still_an_error_of_the_lake() -> None:
 
 
 def test_every_error_of_the_lake_stands_in_one_module() -> None:
-    for module in pkgutil.walk_packages(lake_core.__path__, "lake_core."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+    for package in (lake_core, log_lake):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
     pending, found = [LakeError], set()
     while pending:
         kind = pending.pop()
         found.add(kind)
         pending += kind.__subclasses__()
-    assert {kind.__module__ for kind in found if kind.__module__.startswith("lake_core")} == {
+    assert {kind.__module__ for kind in found if kind.__module__.startswith(("lake_core", "log_lake"))} == {
         "lake_core.errors"
     }
     assert set(KINDS) <= found

@@ -17,14 +17,14 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import LakeError
 from lake_core.journal import purge, write_state
 from lake_core.journal.retry import Retry
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
 from tests.support.records import an_id, fixed_ids
 from tests.support.stores import StoreInFront
 

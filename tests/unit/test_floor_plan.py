@@ -1,43 +1,55 @@
-"""The rooms of lake_core are listed in three places, which must say the same."""
+"""The rooms of both packages are listed in three places, which must say the same."""
 
 from __future__ import annotations
 
 import doctest
 import re
 import tomllib
+from types import ModuleType
 
 import pytest
 
 import lake_core
+import log_lake
 from tests.support.repository import ROOT
 
+PACKAGES = (lake_core, log_lake)
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-(LAYERS,) = [contract["layers"] for contract in CONTRACTS if contract["type"] == "layers"]
-FLOORS = [re.split(r"\s*\|\s*", layer) for layer in LAYERS]
-"""From the top down; rooms of one floor do not import each other."""
 
 
-def test_every_room_stands_on_a_floor() -> None:
+def floors(package: ModuleType) -> list[list[str]]:
+    """From the top down; rooms of one floor do not import each other."""
+    (layers,) = [it["layers"] for it in CONTRACTS if it.get("containers") == [package.__name__]]
+    return [re.split(r"\s*\|\s*", layer) for layer in layers]
+
+
+def rooms(package: ModuleType) -> list[str]:
+    return [room for floor in floors(package) for room in floor]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_room_stands_on_a_floor(package: ModuleType) -> None:
     there = {
         path.stem
-        for path in (ROOT / "lake_core").iterdir()
+        for path in (ROOT / package.__name__).iterdir()
         if not path.name.startswith("_") and (path.is_dir() or path.suffix == ".py")
     }
-    assert sorted(room for floor in FLOORS for room in floor) == sorted(there)
+    assert sorted(rooms(package)) == sorted(there)
 
 
-def test_the_tour_of_the_package_lists_the_rooms_from_the_top_down() -> None:
-    told = re.findall(r"^    ([a-z_]+)  +[^ ]", lake_core.__doc__ or "", re.MULTILINE)
-    assert told == [room for floor in FLOORS for room in floor]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_tour_of_a_package_lists_the_rooms_from_the_top_down(package: ModuleType) -> None:
+    listed = re.findall(r"^    ([a-z_]+)  +[^ ]", package.__doc__ or "", re.MULTILINE)
+    assert listed == rooms(package)
 
 
 def test_the_example_of_the_tour_runs() -> None:
-    results = doctest.testmod(lake_core)
+    results = doctest.testmod(log_lake)
     assert results.attempted
     assert not results.failed
 
 
-@pytest.mark.parametrize("floor", FLOORS, ids=lambda floor: "-".join(floor))
-def test_the_architecture_page_names_every_room(floor: list[str]) -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_architecture_page_names_every_room(package: ModuleType) -> None:
     page = (ROOT / "docs/architecture.md").read_text()
-    assert all(f"`{room}`" in page or f"`{room}/`" in page for room in floor)
+    assert [room for room in rooms(package) if f"`{room}`" not in page and f"`{room}/`" not in page] == []

@@ -8,15 +8,15 @@ import pickle
 import pytest
 
 from airflow_lake.lineage import identity
-from lake_core.agents.ingest.parking import park, parked_files
-from lake_core.agents.ingest.report import log_changed
-from lake_core.cli.main import _logging
 from lake_core.errors import InvalidInput, LakeError, Unavailable, from_wire, to_wire, without_secrets
-from lake_core.lake import Lake
 from lake_core.records.source_files import SourceFile
 from lake_core.store import open_store
 from lake_core.store.locks import open_lock
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.ingest.parking import park, parked_files
+from log_lake.agents.ingest.report import log_changed
+from log_lake.cli.main import _logging
+from log_lake.lake import Lake
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.support.wheel import Built, build, contents
 
 pytestmark = pytest.mark.slow
 
-PACKAGES = ("airflow_lake", "lake_core", "pyspark_lake", "spark_apps")
+PACKAGES = ("airflow_lake", "lake_core", "log_lake", "pyspark_lake", "spark_apps")
 CORE = {
     "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "pyorc",
     "pyyaml", "rich", "rpds-py",

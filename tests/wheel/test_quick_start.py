@@ -91,8 +91,8 @@ def test_the_steps_of_the_page_lead_to_a_pool_that_is_loaded_compacted_and_expir
     policies = block("yaml").replace("s3://incoming/logs/", f"{folder}/incoming/")
     Path(folder, "pools.yaml").write_text(f"{policies}      ingest.batch_files: 1\n      compact.depth: 1\n")
     land(folder / "incoming")
-    do("lake_core.cli.main", "init", **lake)
-    do("lake_core.cli.main", "apply", "pools.yaml", **lake)
+    do("log_lake.cli.main", "init", **lake)
+    do("log_lake.cli.main", "apply", "pools.yaml", **lake)
     do("airflow", "db", "migrate")
     do("airflow", "connections", "add", "lake_default", "--conn-type", "lake", "--conn-host", lake["LAKE"])
     dags = folder / "airflow" / "dags"
@@ -101,11 +101,11 @@ def test_the_steps_of_the_page_lead_to_a_pool_that_is_loaded_compacted_and_expir
     do("airflow", "dags", "test", "logs")
     do("airflow", "dags", "test", "logs_upkeep")
 
-    jobs = [json.loads(line) for line in do("lake_core.cli.main", "jobs", "--json", **lake).splitlines()]
+    jobs = [json.loads(line) for line in do("log_lake.cli.main", "jobs", "--json", **lake).splitlines()]
     done = {(job["agent"], job["state"]) for job in jobs}
     assert done >= {("ingest", "done"), ("compact", "done"), ("retention", "done")}, jobs
     assert {state for _, state in done} == {"done"}
-    kept = do("lake_core.cli.main", "scan", "logs", **lake).splitlines()
+    kept = do("log_lake.cli.main", "scan", "logs", **lake).splitlines()
     assert len(kept) == FILES * RECORDS // 2, "what was older than expire.age is gone, the rest is there once"
-    shown = json.loads(do("lake_core.cli.main", "show", "logs", "--json", **lake))
+    shown = json.loads(do("log_lake.cli.main", "show", "logs", "--json", **lake))
     assert shown["depth"] == 1, "the loads were merged"

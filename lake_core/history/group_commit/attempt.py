@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lake_core import naming
-from lake_core.combine import Rule
 from lake_core.errors import (
     CheckpointDamaged,
     CheckpointGone,
@@ -33,6 +32,7 @@ from lake_core.journal.link import StoredEntry, fits
 from lake_core.keys import PoolKey
 from lake_core.records import Consume, Entry, Transaction
 from lake_core.records.transactions import MAX_TRANSACTIONS
+from lake_core.schemas import Rule
 from lake_core.store import ObjectInfo
 
 log = logging.getLogger(__name__)

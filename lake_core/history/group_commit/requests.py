@@ -37,9 +37,9 @@ from lake_core.errors import Corrupt, Unavailable
 from lake_core.history.draft import Draft
 from lake_core.journal import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.recent import generation
-from lake_core.objects.schema import stored_schema
 from lake_core.records import Action
 from lake_core.records.codec import Codec
+from lake_core.schemas.schema import stored_schema
 from lake_core.store import ObjectInfo, Store
 
 log = logging.getLogger(__name__)

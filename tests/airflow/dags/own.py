@@ -126,8 +126,8 @@ class InOnePack(IngestGroup):
     def find_task(self) -> Any:
         @lake_task
         def find(config: dict[str, Any]) -> list[dict[str, Any]]:
-            from lake_core.agents.ingest import run as ingest
-            from lake_core.agents.packs import write_packs
+            from log_lake.agents.ingest import run as ingest
+            from log_lake.agents.packs import write_packs
 
             all_work = ingest.find(config["request"], open_lake=open_lake)
             gone = {**all_work[0], "pool": "half_gone", "token": "gone"}

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
 from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, LATER, MANY, PAYLOAD, POOLS, SHOWN, Shown
 from tests.support.servers.airflow_api import ROLES
 

@@ -8,8 +8,8 @@ from statistics import fmean
 
 import numpy as np
 
-from lake_core.agents.compact import policy_of
-from lake_core.catalog import Settings
+from log_lake.agents.compact import policy_of
+from log_lake.settings import Settings
 from tests.simulation.compaction import theory
 from tests.simulation.compaction.loads import BEGIN, DAY, HOUR, LOADS, MB
 from tests.simulation.compaction.world import Moment, World

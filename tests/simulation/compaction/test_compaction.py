@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from lake_core.agents.compact import plan_compaction
+from log_lake.agents.compact import plan_compaction
 from tests.simulation.compaction import theory
 from tests.simulation.compaction.loads import DAY, LOADS
 from tests.simulation.compaction.picture import svg

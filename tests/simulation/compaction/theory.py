@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lake_core.agents.compact import CompactionPolicy
+from log_lake.compaction import CompactionPolicy
 
 
 def size_ratio_most(sizes: Sequence[int], *, ratio: float) -> float:

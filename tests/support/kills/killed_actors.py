@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.pool import Pool
 from lake_core.records import Transaction
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.pool import Pool
 from tests.support.kills.killing import kill_at_random
 from tests.support.servers.s3 import options_of_environment
 

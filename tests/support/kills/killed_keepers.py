@@ -26,21 +26,21 @@ from pathlib import Path
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.retention.run import retain
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.erasure import receipt as receipts
-from lake_core.erasure.receipt import DONE
-from lake_core.erasure.run import erase, go_on
-from lake_core.erasure.verify import verify
 from lake_core.errors import Conflict, NotFound, ObjectVacuumed
-from lake_core.lake import Lake
-from lake_core.lake.loads import load_blocks
-from lake_core.lake.pool import Pool
-from lake_core.lake.view import View
-from lake_core.loading.block import Block
 from lake_core.naming import data_id
-from lake_core.repair.fsck import Fsck
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.retention.run import retain
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.erasure import receipt as receipts
+from log_lake.erasure.receipt import DONE
+from log_lake.erasure.run import erase, go_on
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.lake.loads import load_blocks
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
+from log_lake.loading.block import Block
+from log_lake.repair.fsck import Fsck
 from tests.support.kills.killing import kill_at_random
 from tests.support.servers.s3 import options_of_environment
 

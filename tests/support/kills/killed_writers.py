@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.lake import Lake
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.lake import Lake
 from tests.support.kills.killing import kill_at_random
 from tests.support.servers.s3 import options_of_environment
 
@@ -47,8 +47,8 @@ def write(uri: str, writer: str, acknowledged: str) -> None:
 
 def tend(uri: str) -> None:
     """The purger: checkpoints, and deletes all that they cover."""
-    from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
     from lake_core.errors import LakeError
+    from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 
     lake = Lake.open(uri, options=options_of_environment())
     while True:  # until it is killed

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 
 from lake_core.errors import LakeError
-from lake_core.lake import Lake
-from lake_core.loading.sources import find_files
+from log_lake.lake import Lake
+from log_lake.loading.sources import find_files
 from spark_apps.load import load_files
 from spark_apps.session import spark_session
 

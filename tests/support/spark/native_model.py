@@ -10,15 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.combine.hidden import ORDER
 from lake_core.keys.encoding import encode_value, from_scalar
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake.view import View, among
-from lake_core.objects.read import DataObject
-from lake_core.objects.schema import cast_table
-from lake_core.reading.plan import ScanPlan
-from lake_core.reading.scan import result_schema
 from lake_core.records.conditions import OPS
+from lake_core.schemas.hidden import ORDER
+from lake_core.schemas.schema import cast_table
+from log_lake.lake.view import View, among
+from log_lake.objects.read import DataObject
+from log_lake.reading.plan import ScanPlan
+from log_lake.reading.scan import result_schema
 from spark_apps.native import predicates as p
 from spark_apps.native.plan import NativePlan, ParquetRead
 

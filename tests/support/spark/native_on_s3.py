@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import pyspark_lake
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from tests.support.spark.answers import read
 
 CONNECTOR = "org.apache.hadoop:hadoop-aws:3.5.0"

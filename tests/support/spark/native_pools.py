@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, LakeError
 from lake_core.history import Reference
 from lake_core.history.merge import putting
 from lake_core.keys.encoding import encode_key
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.records import RemoveReference
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 
 KEYS = ("k", "k:desc", "k,s", "s:desc", "x", "d", "t", "b,k")
 STEPS = (

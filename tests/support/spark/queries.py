@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 
 import pyspark_lake
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from spark_apps.session import spark_session
 
 TABLE = "t"

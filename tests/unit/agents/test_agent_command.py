@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.jobs import list_jobs
-from lake_core.agents.roster import AGENTS
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
-from lake_core.lake import Lake
+from log_lake.agents.jobs import list_jobs
+from log_lake.agents.roster import AGENTS
+from log_lake.lake import Lake
 from spark_apps.command import HELP, main
 
 
@@ -43,7 +43,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 @pytest.fixture(autouse=True)
 def levels() -> Iterator[None]:
     """The command sets the levels of loggers: other tests of this process have theirs."""
-    loggers = [logging.getLogger(name) for name in ("lake_core.agents", "spark_apps")]
+    loggers = [logging.getLogger(name) for name in ("log_lake.agents", "spark_apps")]
     before = [logger.level for logger in loggers]
     yield
     for logger, level in zip(loggers, before, strict=True):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lake_core.agents.checkpoint.plan import JournalTail, why_due
-from lake_core.agents.checkpoint.policy import CheckpointPolicy
+from log_lake.agents.checkpoint.plan import JournalTail, why_due
+from log_lake.agents.checkpoint.policy import CheckpointPolicy
 
 POLICY = CheckpointPolicy(entries=500, age=86_400.0, keep_seconds=0.0)
 NOW = 1_000_000.0

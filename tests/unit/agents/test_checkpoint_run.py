@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from lake_core import naming
-from lake_core.agents.checkpoint.policy import policy_of
-from lake_core.agents.checkpoint.report import report
-from lake_core.agents.checkpoint.run import (
+from lake_core.errors import Incomplete, InvalidInput, NotFound
+from lake_core.journal import Purged
+from lake_core.journal.marks import Mark
+from lake_core.naming import IdSource
+from log_lake.agents.checkpoint.policy import policy_of
+from log_lake.agents.checkpoint.report import report
+from log_lake.agents.checkpoint.run import (
     POOLS,
     all_journals,
     checkpoint_and_purge,
@@ -23,11 +27,7 @@ from lake_core.agents.checkpoint.run import (
     settings_of,
     write_checkpoint,
 )
-from lake_core.errors import Incomplete, InvalidInput, NotFound
-from lake_core.journal import Purged
-from lake_core.journal.marks import Mark
-from lake_core.lake import Lake
-from lake_core.naming import IdSource
+from log_lake.lake import Lake
 from tests.support.clocks import DAY, Clock
 from tests.support.records import add, draft
 from tests.support.stores import InPlaceStore, ScriptedStore
@@ -284,7 +284,7 @@ def test_upkeep_writes_the_checkpoint_and_purges_what_is_old(daily: Lake, clock:
 def test_a_dry_run_logs_what_is_due_and_hands_over_nothing(
     tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     lake = Lake.create(str(tmp_path), author="test")
     lake.create_pool("p", key="k", settings={"checkpoint.entries": "1"})
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": []}

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pytest
 
-from lake_core import Lake
-from lake_core.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.tombstones.run import apply
-from lake_core.erasure.run import erase
 from lake_core.errors import InvalidInput
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
-from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from log_lake import Lake
+from log_lake.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.tombstones.run import apply
+from log_lake.erasure.run import erase
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import scan_orphans
 from tests.support.clocks import DAY, Clock
 
 HOUR = 3_600.0

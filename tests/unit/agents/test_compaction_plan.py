@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-from lake_core.agents.compact import CompactionPlan, CompactionPolicy, plan_compaction, policy_of
-from lake_core.agents.compact.strategies import names
-from lake_core.catalog import Settings
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, encode_key
 from lake_core.naming import IdSource
 from lake_core.phrases import choices
+from log_lake.agents.compact import plan_compaction, policy_of
+from log_lake.compaction import CompactionPlan, CompactionPolicy
+from log_lake.compaction.strategies import names
+from log_lake.settings import Settings
 
 HOUR = 3600
 BEGIN = 1_700_000_000 // HOUR * HOUR

@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.erasure.plan import named_records, plan_erasures
-from lake_core.agents.erasure.report import report
-from lake_core.agents.erasure.run import begin_handed_out, erase_pending, find, plan
-from lake_core.erasure.receipt import DONE, PENDING, read_all
-from lake_core.erasure.run import erase
 from lake_core.errors import Corrupt, Incomplete, InvalidInput, NotFound
 from lake_core.keys import KeyRange
-from lake_core.lake import Lake
 from lake_core.phrases import counted, human_size
+from log_lake.agents.erasure.plan import named_records, plan_erasures
+from log_lake.agents.erasure.report import report
+from log_lake.agents.erasure.run import begin_handed_out, erase_pending, find, plan
+from log_lake.erasure.receipt import DONE, PENDING, read_all
+from log_lake.erasure.run import erase
+from log_lake.lake import Lake
 from tests.unit.erasure.conftest import World
 
 ANN = "who = 'ann'"
@@ -77,7 +77,7 @@ def test_a_key_and_a_range_are_read_as_the_command_reads_them(lake: Lake) -> Non
 def test_a_dry_run_says_what_it_would_find_and_writes_nothing(
     lake: Lake, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     lake.pool("people").tag("yearly")
     before = stored(lake)
     assert find(params(lake, "people", where=ANN, dry_run=True)) == []
@@ -92,7 +92,7 @@ def test_a_dry_run_looks_at_pending_erasures_too(lake: Lake, caplog: pytest.LogC
     lake.pool("people").tag("yearly")
     pending = erase(lake.pool("people"), where=ANN)
     before = stored(lake)
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     assert find(params(lake, dry_run=True)) == []
     assert stored(lake) == before
     assert caplog.messages[0].startswith(f"people: pending erasure {pending.id}: would rewrite 0 objects")

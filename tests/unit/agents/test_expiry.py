@@ -8,18 +8,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact
-from lake_core.agents.compact.run import rewrite_here
-from lake_core.agents.retention.expire import expire, plan
-from lake_core.agents.retention.plan import NO_FIELD, NO_TIME, OLDER_BELOW, PART_OF_KEYS, UNMERGED
-from lake_core.agents.retention.report import plan_line
 from lake_core.errors import Conflict, InvalidInput, PlanAgain
 from lake_core.history import Draft
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.records import RemoveReference
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact
+from log_lake.agents.compact.run import rewrite_here
+from log_lake.agents.retention.expire import expire, plan
+from log_lake.agents.retention.plan import NO_FIELD, NO_TIME, OLDER_BELOW, PART_OF_KEYS, UNMERGED
+from log_lake.agents.retention.report import plan_line
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ScriptedStore
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from lake_core.agents.finding import AT_ONCE, look_at_each, looks
 from lake_core.errors import Corrupt, NotFound
+from log_lake.agents.finding import AT_ONCE, look_at_each, looks
 
 NAMES = [f"p{number:03d}" for number in range(3 * AT_ONCE)]
 

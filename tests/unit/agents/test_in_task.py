@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, NotFound, Unavailable
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 from spark_apps.checkpoint import JOURNAL
 from spark_apps.in_task import InTask
 from spark_apps.packs import Outcome, carry_out
@@ -51,7 +51,7 @@ def lake(tmp_path: Path) -> Lake:
 def work_of(agent: str, lake: Lake, **also: Any) -> list[dict[str, Any]]:
     """What the agent finds to do."""
     request = {"lake": lake.store.uri, "pools": ["p"], "dry_run": False, **also}
-    return list(import_module(f"lake_core.agents.{agent}.run").find(request, open_lake=Lake.open))
+    return list(import_module(f"log_lake.agents.{agent}.run").find(request, open_lake=Lake.open))
 
 
 def work_on(name: str, lake: Lake) -> list[dict[str, Any]]:

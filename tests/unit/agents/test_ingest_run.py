@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from lake_core import naming
-from lake_core.agents.ingest import parking
-from lake_core.agents.ingest.plan import plan_batches
-from lake_core.agents.ingest.policy import policy_of
-from lake_core.agents.ingest.report import LATE, report
-from lake_core.agents.ingest.run import find
-from lake_core.agents.ingest.sources import look, pools_that_ingest
-from lake_core.agents.intervals.report import report as report_intervals
 from lake_core.errors import Incomplete, InvalidInput, NotFound
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.records import Consume, Source
 from lake_core.records.pools import PoolConfig
 from lake_core.records.source_files import SourceFile
+from log_lake.agents.ingest import parking
+from log_lake.agents.ingest.plan import plan_batches
+from log_lake.agents.ingest.policy import policy_of
+from log_lake.agents.ingest.report import LATE, report
+from log_lake.agents.ingest.run import find
+from log_lake.agents.ingest.sources import look, pools_that_ingest
+from log_lake.agents.intervals.report import report as report_intervals
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.records import draft
 
 NOW = 2_000_000_000.0
@@ -115,7 +115,7 @@ def test_batches_follow_the_policy_of_the_pool(lake: Lake, pool: Pool, landing: 
 def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
     lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     a = land(landing, "a.ndjson", age=60)
     params: dict[str, Any] = {"lake": lake.store.uri, "pools": ["p"], "wait": False}
     (found,) = find(params)
@@ -219,7 +219,7 @@ def test_the_note_of_a_file_that_is_gone_or_has_changed_is_forgotten_by_a_run(
 def test_a_pool_whose_landing_place_is_gone_does_not_hold_back_the_others(
     lake: Lake, pool: Pool, landing: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     lake.create_pool("gone", key="k", settings={"ingest.source": str(landing / "nowhere")})
     land(landing, "a.ndjson", age=60)
     found, gone = find({"lake": lake.store.uri, "wait": False})
@@ -308,7 +308,7 @@ FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
 
 
 def test_a_report_sums_the_batches(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     nothing = {"token": "v", "version": None, "records": 0, "objects": 0, "nokey": 0}
     totals = report(FOUND, [DONE, DONE | {"token": "u", "repeated": True}, DONE | nothing])
     assert totals == {
@@ -326,7 +326,7 @@ def test_a_report_sums_the_batches(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_report_says_what_was_done_also_where_a_batch_failed(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     with pytest.raises(Incomplete, match=r"^2 failures: p: run\[1\] failed; its log says why; p: run\[2\]"):
         report(FOUND, [DONE])
     assert caplog.messages[0].startswith("p: version 3, 1,000 records")
@@ -359,7 +359,7 @@ def test_a_report_says_that_the_agent_lags_behind_what_arrives(
         report([first, second], [DONE | {"token": first["token"]}])
     assert said.format(5) in caplog.messages, "a batch that failed waits on"
     caplog.clear()
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     first, beyond, left = found(limit=1)
     assert (beyond["left"], left["late"], left["put_off"]) == (1, 2, "the agent lags behind what arrives")
     assert report([first, beyond, left], [DONE | {"token": first["token"]}])["late"] == 2
@@ -376,7 +376,7 @@ def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
     with pytest.raises(Incomplete, match=rf"^1 failure: p: parked {a.uri}: line 1: not JSON\. All else"):
         report(FOUND[:1], [parked])
     caplog.clear()
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     (left,) = find({"lake": lake.store.uri})
     assert (left["put_off"], left["parked"]) == ("1 file is parked (lake parked p)", 1)
     assert report([left], [])["parked"] == 1
@@ -385,7 +385,7 @@ def test_the_run_that_parks_a_file_fails_and_later_runs_mention_it(
 
 
 def test_an_interval_without_files_changes_nothing_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     empty = DONE | {"version": None, "records": 0, "objects": 0, "nokey": 0, "begin": "2026-11-21"}
     report_intervals([{"pool": "p"}], [empty])
     assert caplog.messages[0] == "p: no files for 2026-11-21: nothing changed"

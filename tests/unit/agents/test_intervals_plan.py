@@ -7,10 +7,10 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.intervals.plan import interval_range, path_of
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_key, from_scalar
+from log_lake.agents.intervals.plan import interval_range, path_of
 
 BEGIN = dt.datetime(2013, 2, 1, tzinfo=dt.UTC)
 END = dt.datetime(2013, 2, 2, tzinfo=dt.UTC)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.agents.intervals.run import find
 from lake_core.errors import InvalidInput, LakeError, NotFound
-from lake_core.lake import Lake
+from log_lake.agents.intervals.run import find
+from log_lake.lake import Lake
 from spark_apps.intervals import run
 
 BEGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -21,7 +21,7 @@ END = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
 @pytest.fixture
 def params(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     """A run on a lake with a pool whose files of 2026-01-01 are there."""
-    caplog.set_level(logging.INFO, "lake_core.agents")
+    caplog.set_level(logging.INFO, "log_lake.agents")
     lake = Lake.create(str(tmp_path / "lake"), author="test")
     place = tmp_path / "%Y-%m-%d.ndjson"
     lake.create_pool("p", key="t", settings={"intervals.source": str(place)})

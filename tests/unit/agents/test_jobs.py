@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.jobs import (
+from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
+from lake_core.store.memory import MemoryStore
+from log_lake.agents.jobs import (
     DIED,
     DONE,
     FAILED,
@@ -23,9 +25,7 @@ from lake_core.agents.jobs import (
     recorded_each,
     recorded_if_kept,
 )
-from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
-from lake_core.lake import Lake
-from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
 from spark_apps import retention
 
 

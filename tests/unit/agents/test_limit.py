@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact import run as compact
-from lake_core.agents.compact.report import report
-from lake_core.agents.finding import MAX_WORK, handed_out, within
-from lake_core.agents.ingest import run as ingest
-from lake_core.agents.request import Request
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
+from log_lake.agents.compact import run as compact
+from log_lake.agents.compact.report import report
+from log_lake.agents.finding import MAX_WORK, handed_out, within
+from log_lake.agents.ingest import run as ingest
+from log_lake.agents.request import Request
+from log_lake.lake import Lake
 
 
 def work(*pools: str) -> list[dict[str, Any]]:

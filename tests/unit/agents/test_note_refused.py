@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.checkpoint import run as checkpoint
-from lake_core.agents.compact import run as compact
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Unavailable
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint import run as checkpoint
+from log_lake.agents.compact import run as compact
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
 from tests.support.clocks import Clock
 
 START = 1_780_000_000.0

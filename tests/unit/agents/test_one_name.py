@@ -9,10 +9,10 @@ import ast
 
 import pytest
 
-from lake_core.catalog.settings import KNOWN
+from log_lake.settings.settings import KNOWN
 from tests.support.repository import ROOT
 
-AGENTS = sorted(path.parent.name for path in (ROOT / "lake_core/agents").glob("*/__init__.py"))
+AGENTS = sorted(path.parent.name for path in (ROOT / "log_lake/agents").glob("*/__init__.py"))
 OF_NO_AGENT = {
     "age_off",
     "agents",
@@ -64,19 +64,19 @@ def test_each_dag_file_and_each_prefix_of_settings_is_that_of_an_agent() -> None
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_agent_is_a_folder_with_a_policy_a_plan_a_run_and_a_report(agent: str) -> None:
-    folder = ROOT / "lake_core/agents" / agent
+    folder = ROOT / "log_lake/agents" / agent
     assert {path.stem for path in folder.glob("*.py")} >= {"policy", "plan", "run", "report"}
-    assert "policy_of" in functions(f"lake_core/agents/{agent}/policy.py")
-    assert "find" in functions(f"lake_core/agents/{agent}/run.py")
-    assert "report" in functions(f"lake_core/agents/{agent}/report.py")
+    assert "policy_of" in functions(f"log_lake/agents/{agent}/policy.py")
+    assert "find" in functions(f"log_lake/agents/{agent}/run.py")
+    assert "report" in functions(f"log_lake/agents/{agent}/report.py")
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_plan_reads_no_store_no_clock_and_writes_no_log(agent: str) -> None:
-    tree = ast.parse((ROOT / f"lake_core/agents/{agent}/plan.py").read_text())
+    tree = ast.parse((ROOT / f"log_lake/agents/{agent}/plan.py").read_text())
     modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     modules |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    impure = ("lake_core.store", "lake_core.lake", "lake_core.context", "logging", "time", "random")
+    impure = ("lake_core.store", "log_lake.lake", "lake_core.context", "logging", "time", "random")
     assert not [module for module in modules if module.startswith(impure)]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lake_core import naming
-from lake_core.agents.packs import CLEANED, KEPT, clean, read_packs, write_packs
 from lake_core.errors import Corrupt, NotFound
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.packs import CLEANED, KEPT, clean, read_packs, write_packs
+from log_lake.lake import Lake
 from tests.support.clocks import Clock
 
 DAY = 86_400.0

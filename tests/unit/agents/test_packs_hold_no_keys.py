@@ -7,10 +7,10 @@ import json
 import msgspec
 import pyarrow as pa
 
-from lake_core.agents.compact.jobs import CompactionJob, jobs_still_there
-from lake_core.agents.compact.run import find, jobs_now
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.run import find, jobs_now
+from log_lake.compaction.jobs import CompactionJob, jobs_still_there
+from log_lake.lake import Lake
 
 SECRET = "ann@example.org"
 

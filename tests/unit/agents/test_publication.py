@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.publication import publication_due, published
-from lake_core.agents.compact.report import pool_line, summary
-from lake_core.agents.compact.run import find
-from lake_core.agents.gain import Standing
+from log_lake.agents.compact.publication import publication_due, published
+from log_lake.agents.compact.report import pool_line, summary
+from log_lake.agents.compact.run import find
+from log_lake.compaction.gain import Standing
 from tests.support.iceberg import a_local_pool
 
 pytest.importorskip("pyiceberg")

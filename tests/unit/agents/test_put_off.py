@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.put_off import BOUND_BY_HOURS, why_put_off
-from lake_core.catalog import Settings
 from lake_core.errors import Incomplete, InvalidInput, LakeError
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.records import ConfigurePool, PoolsEntry
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.put_off import BOUND_BY_HOURS, why_put_off
+from log_lake.lake import Lake
+from log_lake.settings import Settings
 from spark_apps import erasure
 from tests.support.clocks import Clock
 
@@ -119,7 +119,7 @@ def lake(clock: Clock) -> Lake:
 
 def found(agent: str, lake: Lake, **params: Any) -> dict[str, str]:
     """The pools that `find` hands out, each with why it is put off or ""."""
-    find = importlib.import_module(f"lake_core.agents.{agent}.run").find
+    find = importlib.import_module(f"log_lake.agents.{agent}.run").find
     work = find({"lake": "memory", **params}, open_lake=lambda name: lake)
     return {one["pool"]: one.get("put_off", "") for one in work if one["pool"] != "lake:pools"}
 
@@ -148,8 +148,8 @@ def test_an_agent_hands_out_what_it_puts_off_for_the_report_alone(
 def test_a_report_names_what_was_put_off_and_does_not_miss_it(
     agent: str, lake: Lake, caplog: pytest.LogCaptureFixture
 ) -> None:
-    report = importlib.import_module(f"lake_core.agents.{agent}.report").report
-    find = importlib.import_module(f"lake_core.agents.{agent}.run").find
+    report = importlib.import_module(f"log_lake.agents.{agent}.report").report
+    find = importlib.import_module(f"log_lake.agents.{agent}.run").find
     work = find({"lake": "memory", "pools": ["a-paused", "b-night"]}, open_lake=lambda name: lake)
     caplog.clear()
     caplog.set_level(logging.INFO)
@@ -176,7 +176,7 @@ def test_the_ingest_agent_looks_at_no_source_of_a_paused_pool(lake: Lake, tmp_pa
 def test_an_interval_of_a_paused_pool_fails_the_run_because_no_later_run_does_it(lake: Lake) -> None:
     for name in ("a-paused", "c-open"):
         lake.configure_pool(name, {"intervals.source": "/nowhere/%Y-%m-%d/*.csv", "type.k": "bigint"})
-    run = importlib.import_module("lake_core.agents.intervals.run")
+    run = importlib.import_module("log_lake.agents.intervals.run")
     begin = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     work = run.find(
         {"lake": "memory"},
@@ -189,7 +189,7 @@ def test_an_interval_of_a_paused_pool_fails_the_run_because_no_later_run_does_it
         "c-open": "",
         "a-paused": "agents=paused",
     }
-    report = importlib.import_module("lake_core.agents.intervals.report").report
+    report = importlib.import_module("log_lake.agents.intervals.report").report
     with pytest.raises(Incomplete, match="a-paused: put off: agents=paused"):
         report([one for one in work if one.get("put_off")], [])
 
@@ -197,10 +197,10 @@ def test_an_interval_of_a_paused_pool_fails_the_run_because_no_later_run_does_it
 def test_an_erasure_of_a_paused_pool_stays_pending_and_the_run_fails(lake: Lake) -> None:
     assert found("erasure", lake) == {}, "a paused pool without an erasure is not worth a word"
     asked = {"lake": "memory", "pools": ["a-paused"], "where": "k = 2"}
-    run = importlib.import_module("lake_core.agents.erasure.run")
+    run = importlib.import_module("log_lake.agents.erasure.run")
     work = run.find(asked, open_lake=lambda name: lake)
     assert [one["put_off"] for one in work] == ["agents=paused"]
-    report = importlib.import_module("lake_core.agents.erasure.report").report
+    report = importlib.import_module("log_lake.agents.erasure.report").report
     with pytest.raises(Incomplete, match="a-paused: put off: agents=paused: an erasure is pending"):
         report(work, [])
     assert found("erasure", lake) == {"a-paused": "agents=paused"}, "the next run says it again"

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents import put_off_jobs
-from lake_core.agents.jobs import PUT_OFF, list_jobs
-from lake_core.agents.put_off_jobs import MAX_RECORDED, record_put_off
 from lake_core.errors import Unavailable
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents import put_off_jobs
+from log_lake.agents.jobs import PUT_OFF, list_jobs
+from log_lake.agents.put_off_jobs import MAX_RECORDED, record_put_off
+from log_lake.lake import Lake
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ScriptedStore
 

@@ -14,21 +14,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core import naming
-from lake_core.agents.checkpoint.run import POOLS
-from lake_core.agents.compact.planner import Planner
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.quiet import forgotten_after
-from lake_core.agents.retention.run import retain
-from lake_core.agents.roster import AGENTS as ROSTER
-from lake_core.agents.tombstones.run import apply as apply_tombstones
-from lake_core.erasure.begin import begin
-from lake_core.erasure.receipt import read_all
 from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
-from lake_core.repair.rebuild import Wanted, plan_rebuild, rebuild
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint.run import POOLS
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.quiet import forgotten_after
+from log_lake.agents.retention.run import retain
+from log_lake.agents.roster import AGENTS as ROSTER
+from log_lake.agents.tombstones.run import apply as apply_tombstones
+from log_lake.compaction.planner import Planner
+from log_lake.erasure.begin import begin
+from log_lake.erasure.receipt import read_all
+from log_lake.lake import Lake
+from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
@@ -70,7 +70,7 @@ class Site:
         """The pools in which a new process of the agent finds work."""
         lake = Lake.open_on(self.store, ids=IdSource(clock=self.clock))
         self.store.requests.clear()
-        find = importlib.import_module(f"lake_core.agents.{agent}.run").find
+        find = importlib.import_module(f"log_lake.agents.{agent}.run").find
         how: dict[str, Any] = {"open_lake": lambda name: lake, **({"recurring": True} if recurring else {})}
         return [work["pool"] for work in find({"lake": "x", **asked}, **how)]
 
@@ -370,7 +370,7 @@ def test_a_strategy_that_waits_for_a_time_of_its_own_finds_its_work_in_time(
         if planner.now >= due:
             planner.settle(list(planner.references), "it is time")
 
-    monkeypatch.setattr("lake_core.agents.compact.plan.find_strategy", lambda name: at_last)
+    monkeypatch.setattr("log_lake.agents.compact.plan.find_strategy", lambda name: at_last)
     for name in site.names:
         site.append(name)
     site.settle("compact")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lake_core.agents.reporting import missing
+from log_lake.agents.reporting import missing
 
 
 def test_work_that_failed_in_one_task_is_one_line() -> None:

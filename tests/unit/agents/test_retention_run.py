@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.retention.report import report
-from lake_core.agents.retention.run import DROPPED, find, plan, retain
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.retention.report import report
+from log_lake.agents.retention.run import DROPPED, find, plan, retain
+from log_lake.lake import Lake
 from spark_apps import retention as spark_retention
 from tests.support.clocks import DAY
 from tests.support.stores import ScriptedStore, StoreInFront, unavailable

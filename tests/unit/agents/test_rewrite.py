@@ -11,8 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.jobs import CompactionJob
-from lake_core.agents.compact.rewrite import (
+from lake_core.errors import Conflict, ObjectMissing
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.records import AddObject, RemoveReference
+from lake_core.records.transactions import sequence
+from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import (
     SMALLEST_PIECE,
     begin_compaction,
     commit_compaction,
@@ -20,20 +25,15 @@ from lake_core.agents.compact.rewrite import (
     pieces_for,
     rewrite,
 )
-from lake_core.agents.compact.run import rewrite_here, run_jobs
-from lake_core.errors import Conflict, ObjectMissing
-from lake_core.keys import KeyRange
-from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Block
-from lake_core.objects.containers.limits import ObjectLimits
-from lake_core.objects.read import DataObject
-from lake_core.reading.limits import Limits
-from lake_core.records import AddObject, RemoveReference
-from lake_core.records.transactions import sequence
-from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.run import rewrite_here, run_jobs
+from log_lake.compaction.jobs import CompactionJob
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
+from log_lake.objects.containers.limits import ObjectLimits
+from log_lake.objects.read import DataObject
+from log_lake.reading.limits import Limits
 
 
 @pytest.fixture

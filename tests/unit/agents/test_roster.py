@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.agents.request import COMMON, Request
-from lake_core.agents.roster import AGENTS, Purpose, names_of
+from log_lake.agents.request import COMMON, Request
+from log_lake.agents.roster import AGENTS, Purpose, names_of
 from tests.support.repository import ROOT
 
 
 def test_every_folder_of_an_agent_is_in_the_table() -> None:
     assert sorted(AGENTS) == sorted(
-        path.parent.name for path in (ROOT / "lake_core/agents").glob("*/__init__.py")
+        path.parent.name for path in (ROOT / "log_lake/agents").glob("*/__init__.py")
     )
 
 

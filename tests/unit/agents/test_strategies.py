@@ -12,16 +12,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact import strategies
-from lake_core.agents.compact.layout import Run
-from lake_core.agents.compact.planner import Choice, Planner
-from lake_core.agents.compact.run import compact_pool, plan_pool
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.phrases import choices
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.compaction import strategies
+from log_lake.compaction.layout import Run
+from log_lake.compaction.planner import Choice, Planner
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.repository import ROOT
 
 
@@ -102,7 +102,7 @@ def test_the_strategy_of_the_documentation_can_be_chosen_as_a_file_of_the_folder
 
 def test_the_names_are_known_without_the_engine() -> None:
     code = (
-        "import sys; from lake_core.agents.compact import strategies; print(*strategies.names());"
+        "import sys; from log_lake.agents.compact import strategies; print(*strategies.names());"
         "assert not {'pyarrow', 'numpy'} & set(sys.modules)"
     )
     done = subprocess.run(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
 
 NOW = 1_800_000_000.0
 

@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.tombstones.plan import Search
-from lake_core.agents.tombstones.report import ApplyResult, pool_line, report
-from lake_core.agents.tombstones.run import apply, find, search_here
 from lake_core.errors import Incomplete, InvalidInput
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.tombstones.plan import Search
+from log_lake.agents.tombstones.report import ApplyResult, pool_line, report
+from log_lake.agents.tombstones.run import apply, find, search_here
+from log_lake.lake import Lake
 
 DONE: dict[str, Any] = {
     "pool": "p",
@@ -100,7 +100,7 @@ def test_the_log_says_what_was_searched_rewritten_and_left(caplog: pytest.LogCap
     branch.append(pa.table({"k": [1, 5], "n": [1, 2]}))
     branch.append(pa.table({"k": [2, 6], "n": [1, 3]}))
     branch.delete(where="n = 2")
-    caplog.set_level(logging.INFO, "lake_core.agents.tombstones")
+    caplog.set_level(logging.INFO, "log_lake.agents.tombstones")
     apply(branch, now=time.time(), at_once=True)
     planned, searched, done = caplog.messages
     assert planned == "p: 1 delete is due: search 2 objects; 1 left"

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.catalog import Catalog, PoolsState, Settings
+from lake_core.catalog import Catalog, PoolsState
 from lake_core.catalog.pools import fold_pools
-from lake_core.catalog.settings import KNOWN, check_settings
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, Corrupt, InvalidInput, NotFound
 from lake_core.keys import PoolKey
@@ -18,6 +17,8 @@ from lake_core.keys.spec import KeyField
 from lake_core.records import ConfigurePool, CreatePool, DropPool, PoolAction, PoolsEntry, RenamePool
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
+from log_lake.settings import Settings
+from log_lake.settings.settings import KNOWN, check_pool, check_settings
 from tests.support.records import an_id, fixed_ids
 from tests.support.stores import ScriptedStore
 
@@ -30,7 +31,7 @@ def pool(n: int, name: str, **settings: str) -> PoolConfig:
 
 
 def catalog(store: Store, second: float = 1_700_000_000.0) -> Catalog:
-    return Catalog(Context(store, "", fixed_ids(second), "test"))
+    return Catalog(Context(store, "", fixed_ids(second), "test"), check=check_pool)
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.combine import Rule
-from lake_core.combine.combine import combine, combine_stream
-from lake_core.combine.groups import ends_key
-from lake_core.combine.hidden import check_names
-from lake_core.combine.newest import without_markers
-from lake_core.combine.rule import check_rule, parse_aggregates, prepared
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from lake_core.schemas import Rule
+from lake_core.schemas.hidden import check_names
+from lake_core.schemas.rule import check_rule, parse_aggregates, prepared
+from log_lake.combine.combine import combine, combine_stream
+from log_lake.combine.groups import ends_key
+from log_lake.combine.newest import without_markers
 
 KEY = PoolKey.parse("k")
 UPSERT = Rule("upsert")

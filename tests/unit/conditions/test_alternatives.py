@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake_core.conditions import Compare, In, alternatives, check, parse, show
+from lake_core.conditions import Compare, In
 from lake_core.values.types import json_field
+from log_lake.where import alternatives, check, parse, show
 
 
 def fewer(*texts: str) -> list[str]:

@@ -11,12 +11,13 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lake_core.conditions import And, Compare, In, IsNull, check, parse, show, top_level
+from lake_core.conditions import And, Compare, In, IsNull, top_level
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.fields import find_field
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, encode_value, key_class
 from lake_core.values.types import is_json, json_field
+from log_lake.where import check, parse, show
 
 SCHEMA = pa.schema(
     [

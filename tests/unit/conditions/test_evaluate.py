@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lake_core.conditions import check, evaluate, holds, parse
 from lake_core.errors import InvalidInput
 from lake_core.values.types import json_field
+from log_lake.where import check, evaluate, holds, parse
 
 
 def answers(text: str, values: list[Any] | pa.Array, kind: pa.DataType | None = None) -> list[bool | None]:

@@ -8,10 +8,11 @@ import random
 import pyarrow as pa
 import pytest
 
-from lake_core.conditions import In, check, holds
-from lake_core.conditions.of_keys import MAX_COMPARISONS, MAX_KEYS, of_keys
+from lake_core.conditions import In
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from log_lake.where import check, holds
+from log_lake.where.of_keys import MAX_COMPARISONS, MAX_KEYS, of_keys
 
 
 def key(text: str) -> PoolKey:

@@ -8,11 +8,11 @@ import random
 import pyarrow as pa
 import pytest
 
-from lake_core.conditions import check, holds, show
-from lake_core.conditions.of_range import of_range
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Value, encode_value
 from lake_core.keys.ranges import EVERYTHING
+from log_lake.where import check, holds, show
+from log_lake.where.of_range import of_range
 
 VALUES: tuple[tuple[Value, ...], ...] = ((1, 2, 3), (None, False, True), (None, 0.5, float("nan")))
 

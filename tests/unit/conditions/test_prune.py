@@ -7,10 +7,11 @@ import math
 import pyarrow as pa
 import pytest
 
-from lake_core.conditions import check, may_hold, must_hold
-from lake_core.objects.statistics import column_statistics
+from lake_core.conditions import may_hold, must_hold
 from lake_core.records import Column
 from lake_core.values.types import json_field
+from log_lake.objects.statistics import column_statistics
+from log_lake.where import check
 
 TABLE = pa.table(
     {

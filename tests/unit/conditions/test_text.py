@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or, parse, show
-from lake_core.conditions.parse import MOST_COMPARISONS
-from lake_core.conditions.words import LONGEST
+from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, encode_value
 from lake_core.records.conditions import DEEPEST, Op
+from log_lake.where import parse, show
+from log_lake.where.parse import MOST_COMPARISONS
+from log_lake.where.words import LONGEST
 
 
 def compare(field: str, op: Op, value: Any) -> Compare:

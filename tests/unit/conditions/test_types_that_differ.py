@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from lake_core.lake.pool import Pool
+from log_lake.lake.pool import Pool
 from tests.support.pools import a_pool, keys
 
 DAY = dt.date(2026, 1, 31)

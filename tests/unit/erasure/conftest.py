@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.clocks import Clock
 from tests.support.stores import StoreInFront
 

@@ -10,29 +10,29 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.erasure.begin import begin
-from lake_core.erasure.holders import ANOTHER_RUN, release
-from lake_core.erasure.means import here
-from lake_core.erasure.noting import Notes
-from lake_core.erasure.receipt import DONE, PENDING, read, read_all
-from lake_core.erasure.run import erase, go_on
-from lake_core.erasure.sighting import look
-from lake_core.erasure.verify import verify
 from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import FORMATS, IdSource
-from lake_core.objects.read import DataObject
-from lake_core.repair.finding import DAMAGE
-from lake_core.repair.fsck import Fsck
-from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import WRITE, scan_orphans
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.erasure.begin import begin
+from log_lake.erasure.holders import ANOTHER_RUN, release
+from log_lake.erasure.means import here
+from log_lake.erasure.noting import Notes
+from log_lake.erasure.receipt import DONE, PENDING, read, read_all
+from log_lake.erasure.run import erase, go_on
+from log_lake.erasure.sighting import look
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.objects.read import DataObject
+from log_lake.repair.finding import DAMAGE
+from log_lake.repair.fsck import Fsck
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import WRITE, scan_orphans
 from tests.support.stores import ALWAYS, ScriptedStore
 from tests.unit.erasure.conftest import World, is_ann
 

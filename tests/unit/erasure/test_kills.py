@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.erasure.receipt import DONE, Receipt, read_all
-from lake_core.erasure.run import erase
-from lake_core.erasure.verify import verify
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.erasure.receipt import DONE, Receipt, read_all
+from log_lake.erasure.run import erase
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.stores import StoreInFront
 from tests.unit.erasure.conftest import Row, World
 

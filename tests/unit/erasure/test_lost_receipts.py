@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lake_core import naming
-from lake_core.erasure.receipt import DONE, PENDING
-from lake_core.erasure.run import erase
-from lake_core.repair.finding import DAMAGE, Finding
-from lake_core.repair.fsck import Fsck
+from log_lake.erasure.receipt import DONE, PENDING
+from log_lake.erasure.run import erase
+from log_lake.repair.finding import DAMAGE, Finding
+from log_lake.repair.fsck import Fsck
 from tests.unit.erasure.conftest import World
 
 ANN = "who = 'ann'"

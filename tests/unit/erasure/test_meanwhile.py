@@ -10,14 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import begin_compaction, compact
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.retention.expire import expire
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.erasure.receipt import DONE, PENDING, Receipt
-from lake_core.erasure.run import erase
-from lake_core.erasure.sighting import look
-from lake_core.erasure.verify import verify
 from lake_core.errors import (
     LakeError,
     ObjectMissing,
@@ -28,11 +20,19 @@ from lake_core.errors import (
     to_wire,
 )
 from lake_core.history.absence import planning_again
-from lake_core.lake import Lake
 from lake_core.naming import FORMATS, IdSource
-from lake_core.publish.run import PUBLISHED, publish_iceberg
-from lake_core.repair.finding import DAMAGE
-from lake_core.repair.fsck import Fsck
+from log_lake.agents.compact.rewrite import begin_compaction, compact
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.retention.expire import expire
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.erasure.receipt import DONE, PENDING, Receipt
+from log_lake.erasure.run import erase
+from log_lake.erasure.sighting import look
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.publish.run import PUBLISHED, publish_iceberg
+from log_lake.repair.finding import DAMAGE
+from log_lake.repair.fsck import Fsck
 from tests.support.stores import StoreInFront, unavailable
 from tests.unit.erasure.conftest import World
 

@@ -8,18 +8,18 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.erasure.holders import release
-from lake_core.erasure.receipt import DONE, PENDING
-from lake_core.erasure.run import _Run, erase, go_on
-from lake_core.erasure.sighting import look
-from lake_core.erasure.verify import verify
-from lake_core.lake import Lake
-from lake_core.loading.block import Block
 from lake_core.naming import FORMATS, IdSource
-from lake_core.repair.fsck import Fsck
-from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.erasure.holders import release
+from log_lake.erasure.receipt import DONE, PENDING
+from log_lake.erasure.run import _Run, erase, go_on
+from log_lake.erasure.sighting import look
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.loading.block import Block
+from log_lake.repair.fsck import Fsck
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import scan_orphans
 from tests.support.stores import ScriptedStore
 from tests.unit.erasure.conftest import Row, World, is_ann
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.erasure.begin import begin
-from lake_core.erasure.holders import CLOCK, release
-from lake_core.erasure.means import here
-from lake_core.erasure.receipt import DONE, PENDING, Receipt, read
-from lake_core.erasure.run import _Run, erase, go_on
-from lake_core.erasure.verify import verify
-from lake_core.lake import Lake
 from lake_core.naming import FORMATS, IdSource
-from lake_core.repair.finding import DAMAGE
-from lake_core.repair.fsck import Fsck
+from log_lake.erasure.begin import begin
+from log_lake.erasure.holders import CLOCK, release
+from log_lake.erasure.means import here
+from log_lake.erasure.receipt import DONE, PENDING, Receipt, read
+from log_lake.erasure.run import _Run, erase, go_on
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from log_lake.repair.finding import DAMAGE
+from log_lake.repair.fsck import Fsck
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lake_core.erasure import receipt as receipts
-from lake_core.erasure.begin import begin
-from lake_core.erasure.holders import ANOTHER_RUN
-from lake_core.erasure.means import here
-from lake_core.erasure.noting import Notes
-from lake_core.erasure.receipt import PENDING, Receipt, ReceiptTransaction
-from lake_core.erasure.run import _Run, go_on
+from log_lake.erasure import receipt as receipts
+from log_lake.erasure.begin import begin
+from log_lake.erasure.holders import ANOTHER_RUN
+from log_lake.erasure.means import here
+from log_lake.erasure.noting import Notes
+from log_lake.erasure.receipt import PENDING, Receipt, ReceiptTransaction
+from log_lake.erasure.run import _Run, go_on
 from tests.unit.erasure.conftest import World
 
 ANN = "who = 'ann'"

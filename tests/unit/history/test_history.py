@@ -13,8 +13,8 @@ from lake_core.history import Committed, Draft, History, PoolState
 from lake_core.history.rebase import rebase
 from lake_core.history.state import Remembered
 from lake_core.keys.encoding import encode_value
-from lake_core.objects.schema import schema_id
 from lake_core.records import Consume, RemoveReference, SetSchema, Source, Transaction
+from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
 from lake_core.values.types import WIDE_MARK

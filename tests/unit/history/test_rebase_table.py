@@ -13,21 +13,21 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Conflict
 from lake_core.history import Draft
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.pool import Pool
-from lake_core.lake.replaces import PendingReplace
-from lake_core.lake.results import PendingLoad
-from lake_core.lake.view import View
-from lake_core.loading.block import Block
 from lake_core.naming import IdSource
 from lake_core.records import AddTombstone
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.pool import Pool
+from log_lake.lake.replaces import PendingReplace
+from log_lake.lake.results import PendingLoad
+from log_lake.lake.view import View
+from log_lake.loading.block import Block
 from tests.support.clocks import DAY, Clock
 
 Records = list[tuple[int, str]]

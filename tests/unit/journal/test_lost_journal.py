@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact import run as compact
-from lake_core.cli.main import main
 from lake_core.errors import Corrupt, JournalLost, Unavailable
 from lake_core.journal.purge import write_newest
-from lake_core.lake import Lake
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact import run as compact
+from log_lake.cli.main import main
+from log_lake.lake import Lake
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 STORES: dict[str, Callable[[Path], Store]] = {

@@ -10,10 +10,10 @@ import pytest
 from lake_core import naming
 from lake_core.errors import AlreadyExists, InvalidInput, NotFound
 from lake_core.journal import purge, write_state
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.records import Source
 from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 
 
 def new_pool(kind: str = "append") -> Pool:
@@ -101,7 +101,7 @@ def _iso(microseconds: int) -> str:
 
 
 def test_a_branch_on_an_older_revision_shows_what_was_deleted_and_applied_since() -> None:
-    from lake_core.agents.tombstones.run import apply
+    from log_lake.agents.tombstones.run import apply
 
     pool = new_pool()
     load(pool, 1, 2)

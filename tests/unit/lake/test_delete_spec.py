@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.objects.read import DataObject
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.objects.read import DataObject
 
 
 def filled(folder: Path, *, loads: int, kind: str = "append") -> Pool:

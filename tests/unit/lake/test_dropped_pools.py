@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.checkpoint import run as checkpoint
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import LakeError, NotFound, OutcomeUnknown, Unavailable
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Block
 from lake_core.records import Close
+from log_lake.agents.checkpoint import run as checkpoint
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 DROPPED = r"the pool(?: '\w+')? was dropped by test at 20..-..-..T..:..:..Z \(version \d+\)"

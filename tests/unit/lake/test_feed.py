@@ -7,9 +7,9 @@ import pytest
 
 from lake_core.errors import NotFound, ObjectMissing
 from lake_core.journal import purge, write_state
-from lake_core.lake.feed import brought, read_object
-from lake_core.lake.pool import Pool
 from lake_core.records import RemoveReference
+from log_lake.lake.feed import brought, read_object
+from log_lake.lake.pool import Pool
 from tests.support.pools import a_pool
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 from tests.support.rewrites import rewrite

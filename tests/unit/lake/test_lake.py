@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
-from lake_core.lake import Lake
 from lake_core.store import Created
+from log_lake.lake import Lake
 from tests.support.stores import ALWAYS, ScriptedStore, lost
 
 HEAD = "lake.json"

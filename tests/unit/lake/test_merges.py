@@ -8,21 +8,21 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact
-from lake_core.agents.compact.rewrite import rewrite as rewrite_piece
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.tombstones.run import apply
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Draft
 from lake_core.history.branch_state import MAX_WRITES, Fork
 from lake_core.history.state import fold_entry
 from lake_core.journal import write_state
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Block
 from lake_core.records import AddObject, Entry, Merge, PutReference, Source
 from lake_core.records.codec import Codec
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact
+from log_lake.agents.compact.rewrite import rewrite as rewrite_piece
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.tombstones.run import apply
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
 from tests.unit.lake.test_branches import checkpointed, ingest, keys, load, new_pool, reopened
 
 

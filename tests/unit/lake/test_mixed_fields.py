@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.lake.pool import Pool
 from lake_core.values.typed_json import json_lines
+from log_lake.lake.pool import Pool
 from tests.support.pools import a_pool, compact_all, keys
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core import Lake
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.tombstones.run import apply
 from lake_core.errors import InvalidInput
-from lake_core.lake.pool import Pool
 from lake_core.store.memory import MemoryStore
+from log_lake import Lake
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.tombstones.run import apply
+from log_lake.lake.pool import Pool
 
 
 @pytest.fixture

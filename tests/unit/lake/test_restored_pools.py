@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.checkpoint import run as checkpoint
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.journal import write_state
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import PendingLoad
-from lake_core.loading.block import Block
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint import run as checkpoint
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
-from lake_core.agents.tombstones.run import apply
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.repair.removal import plan_repair, repair
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
+from log_lake.agents.tombstones.run import apply
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.repair.removal import plan_repair, repair
 from tests.unit.lake.test_branches import checkpointed, ingest, keys, load, new_pool, reopened
 from tests.unit.lake.test_merges import compact_all, put, values
 

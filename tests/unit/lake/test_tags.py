@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import AlreadyExists, InvalidInput, NotFound
 from lake_core.history.state import PoolState
 from lake_core.journal import purge
-from lake_core.lake.pool import Pool
 from lake_core.records import SetTag
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake.pool import Pool
 from tests.unit.lake.test_branches import checkpointed, keys, load, new_pool, reopened
 
 

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core import naming
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import Corrupt, LakeError, Unavailable
 from lake_core.history.activity import READS_A_PAGE, RENEW, SKEW, listing_pays
 from lake_core.journal.newest import newest_version
-from lake_core.lake import Lake
-from lake_core.lake.watch import ALL, News, Position, Watcher, begin, resume
 from lake_core.naming import IdSource
-from lake_core.repair.rebuild import Wanted, plan_rebuild, rebuild
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.lake.watch import ALL, News, Position, Watcher, begin, resume
+from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
 from tests.support.clocks import Clock
 from tests.support.stores import ScriptedStore, unavailable
 

@@ -11,18 +11,18 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.tombstones import run as tombstones
-from lake_core.lake import Lake
-from lake_core.lake.branch import Branch
-from lake_core.lake.loads import load_blocks
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.leases.alarm import Alarm
-from lake_core.loading.block import Block
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
-from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.loads import load_blocks
+from log_lake.loading.block import Block
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import scan_orphans
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ScriptedStore, unavailable
 

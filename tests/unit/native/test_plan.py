@@ -10,16 +10,16 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.history.tombstone import newer_than_all
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.lake.view import View
-from lake_core.reading.plan import ScanPlan
 from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
+from log_lake.reading.plan import ScanPlan
 from spark_apps.native.footers import key_ranges
 from spark_apps.native.plan import LIMITS, Limits, NativePlan, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql

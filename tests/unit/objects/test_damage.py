@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import Corrupt, LakeError
-from lake_core.lake import Lake
-from lake_core.lake.feed import read_object
-from lake_core.lake.pool import Pool
-from lake_core.objects import checksums, metadata
-from lake_core.reading.limits import Limits
-from lake_core.system_tables.inspection import inspect_object
-from lake_core.system_tables.sql import query
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.feed import read_object
+from log_lake.lake.pool import Pool
+from log_lake.objects import checksums, metadata
+from log_lake.reading.limits import Limits
+from log_lake.system_tables.inspection import inspect_object
+from log_lake.system_tables.sql import query
 
 ROWS = 9_000  # two row groups
 SEEDS = 40

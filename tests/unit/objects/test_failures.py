@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.agents.checkpoint import run as checkpoint
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.checkpoints import read as checkpoint_read
 from lake_core.checkpoints import write as checkpoint_write
 from lake_core.errors import InvalidInput, LakeError, ObjectMissing, Unavailable
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.objects.containers import parquet, parquet_sink
-from lake_core.objects.failures import unreadable
 from lake_core.store.memory import MemoryStore
-from lake_core.system_tables.inspection import inspect_object
+from log_lake.agents.checkpoint import run as checkpoint
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.objects.containers import parquet, parquet_sink
+from log_lake.objects.failures import unreadable
+from log_lake.system_tables.inspection import inspect_object
 from tests.support.pools import compact_all
 
 FAULTS: list[Exception] = [

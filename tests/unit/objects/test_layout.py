@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
-from lake_core.lake.pool import Pool
-from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
-from lake_core.reading.limits import Limits
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake.pool import Pool
+from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.reading.limits import Limits
 from tests.support.layout import layout_before
 from tests.support.pools import a_pool
 

@@ -15,17 +15,17 @@ from lake_core.errors import Corrupt, InvalidInput, ObjectMissing, Unavailable
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, encode_value
 from lake_core.keys.spec import ARRIVAL
-from lake_core.objects import metadata, read
-from lake_core.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
-from lake_core.objects.metadata import SAMPLES, ObjectMetadata, Sample
-from lake_core.objects.normalize import normalized
-from lake_core.objects.read import DataObject
-from lake_core.objects.schema import schema_id
-from lake_core.objects.statistics import LONGEST_BOUND, column_statistics
-from lake_core.objects.write import WrittenObject, write_object
 from lake_core.records import Column
+from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
+from log_lake.objects import metadata, read
+from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.objects.metadata import SAMPLES, ObjectMetadata, Sample
+from log_lake.objects.normalize import normalized
+from log_lake.objects.read import DataObject
+from log_lake.objects.statistics import LONGEST_BOUND, column_statistics
+from log_lake.objects.write import WrittenObject, write_object
 from tests.support.records import ORIGIN, an_id
 from tests.support.stores import ScriptedStore
 

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.objects.storable import unstorable
 from lake_core.values.types import JSON_MARK
+from log_lake.objects.storable import unstorable
 
 FIRST, LAST = -719_162, 2_932_896
 DAY = 86_400

@@ -11,21 +11,21 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.combine.hidden import ROW
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.lake.view import View
-from lake_core.objects.containers.rows import rows_of_table
-from lake_core.objects.read import DataObject
-from lake_core.publish.rules import rules_of
-from lake_core.repair.finding import DAMAGE
-from lake_core.repair.fsck import Fsck
+from lake_core.schemas.hidden import ROW
 from lake_core.store.memory import MemoryStore
-from lake_core.system_tables import query
-from lake_core.system_tables.inspection import inspect_object
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
+from log_lake.objects.containers.rows import rows_of_table
+from log_lake.objects.read import DataObject
+from log_lake.publish.rules import rules_of
+from log_lake.repair.finding import DAMAGE
+from log_lake.repair.fsck import Fsck
+from log_lake.system_tables import query
+from log_lake.system_tables.inspection import inspect_object
 from tests.support.typed_pools import ANIMALS, MORE, load, made, shrink
 from tests.support.zng_files import lines_of, rows_of_text, zng_of
 
@@ -219,9 +219,9 @@ def test_objects_of_several_formats_are_merged_and_compacted_together(tmp_path: 
 def test_other_programs_read_an_object_as_its_records_in_the_order_of_the_key(
     format: str, tmp_path: Path
 ) -> None:
-    from lake_core.objects.zng.reader import read
-    from lake_core.objects.zng.rows import rows_of
-    from lake_core.objects.zst.reader import ZstFile
+    from log_lake.zng.reader import read
+    from log_lake.zng.rows import rows_of
+    from log_lake.zng.zst.reader import ZstFile
 
     pool = made(format)
     load(pool, ANIMALS, tmp_path)

@@ -7,11 +7,11 @@ import pytest
 from lake_core.catalog import PoolsState
 from lake_core.catalog.state import fold_pools
 from lake_core.keys import PoolKey
-from lake_core.policies.difference import Difference, compare
-from lake_core.policies.file import PolicyFile, parse
-from lake_core.policies.text import difference_lines, removal_question
 from lake_core.records import CreatePool, DropPool, PoolAction, PoolsEntry
 from lake_core.records.pools import PoolConfig
+from log_lake.policies.difference import Difference, compare
+from log_lake.policies.file import PolicyFile, parse
+from log_lake.policies.text import difference_lines, removal_question
 from tests.support.records import an_id
 
 

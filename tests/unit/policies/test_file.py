@@ -6,8 +6,8 @@ import pytest
 
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import KeyField
-from lake_core.policies.file import PolicyFile, parse
-from lake_core.policies.limits import PolicyLimits
+from log_lake.policies.file import PolicyFile, parse
+from log_lake.policies.limits import PolicyLimits
 
 TIGHT = PolicyLimits(max_nodes=200, max_depth=6)
 

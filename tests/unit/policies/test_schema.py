@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 import yaml
 
-from lake_core.catalog.settings import KNOWN
-from lake_core.policies.file import parse
-from lake_core.policies.schema import json_schema
+from log_lake.policies.file import parse
+from log_lake.policies.schema import json_schema
+from log_lake.settings.settings import KNOWN
 
 CHECK = jsonschema.Draft202012Validator(json_schema())
 

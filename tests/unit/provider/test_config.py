@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_lake.groups.config import LONGEST_WAIT, LakeConfig, request_of
-from lake_core.agents.packs import KEPT
 from lake_core.errors import InvalidInput
+from log_lake.agents.packs import KEPT
 
 CONF = {"spark.executor.memory": "8g"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_lake.triggers.interest import Interest, is_new, leaves_gap
-from lake_core.lake.watch import News, Position
+from log_lake.lake.watch import News, Position
 
 
 def at(version: int, pool_id: str = "id") -> Position:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_lake.reach import is_uri, lake_name, open_lake
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core import naming
-from lake_core.agents.jobs import list_jobs, recorded
-from lake_core.agents.packs import write_packs
-from lake_core.agents.retention.report import RetentionResult
 from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
-from lake_core.lake import Lake
+from log_lake.agents.jobs import list_jobs, recorded
+from log_lake.agents.packs import write_packs
+from log_lake.agents.retention.report import RetentionResult
+from log_lake.lake import Lake
 from spark_apps.session import is_gone
 
 NOTHING = vars(RetentionResult("", "main", None, 0, 0, 0, False, 0, 0, 0, 0, 0))

@@ -8,7 +8,7 @@ from airflow_lake.links import address
 from airflow_lake.reach import key_of, without_user
 from airflow_lake.view.lakes import Lakes, names_of
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.lake import Lake
+from log_lake.lake import Lake
 
 SECRETS = (
     "s3://AKIA1:pa@ss@bucket/lake",

@@ -12,8 +12,8 @@ pytest.importorskip("pyiceberg")
 
 from pyiceberg.table import StaticTable
 
-from lake_core.lake import Lake
-from lake_core.publish.run import publish_iceberg
+from log_lake.lake import Lake
+from log_lake.publish.run import publish_iceberg
 from tests.support.iceberg import values
 from tests.support.servers.s3 import BUCKET, REGION, moto, s3_client
 

@@ -19,18 +19,18 @@ pytest.importorskip("pyiceberg")
 
 from pyiceberg.table import StaticTable
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.history.tombstone import newer_than_all
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake.pool import Pool
 from lake_core.naming import data_object
-from lake_core.objects.read import DataObject
-from lake_core.publish.lag import publication
-from lake_core.publish.positions import hidden_positions
-from lake_core.publish.rules import Rule, rules_of
-from lake_core.publish.run import PUBLISHED, UNCHANGED, publish_iceberg
 from lake_core.records.transactions import sequence
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake.pool import Pool
+from log_lake.objects.read import DataObject
+from log_lake.publish.lag import publication
+from log_lake.publish.positions import hidden_positions
+from log_lake.publish.rules import Rule, rules_of
+from log_lake.publish.run import PUBLISHED, UNCHANGED, publish_iceberg
 from tests.support.iceberg import TYPES, a_local_pool, check_published, read_table, values
 
 UTC = dt.UTC

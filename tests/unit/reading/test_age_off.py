@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
-from lake_core.agents.tombstones import run as tombstones
 from lake_core.errors import InvalidInput
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.agents.tombstones import run as tombstones
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.clocks import DAY, Clock
 
 NOW = 1_800_000_000.0

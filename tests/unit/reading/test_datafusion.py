@@ -11,17 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
-from lake_core.combine.hidden import ORDER
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake.pool import Pool
-from lake_core.objects.containers.limits import ObjectLimits
-from lake_core.reading.limits import LIMITS, Limits
-from lake_core.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
+from lake_core.schemas.hidden import ORDER
 from lake_core.store.local import LocalStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake.pool import Pool
+from log_lake.objects.containers.limits import ObjectLimits
+from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
 from tests.support.pools import a_pool
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core.combine.hidden import DELETED, SEQ
-from lake_core.conditions import check
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_key
-from lake_core.reading.deleted import apply_tombstones
+from lake_core.schemas.hidden import DELETED, SEQ
+from log_lake.reading.deleted import apply_tombstones
+from log_lake.where import check
 
 KEY = PoolKey.parse("k")
 

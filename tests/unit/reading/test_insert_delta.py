@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_key
-from lake_core.reading.merge.clusters import decided_by_age
-from lake_core.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
+from log_lake.reading.merge.clusters import decided_by_age
+from log_lake.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
 
 KEY = PoolKey.parse("k")
 MOST = 1 << 20

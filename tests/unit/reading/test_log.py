@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.reading.limits import Limits
 from lake_core.store import open_store
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.reading.limits import Limits
 
 SOON = Limits(min_datafusion_rows=1)
 """DataFusion merges however few records there are."""
@@ -52,14 +52,14 @@ def test_a_merge_is_logged_with_its_way_and_why(
     line: str,
 ) -> None:
     pool = pool_of(tmp_path, limits, loads)
-    caplog.set_level("INFO", "lake_core")
+    caplog.set_level("INFO", "log_lake")
     pool.at().to_table()
     assert line in caplog.messages
 
 
 def test_what_a_merge_wrote_to_disk_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pool = pool_of(tmp_path, Limits(max_streams=2), [[1, 3], [2, 4], [0, 5]])
-    caplog.set_level("INFO", "lake_core")
+    caplog.set_level("INFO", "log_lake")
     pool.at().to_table()
     (line,) = (m for m in caplog.messages if "to disk, at most" in m)
     assert line.startswith("the merge wrote ")
@@ -67,6 +67,6 @@ def test_what_a_merge_wrote_to_disk_is_logged(tmp_path: Path, caplog: pytest.Log
 
 def test_one_object_is_no_merge_to_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pool = pool_of(tmp_path, Limits(), [[1, 3]])
-    caplog.set_level("INFO", "lake_core.reading")
+    caplog.set_level("INFO", "log_lake.reading")
     pool.at().to_table()
     assert caplog.messages == []

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lake_core.keys import PoolKey
 from lake_core.keys.columns import key_at
-from lake_core.reading.merge.merge import Stream, merge
+from log_lake.reading.merge.merge import Stream, merge
 
 KEY = PoolKey.parse("k")
 

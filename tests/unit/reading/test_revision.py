@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import NotFound
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.reading.plan import plan_scan
-from lake_core.reading.revision import Revision
 from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.reading.plan import plan_scan
+from log_lake.reading.revision import Revision
 
 OLD, NEW = 1_000.0, 4_102_444_800.0
 

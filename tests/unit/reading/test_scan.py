@@ -11,19 +11,19 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, ObjectMissing
 from lake_core.history import PoolState
 from lake_core.history.state import fold_entry
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.reading.limits import Limits
-from lake_core.reading.merge.merge import Stream, merge
-from lake_core.reading.plan import overlap_depth, plan_scan
-from lake_core.reading.revision import Revision
 from lake_core.records.pools import PoolConfig
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.reading.limits import Limits
+from log_lake.reading.merge.merge import Stream, merge
+from log_lake.reading.plan import overlap_depth, plan_scan
+from log_lake.reading.revision import Revision
 from tests.support.pools import a_pool
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 from tests.support.stores import ScriptedStore

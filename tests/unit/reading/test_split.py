@@ -9,8 +9,8 @@ import pytest
 
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake.view import View
-from lake_core.reading.split import split
+from log_lake.lake.view import View
+from log_lake.reading.split import split
 from tests.support.pools import a_pool
 from tests.support.stores import ScriptedStore
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lake_core.lake.pool import Pool
-from lake_core.objects.read import DataObject
-from lake_core.reading.summary import FieldSummary
+from log_lake.lake.pool import Pool
+from log_lake.objects.read import DataObject
+from log_lake.reading.summary import FieldSummary
 from tests.support.pools import a_pool, compact_all
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
-from lake_core.reading.limits import Limits
 from lake_core.store.local import LocalStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.reading.limits import Limits
 from tests.support.pools import a_pool, compact_all
 
 BY_DATAFUSION = Limits(min_datafusion_rows=0)

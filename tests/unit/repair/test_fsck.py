@@ -18,24 +18,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core import naming
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import NotFound, ObjectMissing, Unavailable
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.state import PoolState
 from lake_core.journal import LoadedState, purge, write_state
 from lake_core.keys.encoding import encode_value
-from lake_core.lake import Lake
-from lake_core.loading.block import Block
 from lake_core.naming import IdSource
-from lake_core.objects import metadata
 from lake_core.records import AddObject, Column, Entry
 from lake_core.records.codec import Codec
-from lake_core.repair.finding import DAMAGE, KINDS, Finding
-from lake_core.repair.fsck import LAKE_POOLS, Fsck
-from lake_core.repair.removal import plan_repair, repair
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.loading.block import Block
+from log_lake.objects import metadata
+from log_lake.repair.finding import DAMAGE, KINDS, Finding
+from log_lake.repair.fsck import LAKE_POOLS, Fsck
+from log_lake.repair.removal import plan_repair, repair
 from tests.support.damage import link_again, lose_and_replace, turn_a_bit
 from tests.support.records import an_id
 from tests.support.stores import ScriptedStore, unavailable
@@ -548,7 +548,7 @@ def test_a_reference_to_a_part_of_an_object_is_sound_if_it_counts_what_it_shows(
 
 def test_records_that_are_out_of_order_are_seen_in_the_data(world: World) -> None:
     """An object that a faulty program wrote, whose checksums are those of its bytes."""
-    with patch("lake_core.objects.write.sort_order", lambda *_: None):
+    with patch("log_lake.objects.write.sort_order", lambda *_: None):
         world.pool.branch().append(table(92, 91, 93))
     assert world.fsck(data=False) == []
     found = world.fsck()

@@ -6,18 +6,18 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import Conflict, InvalidInput, Unavailable
 from lake_core.keys import KeyRange
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import IdSource
-from lake_core.objects.read import DataObject
-from lake_core.repair.fsck import Fsck
-from lake_core.repair.rebuild import Wanted, plan_rebuild, rebuild
-from lake_core.repair.rebuild_plan import VERSIONS_APART, Candidate, Piece, select, without
 from lake_core.store.memory import MemoryStore
-from lake_core.vacuum.execute import vacuum
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.objects.read import DataObject
+from log_lake.repair.fsck import Fsck
+from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
+from log_lake.repair.rebuild_plan import VERSIONS_APART, Candidate, Piece, select, without
+from log_lake.vacuum.execute import vacuum
 from tests.support.clocks import Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 

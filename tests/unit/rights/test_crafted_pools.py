@@ -14,13 +14,13 @@ import pytest
 
 from airflow_lake.view.overview import Overview
 from lake_core import naming
-from lake_core.agents.compact.run import find as find_compact
-from lake_core.agents.retention.run import find as find_retention
-from lake_core.agents.tombstones.run import find as find_tombstones
-from lake_core.cli.main import main
 from lake_core.errors import Corrupt
 from lake_core.history.removal import Removal
-from lake_core.lake import Lake
+from log_lake.agents.compact.run import find as find_compact
+from log_lake.agents.retention.run import find as find_retention
+from log_lake.agents.tombstones.run import find as find_tombstones
+from log_lake.cli.main import main
+from log_lake.lake import Lake
 from tests.support.crafted import Row, craft, row
 from tests.support.records import an_id
 

@@ -23,16 +23,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.agents.ingest.parking import park, parked_files
-from lake_core.agents.packs import read_packs, write_packs
-from lake_core.agents.put_off_jobs import WAY, record_put_off
-from lake_core.agents.put_off_jobs import _read as _said
-from lake_core.agents.quiet import Quiet
-from lake_core.agents.request import Request as Asked
 from lake_core.catalog.given_up import give_up, read_given_up
-from lake_core.erasure import receipt as receipts
-from lake_core.erasure.run import erase
 from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.history.group_commit.requests import Requests
@@ -40,19 +31,28 @@ from lake_core.journal.hints import write_head_hint
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.lake import Lake
 from lake_core.leases import HeldLease, LeaseNote, read_leases
-from lake_core.objects.facts import read_content, read_facts
-from lake_core.objects.read import DataObject
 from lake_core.records import Consume, Source
 from lake_core.records.codec import frame, unframe
 from lake_core.records.source_files import SourceFile
-from lake_core.repair.fsck import Fsck
 from lake_core.store import GuardedStore
 from lake_core.store.memory import MemoryStore
-from lake_core.system_tables.inspection import inspect_object
-from lake_core.system_tables.tables import references_table, tags_table, tombstones_table
-from lake_core.vacuum.execute import BeginVacuum, make_plan, read_plan, vacuum_lease, write_plan
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.ingest.parking import park, parked_files
+from log_lake.agents.packs import read_packs, write_packs
+from log_lake.agents.put_off_jobs import WAY, record_put_off
+from log_lake.agents.put_off_jobs import _read as _said
+from log_lake.agents.quiet import Quiet
+from log_lake.agents.request import Request as Asked
+from log_lake.erasure import receipt as receipts
+from log_lake.erasure.run import erase
+from log_lake.lake import Lake
+from log_lake.objects.facts import read_content, read_facts
+from log_lake.objects.read import DataObject
+from log_lake.repair.fsck import Fsck
+from log_lake.system_tables.inspection import inspect_object
+from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
+from log_lake.vacuum.execute import BeginVacuum, make_plan, read_plan, vacuum_lease, write_plan
 from tests.support.crafted import rows_of, write_crafted
 from tests.support.mutations import (
     changed_hint,

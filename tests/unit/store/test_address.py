@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.lake import Lake
 from lake_core.store import Address, LockedStore, address_of, guarded, open_store
 from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
 
 OPTIONS = {"key": "AKIA", "secret": "hush", "client_kwargs": {"region_name": "eu-north-1"}}
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, LakeError
-from lake_core.lake import Lake
 from lake_core.store import Store, guarded
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
 from lake_core.store.port import is_inside
+from log_lake.lake import Lake
 from tests.support.stores import ScriptedStore
 
 OUTSIDE = ("../other", "/etc/hosts", "a/../../other", "a/../b", "a//b", "a/./b", "..", ".", "", "a/", "a\0b")

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.cli.main import main
 from lake_core.errors import NoCreate
-from lake_core.lake import Lake
 from lake_core.store import Created, open_store
 from lake_core.store.local import LocalStore
+from log_lake.cli.main import main
+from log_lake.lake import Lake
 
 ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK, errno.EXDEV)
 

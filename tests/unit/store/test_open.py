@@ -11,12 +11,12 @@ import fsspec
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import InvalidInput, LakeError
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store import credentials, open_store
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
 
 
 def one_line(error: LakeError) -> str:

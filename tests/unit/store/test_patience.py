@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from lake_core.cli.waiting import SHOWN_AFTER, next_line
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
 from lake_core.store import open_store
 from lake_core.store.patience import (
@@ -22,6 +21,7 @@ from lake_core.store.patience import (
     lasting,
     parse_seconds,
 )
+from log_lake.cli.waiting import SHOWN_AFTER, next_line
 
 
 class Hand:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lake_core.errors import Denied
-from lake_core.lake import Lake
-from lake_core.vacuum.dropped import delete_dropped, plan_dropped
-from lake_core.vacuum.execute import vacuum
 from local.rights import Operation
+from log_lake.lake import Lake
+from log_lake.vacuum.dropped import delete_dropped, plan_dropped
+from log_lake.vacuum.execute import vacuum
 from tests.support.roles import World
 
 DELETERS: dict[str, Callable[[Lake], object]] = {

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.compact.run import compact_pool, plan_pool
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.naming import PARQUET, IdSource, data_object, object_id_of
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from tests.support.clocks import DAY, Clock
 
 GRACE = 7 * DAY

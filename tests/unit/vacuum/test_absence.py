@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.errors import InvalidInput, NotFound, ObjectMissing, ObjectVacuumed
-from lake_core.lake.view import FAIL, WARN
-from lake_core.system_tables.sql import query
-from lake_core.vacuum.execute import vacuum
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.lake.view import FAIL, WARN
+from log_lake.system_tables.sql import query
+from log_lake.vacuum.execute import vacuum
 from tests.unit.vacuum.conftest import GRACE, World
 
 

@@ -13,12 +13,12 @@ from lake_core import naming
 from lake_core.errors import Conflict, LakeError, NotFound
 from lake_core.history import Draft
 from lake_core.history.activity import read_notes
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import IdSource
 from lake_core.store import Store
-from lake_core.vacuum.dropped import DeletedPool, delete_dropped, plan_dropped
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.dropped import DeletedPool, delete_dropped, plan_dropped
 from tests.support.stores import StoreInFront
 from tests.unit.vacuum.conftest import GRACE, World
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
 from lake_core.errors import Conflict, Corrupt, JournalLost
-from lake_core.lake import Lake
-from lake_core.lake.pool import Pool
-from lake_core.lake.results import PendingLoad
 from lake_core.leases import HeldLease, LeaseNote
-from lake_core.loading.block import Block
 from lake_core.naming import FORMATS, ID_LENGTH, IdSource, begun, entry, first_id, pool_journal
-from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import WRITE, scan_orphans
+from log_lake.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import WRITE, scan_orphans
 from tests.support.stores import ScriptedStore
 from tests.unit.vacuum.conftest import GRACE, World
 

@@ -12,7 +12,7 @@ from lake_core.history.removal import Removal
 from lake_core.history.vacuuming import check_vacuum
 from lake_core.naming import IdSource
 from lake_core.records import BeginVacuum
-from lake_core.vacuum.plan import Limits, choose
+from log_lake.vacuum.plan import Limits, choose
 
 ID = IdSource(clock=lambda: 1_800_000_000.0).new()
 

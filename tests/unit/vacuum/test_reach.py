@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
 from lake_core.errors import NotFound, ObjectVacuumed
-from lake_core.vacuum.execute import vacuum
-from lake_core.vacuum.orphans import scan_orphans
-from lake_core.vacuum.reach import Reach, reach
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import scan_orphans
+from log_lake.vacuum.reach import Reach, reach
 from tests.unit.vacuum.conftest import GRACE, World
 
 

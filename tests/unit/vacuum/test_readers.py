@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound, ObjectVacuumed
-from lake_core.lake import Lake
-from lake_core.lake.view import WARN
-from lake_core.vacuum.execute import vacuum
+from log_lake.lake import Lake
+from log_lake.lake.view import WARN
+from log_lake.vacuum.execute import vacuum
 from tests.support.stores import ScriptedStore
 from tests.unit.vacuum.conftest import World
 

@@ -16,8 +16,8 @@ from lake_core.history.snapshot.reference import to_rows
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_key
-from lake_core.reading.plan import overlap_depth
 from lake_core.records.transactions import sequence
+from log_lake.reading.plan import overlap_depth
 
 KEY = PoolKey.parse("k")
 

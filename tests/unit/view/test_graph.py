@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_lake.view.graph import MAX_TEXT, Graph, Link, graph
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from airflow_lake.view.figures import PoolFigures
 from airflow_lake.view.lag import lag_of
 from airflow_lake.view.overview import FRESH_SECONDS, Overview
-from lake_core.catalog import Settings
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
+from log_lake.settings import Settings
 from tests.support.clocks import DAY, Clock
 
 POLICY = Settings({"compact.depth": "8", "checkpoint.entries": "100", "tombstones.apply": "1d"})

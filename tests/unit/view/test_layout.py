@@ -7,11 +7,11 @@ import pytest
 
 from airflow_lake.view.geometry import Bars, Bins
 from airflow_lake.view.layout import Layouts
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import NotFound
-from lake_core.lake import Lake
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
 
 
 @pytest.fixture

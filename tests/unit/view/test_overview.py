@@ -12,11 +12,11 @@ from airflow_lake.view.figures import figures_of
 from airflow_lake.view.lakes import REOPEN_SECONDS, Lakes, names_of
 from airflow_lake.view.overview import FRESH_SECONDS, LOOK_BACK, Overview, PoolRow
 from lake_core import naming
-from lake_core.agents.checkpoint.run import purge_pool, write_checkpoint
-from lake_core.agents.compact.rewrite import compact
 from lake_core.errors import NotFound, Unavailable
-from lake_core.lake import Lake
 from lake_core.naming import IdSource
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.agents.compact.rewrite import compact
+from log_lake.lake import Lake
 from tests.support.pools import compact_all
 from tests.support.stores import ScriptedStore, unavailable
 

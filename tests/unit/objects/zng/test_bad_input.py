@@ -10,11 +10,11 @@ import lz4.block
 import pytest
 
 from lake_core.errors import Corrupt
-from lake_core.objects.zng.reader import COMPRESSED, END, read
-from lake_core.objects.zng.rows import batch_of
-from lake_core.objects.zng.typedefs import ARRAY, ENUM, MAP, NAMED, RECORD, SET, UNION, TypeWriter
-from lake_core.objects.zng.types import INT64, MAX_DEPTH, STRING, Array, Named, Record, Set, Type, Union
-from lake_core.objects.zng.wire import container, primitive, signed, uvarint
+from log_lake.zng.reader import COMPRESSED, END, read
+from log_lake.zng.rows import batch_of
+from log_lake.zng.typedefs import ARRAY, ENUM, MAP, NAMED, RECORD, SET, UNION, TypeWriter
+from log_lake.zng.types import INT64, MAX_DEPTH, STRING, Array, Named, Record, Set, Type, Union
+from log_lake.zng.wire import container, primitive, signed, uvarint
 from tests.support.zng_files import lines_of, rows_of, zng_of
 from tests.support.zng_values import stream
 

@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from lake_core.errors import Corrupt
-from lake_core.objects.zng.text import value_text
-from lake_core.objects.zng.type_values import type_value
-from lake_core.objects.zng.types import (
+from log_lake.zng.text import value_text
+from log_lake.zng.type_values import type_value
+from log_lake.zng.types import (
     BSTRING,
     DURATION,
     ERROR,
@@ -32,7 +32,7 @@ from lake_core.objects.zng.types import (
     Type,
     Union,
 )
-from lake_core.objects.zng.wire import container, primitive, signed
+from log_lake.zng.wire import container, primitive, signed
 
 PORT = Named("port", UINT16)
 

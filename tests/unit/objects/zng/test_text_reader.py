@@ -7,9 +7,9 @@ import io
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.objects.zng.text_parser import Malformed, Names, Parser
-from lake_core.objects.zng.text_reader import read_text
-from lake_core.objects.zng.text_values import type_of
+from log_lake.zng.text_parser import Malformed, Names, Parser
+from log_lake.zng.text_reader import read_text
+from log_lake.zng.text_values import type_of
 from tests.support.zng_files import lines_of, rows_of_text, zng_of
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.objects.zng.reader import END
-from lake_core.objects.zng.typedefs import TypeWriter
-from lake_core.objects.zng.types import INT64, STRING, Array, Record, Type, Union
-from lake_core.objects.zng.wire import Cursor, container, primitive, signed, uvarint
-from lake_core.objects.zst.layout import SEGMENT_BYTES, SKEW_BYTES, Segment, Trailer, trailer_bytes
-from lake_core.objects.zst.maps import (
+from log_lake.zng.reader import END
+from log_lake.zng.typedefs import TypeWriter
+from log_lake.zng.types import INT64, STRING, Array, Record, Type, Union
+from log_lake.zng.wire import Cursor, container, primitive, signed, uvarint
+from log_lake.zng.zst.layout import SEGMENT_BYTES, SKEW_BYTES, Segment, Trailer, trailer_bytes
+from log_lake.zng.zst.maps import (
     SEGMENTS_TYPE,
     ColumnMap,
     FieldMap,
@@ -246,7 +246,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_refused() -> None:
         def read_at(self, nbytes: int, offset: int) -> bytes:
             return self.data[offset : offset + nbytes]
 
-    from lake_core.objects.zst.reader import ZstFile
+    from log_lake.zng.zst.reader import ZstFile
 
     source = Cut(zst_of(rows_of(stream([(A, ints(row)) for row in range(100)]))))
     file = ZstFile.open(source, name="test")  # type: ignore[arg-type]

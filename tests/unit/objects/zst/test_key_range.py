@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.objects.zst.key_range import positions
+from log_lake.zng.zst.key_range import positions
 from tests.support.zng_files import opened, rows_of_text, zst_of
 
 TEXT = """{ts:2026-01-01T00:00:00Z,id:{p:1},n:1}

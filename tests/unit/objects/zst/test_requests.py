@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake_core.objects.zng.types import INT64, STRING, Named, Record, Type
-from lake_core.objects.zng.wire import primitive, signed
-from lake_core.objects.zst.maps import FieldMap, RecordMap, segments_of
-from lake_core.objects.zst.reader import ZstFile
-from lake_core.objects.zst.source import GAP_BYTES
 from lake_core.store import open_store
+from log_lake.zng.types import INT64, STRING, Named, Record, Type
+from log_lake.zng.wire import primitive, signed
+from log_lake.zng.zst.maps import FieldMap, RecordMap, segments_of
+from log_lake.zng.zst.reader import ZstFile
+from log_lake.zng.zst.source import GAP_BYTES
 from tests.support.zng_files import lines_of, opened, rows_of, zng_of, zst_of
 from tests.support.zng_values import stream
 

@@ -1,0 +1,49 @@
+"""A log-structured lake: pools of sorted records on an object store, kept by a journal of transactions.
+
+    >>> import pyarrow as pa
+    >>> from log_lake import Lake
+    >>> lake = Lake.create("memory://tour")
+    >>> pool = lake.create_pool("logs", key="ts")
+    >>> pool.branch("main").append(pa.table({"ts": [2, 1], "level": ["info", "warn"]})).version
+    1
+    >>> pool.at("main").to_table().to_pylist()
+    [{'ts': 1, 'level': 'warn'}, {'ts': 2, 'level': 'info'}]
+
+This package is the storage engine above its core (`lake_core`); it imports neither Airflow nor Spark.  Its rooms
+stand on floors, and a lower floor never imports a higher one (pyproject.toml holds them to it, a test holds this
+list to pyproject.toml):
+
+    cli            the `lake` command, one module a noun
+    agents         who keeps the house: one folder an agent
+    erasure        records that must be gone from every object, with a receipt
+    system_tables  the lake's own tables, SQL over pools, `lake inspect`
+    repair         what is damaged: find it, take it out, make a pool anew from its objects
+    vacuum         objects that are not needed: find them, delete them
+    policies       pools as a file: read it, compare it with the lake, apply it, write it
+    publish        a branch as an Iceberg table for other programs; no data is copied
+    lake           what a user holds: Lake, Pool, Branch, View, Feed, and the results of writes
+
+    loading        data in: files to sorted objects and a draft
+    reading        data out: a snapshot to sorted records by plan, merge, tombstones
+
+    settings       every policy that a pool may carry, by name
+    objects        sorted data objects
+    where          conditions as text, and over records
+    combine        records of equal keys: append, upsert, aggregate
+    compaction     which references to merge, in which jobs
+    zng            values without a schema, in rows (ZNG) and in columns (ZST); knows no pools
+
+Read `lake.lake` for what users call, docs/architecture.md for the paths of a load, a scan and a compaction.
+"""
+
+from typing import TYPE_CHECKING
+
+from lake_core.errors import LakeError
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from log_lake.lake import Lake
+
+__all__ = ["Lake", "LakeError"]
+
+__getattr__ = on_demand(__name__, {"Lake": "lake.lake"})

@@ -1,0 +1,38 @@
+"""When a journal wants a checkpoint; pure.
+
+A checkpoint is due when `entries` have come since the last one, or when the oldest entry since is `age` seconds
+old.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lake_core.phrases import counted, human_duration
+from log_lake.agents.checkpoint.policy import CheckpointPolicy
+
+
+@dataclass(frozen=True)
+class JournalTail:
+    """The entries after the last checkpoint: whether there are as many as the policy bears.
+
+    `first_time` is that of the first of them, in seconds since 1970; None if there is none.
+    """
+
+    first_time: float | None
+    is_full: bool
+
+
+def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str | None:
+    """Why a checkpoint should be written now; None if it should not."""
+    if tail.is_full:
+        return f"{counted(policy.entries, 'entry', 'entries')} or more since the last checkpoint"
+    if tail.first_time is not None and now - tail.first_time >= policy.age:
+        return f"the oldest entry since the last checkpoint is {human_duration(now - tail.first_time)} old"
+    return None
+
+
+def due_at(tail: JournalTail, policy: CheckpointPolicy) -> float:
+    """When the age of its entries alone makes a checkpoint due, in seconds since 1970; inf if it has none."""
+    return math.inf if tail.first_time is None else tail.first_time + policy.age

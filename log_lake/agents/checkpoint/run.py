@@ -1,0 +1,205 @@
+"""The checkpoint agent without Spark: which journals want a checkpoint, and the work itself.
+
+To look at a journal that wants nothing costs one listing and one read.  The journal of pools is looked after too,
+under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake checkpoint` and `lake purge`.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.journal import Journal, Purged, purge
+from lake_core.journal.ages import oldest_safe
+from lake_core.journal.marks import Marks
+from lake_core.journal.purge import choose, write_newest
+from lake_core.journal.store_time import surely_past
+from lake_core.phrases import counted
+from lake_core.records.pools import PoolConfig
+from log_lake.agents.checkpoint.plan import JournalTail, due_at, why_due
+from log_lake.agents.checkpoint.policy import CheckpointPolicy, policy_of
+from log_lake.agents.checkpoint.report import CheckpointResult
+from log_lake.agents.finding import divided, handed_out, look_at_each
+from log_lake.agents.quiet import Quiet
+from log_lake.agents.request import OpenLake, Request
+from log_lake.agents.roster import AGENTS
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.settings import Settings
+
+log = logging.getLogger(__name__)
+
+POOLS = "lake:pools"
+
+
+def settings_of(lake: Lake, pool_name: str) -> Settings:
+    """The pool's settings; the journal of pools has the defaults.  Raises NotFound."""
+    return Settings({}) if pool_name == POOLS else lake.pool(pool_name).settings
+
+
+def all_journals(lake: Lake) -> list[str]:
+    """The journal of pools, and each pool's, by name."""
+    return [POOLS, *(pool.name for pool in lake.pools())]
+
+
+def journal_of(lake: Lake, pool_name: str) -> Journal[Any, Any]:
+    """The pool's journal; `lake:pools` is that of the list of pools.  Raises NotFound."""
+    if pool_name == POOLS:
+        return lake.catalog.journal
+    return lake.pool(pool_name).history.journal
+
+
+def look(lake: Lake, pool_name: str, *, now: float) -> str | None:
+    """Why the journal wants a checkpoint; None if it does not.  Raises NotFound."""
+    return _look(lake, pool_name, now=now).why
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """Why the journal wants a checkpoint, None if it does not; and when it will want one, if nothing is written.
+
+    `pool` is whose journal it is, None for the journal of pools.
+    """
+
+    pool: PoolConfig | None
+    why: str | None
+    due_at: float
+
+
+def _look(lake: Lake, pool_name: str, *, now: float) -> _Looked:
+    pool = None if pool_name == POOLS else lake.pool(pool_name)  # once: a rename may give another the name
+    policy = policy_of(Settings({}) if pool is None else pool.settings)
+    journal: Journal[Any, Any] = lake.catalog.journal if pool is None else pool.history.journal
+    tail = _tail(journal, journal.marks(), policy)
+    config = None if pool is None else pool.config
+    return _Looked(config, why_due(tail, policy, now=now), due_at(tail, policy))
+
+
+def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) -> JournalTail:
+    last = marks.checkpoints[0].version if marks.checkpoints else 0
+    first = journal.read(last + 1)
+    if first is None:
+        return JournalTail(None, is_full=False)
+    # versions have no holes: if this entry is there, so are all before it
+    return JournalTail(first.written_at, is_full=journal.read(last + policy.entries) is not None)
+
+
+def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: bool = True) -> CheckpointResult:
+    """Write a checkpoint if there is something new, and purge by the pool's policy.
+
+    Raises InvalidInput if the clock is far from the store's, Unavailable.
+    """
+    marks = journal_of(lake, pool_name).marks()
+    newest = marks.checkpoints[0].version if marks.checkpoints else 0
+    written, at = write_checkpoint(lake, pool_name, now=now)
+    purged = purge_pool(lake, pool_name, now=now) if purging else Purged(0)
+    return CheckpointResult(
+        pool_name,
+        at,
+        written,
+        purged.fence,
+        purged.entries,
+        purged.checkpoints,
+        tail_before=max(0, at - newest),
+        tail_after=0,
+    )
+
+
+def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:
+    """Whether a checkpoint was written, and the version of the newest one.
+
+    An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
+    """
+    return write_newest(journal_of(lake, pool_name), new_id=lake.context.ids.new, now=now)
+
+
+def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:
+    """The newest entry that the policy lets go, or that is older than `keep` seconds; 0 if there is none.
+
+    `now` is by the store's clock.
+    """
+    journal = journal_of(lake, pool_name)
+    duration = policy_of(settings_of(lake, pool_name)).keep_seconds if keep is None else keep
+    if duration <= 0:
+        return journal.load().version  # there is no age to prove
+    return _older(journal, duration, now=now)
+
+
+def _older(journal: Journal[Any, Any], age: float, *, now: float) -> int:
+    """The newest version that is older than `age` seconds at `now`, by the store's clock; 0 if none is."""
+    return oldest_safe(journal, before=math.nextafter(now - age, -math.inf), now=now)
+
+
+def purgeable(pool: Pool, *, newest: int, now: float) -> int:
+    """Entries, up to the `newest`, older than the policy keeps, up to a checkpoint that is old enough too.
+
+    If there is no such checkpoint, and all entries are old, those that one of the newest state would let go.
+    """
+    journal = pool.history.journal
+    marks = journal.marks()
+    until = _older(journal, policy_of(pool.settings).keep_seconds, now=now)
+    chosen = choose(journal, marks, until=until)
+    if chosen is not None and chosen.version > marks.fence:
+        return chosen.version - marks.fence
+    return until - marks.fence if until == newest else 0
+
+
+def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
+    """The fence that a purge would leave, and how many entries it would purge."""
+    journal = journal_of(lake, pool_name)
+    until, marks = purge_until(lake, pool_name, keep=keep, now=now), journal.marks()
+    chosen = choose(journal, marks, until=until)
+    return (chosen.version, chosen.version - marks.fence) if chosen else (marks.fence, 0)
+
+
+def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> Purged:
+    """Purge by the policy, or entries older than `keep` seconds, by the store's clock.
+
+    Raises InvalidInput if the clock is far from the store's, Unavailable.
+    """
+    journal = journal_of(lake, pool_name)
+    past = now if keep is not None and keep <= 0 else surely_past(journal, own=now)
+    return purge(journal, until=purge_until(lake, pool_name, keep=keep, now=past))
+
+
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
+    """The agent's first task: journals that want a checkpoint as plain values, all for one task `run`.
+
+    `params`: lake, pools (none named: all), limit, dry_run.  A dry run logs them and hands out nothing.
+    `recurring` is as of `Quiet.of`.
+    """
+    asked = Request.read(params, also=AGENTS["checkpoint"].parameters)
+    lake = open_lake(asked.lake)
+    for name in asked.pools:
+        journal_of(lake, name)  # raises NotFound
+    names = list(dict.fromkeys(asked.pools)) or all_journals(lake)
+    open_names, put_off = divided(names, lake, asked, agent="checkpoint")
+    quiet = Quiet.of(lake, asked, agent="checkpoint", recurring=recurring)
+    all_work: list[dict[str, Any]] = []
+
+    def look_now(name: str) -> _Looked:
+        return _look(lake, name, now=lake.context.now())
+
+    for name, looked in look_at_each(quiet.others(open_names), look_now, named=bool(asked.pools)):
+        if looked is None:
+            all_work.append(asked.work(name, "cannot be read"))
+        elif looked.why:
+            log.info("%s: a checkpoint is due: %s", name, looked.why)
+            all_work.append(asked.work(name, looked.why))
+        elif looked.pool is not None:  # the journal of pools is looked at by every run
+            quiet.found_nothing(looked.pool, until=looked.due_at)
+    quiet.write()
+    return handed_out(
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing=f"no checkpoint is due in {counted(len(open_names), 'journal')}",
+        not_done="nothing is written",
+        limit=asked.limit,
+        now=lake.context.now(),
+    )

@@ -1,0 +1,62 @@
+"""A plan of compaction: references, a policy and a time give jobs, the same in every process; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lake_core.history import Reference
+from lake_core.history.between import Ages
+from lake_core.history.branch_state import BranchState
+from lake_core.keys import PoolKey
+from log_lake.compaction.gain import standing_of
+from log_lake.compaction.jobs import CompactionPlan
+from log_lake.compaction.layout import depth_of
+from log_lake.compaction.planner import Planner
+from log_lake.compaction.policy import CompactionPolicy
+from log_lake.compaction.strategies import find_strategy
+
+
+def plan_branch(
+    branch: BranchState,
+    references: Sequence[Reference],
+    policy: CompactionPolicy,
+    *,
+    key: PoolKey,
+    kind: str,
+    now: float,
+) -> CompactionPlan:
+    """As `plan_compaction`, for references of a branch: no job mixes what is merged with what is not.
+
+    Each side of the branch is planned by itself (`history.branch_state`).
+    """
+    sides = [[r for r in references if branch.is_unmerged(r) == side] for side in (False, True)]
+    plans = [plan_compaction(side, policy, key=key, kind=kind, now=now) for side in sides if side]
+    if len(plans) < 2:
+        return plans[0] if plans else plan_compaction((), policy, key=key, kind=kind, now=now)
+    jobs = tuple(sorted((j for plan in plans for j in plan.jobs), key=lambda job: job.inputs[0].order))
+    taken = {(r.object, r.low) for job in jobs for r in job.inputs}
+    left = [r.key_range for r in references if (r.object, r.low) not in taken]
+    return replace(
+        plans[0],
+        jobs=jobs,
+        references=len(references),
+        size=sum(plan.size for plan in plans),
+        standing=standing_of(references),
+        depth_after=depth_of([*left, *(job.key_range for job in jobs)]),
+    )
+
+
+def plan_compaction(
+    references: Sequence[Reference], policy: CompactionPolicy, *, key: PoolKey, kind: str, now: float
+) -> CompactionPlan:
+    """The jobs that are worth it now, for references of one (sub-)pool in any order.
+
+    `kind` is the pool's: jobs of aggregate pools take everything between their inputs in age (`between`).  `now`
+    is in seconds since 1970.  Raises InvalidInput if the strategy does not suit the key.
+    """
+    ordered = sorted(references, key=lambda r: r.order)
+    ages = Ages(ordered) if kind == "aggregate" else None
+    planner = Planner(ordered, policy, key=key, now=now, ages=ages)
+    find_strategy(policy.strategy)(planner)
+    return planner.plan()

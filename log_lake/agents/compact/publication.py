@@ -1,0 +1,47 @@
+"""Publishing after a compaction, if the pool's setting `publish.iceberg` asks for it.
+
+A compaction leaves as few overlaps as the pool's policy allows, so it is the time when a pool can be published.
+What Iceberg cannot say fails no run: the table stays at the version it shows, and the report says why.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from lake_core.errors import InvalidInput
+from lake_core.naming import MAIN
+from log_lake.lake.pool import Pool
+from log_lake.publish.lag import publication
+from log_lake.publish.report import result_line
+from log_lake.publish.run import publish_iceberg
+
+log = logging.getLogger(__name__)
+
+
+def publication_due(pool: Pool, *, branch: str) -> str:
+    """Why the pool is to be published; "" if it is not, or if the table shows the newest version.
+
+    Raises Corrupt, Unavailable, InvalidInput for a place that is none.
+    """
+    place = pool.settings["publish.iceberg"]
+    if not place or branch != MAIN or not pool.at(branch).held.tip:
+        return ""
+    lag = publication(pool, branch=branch, to=place)
+    return "not published yet" if lag is None else "the published table is behind" if lag.transactions else ""
+
+
+def published(pool: Pool, *, branch: str) -> dict[str, Any]:
+    """Publish as the setting says; what was done, as values for the report: none without the setting.
+
+    Raises Corrupt, OutcomeUnknown, Unavailable.
+    """
+    place = pool.settings["publish.iceberg"]
+    if not place or branch != MAIN:
+        return {}
+    try:
+        done = publish_iceberg(pool, branch=branch, to=place)
+    except InvalidInput as refusal:
+        log.warning("not published: %s", refusal)
+        return {"published": None, "publication": f"not published: {refusal}"}
+    return {"published": done.version, "publication": result_line(done).removeprefix(f"{pool.name}: ")}

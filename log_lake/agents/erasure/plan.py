@@ -1,0 +1,69 @@
+"""Which erasures a run goes on with in a pool, and which records it adds; pure.
+
+An erasure that is pending is gone on with by every run, until nothing holds such records any more.  If the run
+names records, these are erased too; a pending erasure of the same records is that erasure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange
+from lake_core.values.keytext import RangeText
+from log_lake.erasure.receipt import PENDING, Receipt
+
+
+@dataclass(frozen=True)
+class NamedRecords:
+    """Records as a run names them: by a condition, by a range of keys as it was written, or by both."""
+
+    span: RangeText
+    where: str | None
+
+
+def named_records(
+    *, where: str | None, key: str | None, low: str | None, high: str | None, pools: tuple[str, ...]
+) -> NamedRecords | None:
+    """What the run names; None if it names no records.  Raises InvalidInput: an ambiguous range, or no pool."""
+    if key is not None and (low is not None or high is not None):
+        raise InvalidInput("give either the parameter 'key', or 'from' and 'to'; nothing was done")
+    if where is None and key is None and low is None and high is None:
+        return None
+    if not pools:
+        raise InvalidInput(
+            "the run names records and no pool: name the pools in the parameter 'pools'; nothing was done"
+        )
+    return NamedRecords(RangeText(prefix=key) if key is not None else RangeText(low=low, high=high), where)
+
+
+@dataclass(frozen=True)
+class ErasurePlan:
+    """`pending` erasures to go on with, oldest first; `is_new`: the run's records are those of none of them."""
+
+    pending: tuple[Receipt, ...]
+    is_new: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.pending and not self.is_new
+
+
+def plan_erasures(
+    receipts: Iterable[Receipt], *, sub_pool: str, span: KeyRange | None = None, where: str | None = None
+) -> ErasurePlan:
+    """The plan for a pool, or for one sub-pool of it.
+
+    `span` is the range of the records that the run names, None if it names none; `where` is their condition.
+    """
+    pending = tuple(
+        sorted(
+            (one for one in receipts if one.status == PENDING and (not sub_pool or one.sub_pool == sub_pool)),
+            key=lambda one: (one.begun, one.id),
+        )
+    )
+    named = (sub_pool, span, where)
+    is_new = span is not None and named not in {(one.sub_pool, one.key_range, one.where) for one in pending}
+    return ErasurePlan(pending, is_new)

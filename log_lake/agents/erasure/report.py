@@ -1,0 +1,156 @@
+"""What erasures would find and what they did, in words: for the agent's logs, its last task and `lake erase`.
+
+No line says which records are meant: the receipt alone holds the condition.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.phrases import counted, human_size, listed
+from log_lake.agents.reporting import Found, check_found, conclude, missing, newest_version, put_off, sums
+from log_lake.erasure.holders import release
+from log_lake.erasure.receipt import DONE, PENDING, Receipt
+from log_lake.erasure.sighting import Bound, Sighting
+
+log = logging.getLogger(__name__)
+
+MAX_HOLDERS = 100
+"""Holders that a result names at most: a result goes between tasks, and Airflow keeps it."""
+
+
+@dataclass(frozen=True)
+class ErasureResult:
+    """What became of an erasure, from its beginning on.
+
+    `deleted` objects of `freed` bytes held such records, `written` of `size_written` bytes took their place.
+    `purged`: the version up to which the journal was purged, 0 if it was not.  `held` objects stay because of
+    `by`.  `not_searched`: records of sub-pools that were not looked at.  `version`: the newest that this run
+    committed, None if it committed nothing.
+    """
+
+    pool: str
+    version: int | None
+    erasure: str
+    status: str
+    deleted: int
+    freed: int
+    written: int
+    size_written: int
+    purged: int
+    held: int
+    by: list[str]
+    not_searched: dict[str, int]
+
+
+def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureResult:
+    """The values of a receipt that a person reads; `before` is the receipt as the run found it."""
+    new = {one.id: one.version for one in receipt.transactions}
+    for one in before.transactions:
+        new.pop(one.id, None)
+    ids = {one.object for one in receipt.held if one.object}
+    deleted = [one for one in receipt.erased if one.object not in ids]
+    return ErasureResult(
+        pool_name,
+        newest_version(new.values()),
+        receipt.id,
+        receipt.status,
+        deleted=len(deleted),
+        freed=sum(one.size for one in deleted),
+        written=len(receipt.written),
+        size_written=receipt.size_written,
+        purged=receipt.purged,
+        held=len(ids),
+        by=list(dict.fromkeys(one.by for one in receipt.held))[:MAX_HOLDERS],
+        not_searched=receipt.not_searched,
+    )
+
+
+def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -> str:
+    """What an erasure would find; `erasure_id` is that of a pending one."""
+    which = f"pending erasure {erasure_id}: " if erasure_id else ""
+    line = (
+        f"{pool_name}: {which}would rewrite {counted(len(sighting.referred), 'object')} "
+        f"({human_size(sighting.size)}), and delete {counted(len(sighting.removed), 'removed object')} and "
+        f"{counted(len(sighting.uncommitted), 'orphan')} that hold such records"
+    )
+    objects = {one.object for one in sighting.held if one.object}
+    by = list(dict.fromkeys(one.by for one in sighting.held))
+    if not by:
+        return line
+    what = f"{counted(len(objects), 'object')} would stay" if objects else "it would wait"
+    return f"{line}; {what}, because of {listed(by)}"
+
+
+def bound_text(bound: Bound) -> str:
+    """How much may hold the records of an erasure, in words."""
+    objects = counted(bound.objects, "object")
+    return f"up to {objects} of {counted(bound.records, 'record')}, {human_size(bound.size)}"
+
+
+def erasure_line(result: Mapping[str, Any]) -> str:
+    """What became of an erasure, in a line."""
+    line = (
+        f"{result['pool']}: erasure {result['erasure']} is {result['status']}: deleted "
+        f"{counted(result['deleted'], 'object')} ({human_size(result['freed'])}), wrote {result['written']:,} "
+        f"({human_size(result['size_written'])})"
+    )
+    if result["purged"]:
+        line += f", purged the journal up to version {result['purged']:,}"
+    if result["status"] == PENDING:
+        line += f"; {counted(result['held'], 'object')} with such records may not be deleted yet"
+    for sub_pool, records in result["not_searched"].items():
+        line += f"; {result['pool']}.{sub_pool} with {counted(records, 'record')} was not searched"
+    return line
+
+
+def release_lines(result: Mapping[str, Any]) -> Iterator[str]:
+    """What holds such records, and how to release it, a line each."""
+    for by in result["by"]:
+        how = release(by, pool_name=result["pool"], erasure_id=result["erasure"])
+        yield f"{result['pool']}: erasure {result['erasure']} is held by {by}: {how}"
+
+
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line an erasure, what holds it, and the totals.
+
+    Raises Incomplete if an erasure is pending, as `lake erase` does, also of a pool that was put off; or if a pool
+    failed.
+    """
+    erasures = [one for result in results for one in result["erasures"]]
+    for one in erasures:
+        log.info("%s", erasure_line(one))
+    totals = sums(erasures, "erasures", of=("deleted", "freed", "written", "size_written", "held"))
+    totals["done"] = sum(one["status"] == DONE for one in erasures)
+    conclude(
+        f"{counted(totals['erasures'], 'erasure')}, {totals['done']:,} done: deleted "
+        f"{counted(totals['deleted'], 'object')} ({human_size(totals['freed'])})"
+        if erasures
+        else "nothing was erased",
+        failed=[
+            *missing(check_found(all_work), results),
+            *_held(erasures),
+            *(
+                f"{work['title']}: an erasure is pending"
+                for work in put_off(all_work or ())
+                if _pending(work)
+            ),
+        ],
+        to_do="What was done stays; release what is named, and the next run goes on",
+    )
+    return totals
+
+
+def _pending(work: Mapping[str, Any]) -> bool:
+    """Whether an erasure of a pool that was put off is pending; what a person refused to begin is not."""
+    return bool(work.get("erasures", True))
+
+
+def _held(erasures: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What holds the pending ones."""
+    for one in erasures:
+        if one["status"] == PENDING:
+            yield from release_lines(one)

@@ -1,0 +1,161 @@
+"""The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
+
+The checkpoint, compact, erasure, retention and tombstones agents hand out a pool that cannot be read too: its
+task meets the same error, and fails without holding back the others.  Pools are looked at side by side, and what
+is found is handed out in their order.  A pool that is put off (`put_off`) is not
+looked at; it is handed out with the reason, for the report alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from lake_core.errors import InvalidInput, LakeError, NotFound
+from lake_core.naming import split_pool
+from lake_core.phrases import counted
+from log_lake.agents.put_off import why_put_off
+from log_lake.agents.request import Request
+from log_lake.lake import Lake
+from log_lake.lake.isolated import answer_of
+from log_lake.settings import Settings
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+AT_ONCE = 16
+"""Pools at which an agent looks at a time: a look mostly waits for the store; it holds one state in memory."""
+
+MAX_WORK = 10_000
+"""Pieces of work of a run that sets no limit: its results, a few hundred bytes each, go between tasks."""
+
+
+def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str, T | LakeError]]:
+    """Each pool, in this order, and what `look` finds there, or its error; up to `AT_ONCE` pools at a time."""
+
+    def one(name: str) -> tuple[str, T | LakeError]:
+        return name, answer_of(name, lambda: look(name))
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        yield from threads.map(one, pools)  # if the caller stops early, it begins no other pool
+
+
+def look_at_each(
+    pools: Iterable[str], look: Callable[[str], T], *, named: bool, must_find: bool = False
+) -> Iterator[tuple[str, T | None]]:
+    """Each pool, and what `look` finds there; None if it cannot be read, which is logged.
+
+    Skips a pool without the branch, and one that was dropped since; raises NotFound if the run `named` it, or if
+    the run `must_find` one and skips all.
+    """
+    skipped: NotFound | None = None
+    for name, answer in looks(pools, look):
+        if isinstance(answer, NotFound):
+            if named:
+                raise answer
+            skipped = answer
+            continue
+        must_find = False
+        if isinstance(answer, LakeError):
+            log.error("%s: %s", name, answer)
+            yield name, None
+        else:
+            yield name, answer
+    if must_find and skipped is not None:
+        raise skipped
+
+
+def divided(
+    names: Sequence[str], lake: Lake, asked: Request, *, agent: str
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """The pools at which the agent looks now, and what is handed out of those that are put off.
+
+    A pool whose settings cannot be read is put off too: its hours are not known.
+    """
+    settings = {pool.name: Settings(pool.settings) for pool in lake.pools()}
+    now = lake.context.now()
+    open_names: list[str] = []
+    put_off: list[dict[str, Any]] = []
+    for name in names:
+        of_pool = settings.get(split_pool(name)[0])
+        try:
+            why = None if of_pool is None else why_put_off(of_pool, agent=agent, now=now)
+        except InvalidInput as error:
+            why = str(error)
+        if why is None:
+            open_names.append(name)
+        else:
+            put_off.append(asked.work(name, f"put off: {why}", put_off=why))
+    return open_names, put_off
+
+
+def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -> list[str]:
+    """Names of the pools that have the setting, which lets them take part; of `only`, if any are named.
+
+    Raises NotFound for an unknown pool, InvalidInput for a named pool without the setting.
+    """
+    for name in only:
+        if not lake.pool(name).settings[setting]:
+            raise InvalidInput(
+                f"pool {name!r}: {setting} is empty; set it with: lake set {name} {setting}={example}"
+            )
+    return sorted(set(only)) or [p.name for p in lake.pools() if Settings(p.settings)[setting]]
+
+
+def handed_out(
+    all_work: list[dict[str, Any]],
+    put_off: Sequence[dict[str, Any]] = (),
+    *,
+    dry_run: bool,
+    nothing: str,
+    not_done: str,
+    limit: int | None = None,
+    now: float = 0.0,
+) -> list[dict[str, Any]]:
+    """What was found and what is put off; nothing in a dry run.
+
+    At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  `now`, in seconds, decides
+    whose turn it is then.  Logs what is put off, that it is a dry run, or that there is `nothing`.
+    """
+    most = MAX_WORK if limit is None else limit
+    if len(all_work) > most:
+        put_off = [_left(len(all_work) - most, most), *put_off]
+        all_work = within(all_work, most, now=now)
+    for work in put_off:
+        log.info("%s", work["title"])
+    if not all_work:
+        log.info("%s", nothing)
+    if dry_run:
+        log.info("dry run: %s", not_done)
+        return []
+    return [*all_work, *put_off]
+
+
+def within(all_work: Sequence[dict[str, Any]], limit: int, *, now: float) -> list[dict[str, Any]]:
+    """At most `limit` pieces, in their order: the first of each pool, then the second of each, and so on.
+
+    So a pool with many pieces holds back no other one.  The pool that comes first is another one from run to run,
+    chosen by a digest of the time; otherwise the first pools by name, if they have work each time, would always
+    hold back the others.
+    """
+    pools = list(dict.fromkeys(work["pool"] for work in all_work))
+    first = int.from_bytes(sha256(f"{now}".encode()).digest()[:8]) % max(1, len(pools))
+    rank = {pool: (index - first) % len(pools) for index, pool in enumerate(pools)}
+    before: Counter[str] = Counter()
+    turns: list[tuple[int, int, int]] = []
+    for index, work in enumerate(all_work):
+        turns.append((before[work["pool"]], rank[work["pool"]], index))
+        before[work["pool"]] += 1
+    return [all_work[index] for index in sorted(index for _, _, index in sorted(turns)[:limit])]
+
+
+def _left(count: int, limit: int) -> dict[str, Any]:
+    """What is handed out of the work beyond the limit, for the report alone."""
+    why = f"the limit of a run is {limit:,}"
+    title = f"{counted(count, 'piece')} of work left for the next run: {why}"
+    return {"pool": "", "title": title, "put_off": why, "left": count}

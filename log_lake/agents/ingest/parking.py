@@ -1,0 +1,116 @@
+"""Parked files: source files that cannot be loaded, which the ingest agent passes over until they change.
+
+One bad file must not hold back the good ones of its batch, nor fail every later run.  So a file that is refused is
+parked.  A small object below the pool, `<pool-id>/parked/<digest>.json`, is the note.  It names the file in the
+form it had (size and etag), the reason of the refusal, and a digest of the settings about reading.  The agent
+skips the file while form and settings are the same.  It tries again when the file changes, when such a setting
+changes, or when a user releases the file (`lake parked POOL --release FILE`).
+
+A note is not history (decision 48): one that is lost or damaged costs one more try of its file.
+Callers: the ingest agent's tasks, `lake parked`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Corrupt, without_secrets
+from lake_core.naming import MAIN
+from lake_core.records.decoding import decoded_json
+from lake_core.records.source_files import SourceFile
+from lake_core.store import Store
+from log_lake.lake.pool import Pool
+
+log = logging.getLogger(__name__)
+
+LONGEST_REASON = 4_000
+"""Characters of a reason that are kept."""
+
+NOT_FOR_READING = (
+    *("checkpoint.", "compact.", "history.", "intervals.", "token.", "tombstones."),
+    *("age_off", "description", "ingest.batch_", "ingest.source", "load.memory"),
+)
+"""Beginnings of the names of settings that do not decide how a file is read; any other change causes another
+try."""
+
+
+class Parked(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that was refused, in the form it had; `time` is seconds since 1970."""
+
+    file: str
+    size: int
+    etag: str
+    branch: str
+    why: str
+    time: float
+    settings: str
+
+    def holds(self, file: SourceFile, settings: str) -> bool:
+        """Whether the file would be read again just as it was."""
+        return (self.file, self.size, self.etag, self.settings) == (file.uri, file.size, file.etag, settings)
+
+
+def reading_digest(settings: Mapping[str, str]) -> str:
+    """A digest of the settings that decide how a file is read."""
+    deciding = sorted((name, text) for name, text in settings.items() if not name.startswith(NOT_FOR_READING))
+    return hashlib.sha256(msgspec.msgpack.encode(deciding)).hexdigest()[:32]
+
+
+def park(pool: Pool, file: SourceFile, *, why: str, now: float, branch: str = MAIN) -> Parked:
+    """Remember that the file was refused.  Raises Unavailable."""
+    parked = Parked(
+        file=file.uri,
+        size=file.size,
+        etag=file.etag,
+        branch=branch,
+        why=why[:LONGEST_REASON],
+        time=now,
+        settings=reading_digest(pool.config.settings),
+    )
+    pool.store.put(_name(pool, file.uri, branch), msgspec.json.encode(parked))
+    log.warning("%s: parked %s: %s", pool.name, without_secrets(file.uri), without_secrets(why))
+    return parked
+
+
+def parked_files(pool: Pool, *, branch: str = MAIN) -> list[Parked]:
+    """What is parked for a branch, by file.  One listing, and a read for each.  Raises Unavailable."""
+    notes = []
+    for name, *_ in list(pool.store.list(naming.parked_folder(pool.config.id))):
+        parked = _read(pool.store, name)
+        if parked is not None and parked.branch == branch:
+            notes.append(parked)
+    return sorted(notes, key=lambda parked: parked.file)
+
+
+def _read(store: Store, name: str) -> Parked | None:
+    """The note; None if it was released meanwhile, or cannot be read, which costs one more try of its file."""
+    data = store.get(name)
+    try:
+        parked: Parked | None = None if data is None else decoded_json(data, Parked, name=name)
+    except Corrupt as error:
+        log.warning("the note is passed over: %s", error)
+        return None
+    return parked
+
+
+def still_parked(parked: Iterable[Parked], files: Iterable[SourceFile], settings: str) -> list[Parked]:
+    """Those whose file is there and would be read as before; pure."""
+    there = {file.uri: file for file in files}
+    return [one for one in parked if one.file in there and one.holds(there[one.file], settings)]
+
+
+def release(pool: Pool, parked: Iterable[Parked]) -> None:
+    """Forget them: the agent tries their files again.  Raises Unavailable."""
+    for one in parked:
+        pool.store.delete(_name(pool, one.file, one.branch))
+        log.info("%s: released %s", pool.name, without_secrets(one.file))
+
+
+def _name(pool: Pool, file: str, branch: str) -> str:
+    digest = hashlib.sha256(msgspec.msgpack.encode((branch, file))).hexdigest()[:32]
+    return naming.parked(pool.config.id, digest)

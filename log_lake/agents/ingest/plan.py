@@ -1,0 +1,118 @@
+"""Which source files are ingested together, and how tasks share them; pure.
+
+A batch is full at `max_files` files or `max_bytes` bytes; a file larger than that is a batch alone.  A batch that
+is not full waits until its oldest file is `age` seconds old, so that small files are gathered; if `age` is 0,
+nothing waits.  Files keep the order of their names.  The same files, policy and time give the same batches with
+the same tokens: a token is the hash of a batch's files, so a batch that is run twice is committed once.
+
+A unit is what one task reads, sorts and writes.  Units are stretches of neighbouring parts, so that their numbers
+keep the order of arrival; a part is a file, or some row groups of a large Parquet file.  No unit is made smaller
+than `smallest` bytes for the sake of parallelism, because a task has a price.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lake_core.records.source_files import SourceFile
+from log_lake.agents.ingest.policy import BatchPolicy
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Files to be committed together."""
+
+    files: tuple[SourceFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        return sum(f.size for f in self.files)
+
+    def token(self, branch: str) -> str:
+        """The token under which the batch is committed once."""
+        digest = hashlib.sha256(msgspec.msgpack.encode([(f.uri, f.size, f.etag) for f in self.files]))
+        return f"ingest:{branch}:{digest.hexdigest()[:32]}"
+
+
+def plan_batches(files: Iterable[SourceFile], policy: BatchPolicy, *, now: float) -> list[Batch]:
+    """Batches of the files, which are not ingested yet; files that must still wait are left out."""
+    batches: list[Batch] = []
+    gathered: list[SourceFile] = []
+    size = 0
+    for file in sorted(files, key=lambda f: f.uri):
+        if gathered and (len(gathered) >= policy.max_files or size + file.size > policy.max_bytes):
+            batches.append(Batch(tuple(gathered)))
+            gathered, size = [], 0
+        gathered.append(file)
+        size += file.size
+    if gathered and _may_go(gathered, size, policy, now):
+        batches.append(Batch(tuple(gathered)))
+    return batches
+
+
+def _may_go(files: list[SourceFile], size: int, policy: BatchPolicy, now: float) -> bool:
+    full = len(files) >= policy.max_files or size >= policy.max_bytes
+    waited = now - min(f.modified for f in files)  # negative if the store's clock is ahead
+    return full or policy.age <= 0 or waited >= policy.age
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file, or the row groups [first, last) of it; `size` in bytes."""
+
+    file: str
+    size: int
+    row_groups: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one task does; `number` orders the units by arrival."""
+
+    number: int
+    parts: tuple[Part, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its parts."""
+        return sum(p.size for p in self.parts)
+
+
+def plan_units(parts: Sequence[Part], *, parallelism: int, smallest: int) -> list[Unit]:
+    """At most `parallelism` units of about equal size, of neighbouring parts."""
+    left = sum(p.size for p in parts)
+    units: list[Unit] = []
+    gathered: list[Part] = []
+    size = 0
+    for part in parts:
+        # a part goes to the unit that has room for more than half of it; `left`: bytes not yet in a finished unit
+        target = left / max(1, parallelism - len(units))
+        may_end = size >= smallest and left - size >= smallest
+        if gathered and may_end and size + part.size / 2 > target:
+            units.append(Unit(len(units), tuple(gathered)))
+            left -= size
+            gathered, size = [], 0
+        gathered.append(part)
+        size += part.size
+    if gathered:
+        units.append(Unit(len(units), tuple(gathered)))
+    return units
+
+
+def split_row_groups(file: str, sizes: Sequence[int], *, target: int) -> list[Part]:
+    """A Parquet file as parts of about `target` bytes, cut between row groups of the sizes given."""
+    parts: list[Part] = []
+    first = size = 0
+    for number, group in enumerate(sizes):
+        if number > first and size + group / 2 > target:
+            parts.append(Part(file, size, (first, number)))
+            first, size = number, 0
+        size += group
+    if first < len(sizes):
+        parts.append(Part(file, size, (first, len(sizes))))
+    return parts

@@ -1,0 +1,87 @@
+"""The source files of a pool: those that wait to be ingested, and those that are parked.
+
+To look at a pool costs a listing of its `ingest.source`, one of its parked files, and a look at its journal.  If an
+earlier look at the same files found nothing to do, the first listing is all (`quiet`).  A pool takes part if that
+setting names a place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lake_core.naming import MAIN
+from lake_core.records.source_files import SourceFile
+from lake_core.store import Address, address_of
+from log_lake.agents.finding import pools_with
+from log_lake.agents.ingest import parking
+from log_lake.agents.ingest.parking import Parked
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.loading.sources import find_files
+from log_lake.settings import Settings
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """The source files at a pool's `ingest.source`: those `waiting` to be ingested, and the `parked` ones.
+
+    `changed` are those that wait although they were ingested before: they have another size or etag now.  All their
+    records are loaded, beside those of before.  `forgotten` are notes of files that are gone or have changed; a
+    changed file waits again.
+    """
+
+    waiting: tuple[SourceFile, ...]
+    changed: tuple[SourceFile, ...]
+    parked: tuple[Parked, ...]
+    forgotten: tuple[Parked, ...]
+
+
+def files_there(settings: Settings, *, access: Address) -> list[SourceFile]:
+    """The files at a pool's `ingest.source`, without those of no bytes; `access` is the address of the lake.
+
+    Raises NotFound, InvalidInput, Unavailable.
+    """
+    files = find_files(
+        [settings["ingest.source"]],
+        include=settings["include"],
+        exclude=settings["exclude"],
+        may_be_empty=True,
+        access=access,
+    )
+    return [file for file in files if file.size]
+
+
+def digest_of(files: Sequence[SourceFile]) -> str:
+    """A digest of the files in their form (name, size and etag)."""
+    named = [(file.uri, file.size, file.etag) for file in files]
+    return hashlib.sha256(msgspec.msgpack.encode(named)).hexdigest()[:32]
+
+
+def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
+    """The source files of a pool, as `sort_out`.  Raises what `files_there` raises, and Corrupt."""
+    return sort_out(pool, files_there(pool.settings, access=address_of(pool.store)), branch=branch)
+
+
+def sort_out(pool: Pool, there: Sequence[SourceFile], *, branch: str = MAIN) -> SourceFiles:
+    """Of the files that are there: those not ingested, or not in this form, and the parked ones."""
+    state = pool.at(branch).state
+    notes = parking.parked_files(pool, branch=branch)
+    kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
+    names = {parked.file for parked in kept}
+    before = {f.uri: state.ingested(branch, f.uri) for f in there if f.uri not in names}
+    waiting = [f for f in there if f.uri in before and before[f.uri] != f.source]
+    return SourceFiles(
+        tuple(waiting),
+        tuple(f for f in waiting if before[f.uri] is not None),
+        tuple(kept),
+        tuple(note for note in notes if note.file not in names),
+    )
+
+
+def pools_that_ingest(lake: Lake, only: Sequence[str] = ()) -> list[str]:
+    """Names of the pools with `ingest.source`; of `only`, if any are named.  Raises NotFound, InvalidInput."""
+    return pools_with(lake, "ingest.source", only, example="PLACE")

@@ -1,0 +1,288 @@
+"""Jobs: which agent worked on which pool, when, where, and what came of it; kept in the lake's own pool `$jobs`.
+
+A job is written twice: when it begins, and when it ends.  `$jobs` is an upsert pool, so the end takes the place of
+the begin.  In between the job holds a lease on `$jobs`: a job that is `running` without a live lease has died.
+Work on many pools at once is a job for each of them: they are written together, and share a lease.  What is put off
+is written once (`put_off_jobs`).
+
+The record is no part of the work.  If it cannot be written, that is logged, and the work goes on.  Jobs on `$jobs`
+itself are not written: each compaction of it would bring the next one about.  Old jobs expire as `$jobs` says
+(`expire.age`).
+
+Callers: the tasks of `airflow_lake.groups` and its operators (`recorded`, `recorded_each`), commands and submitted
+applications (`recorded_if_kept`), `lake jobs` and the web view (`list_jobs`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.errors import LakeError, NotFound
+from lake_core.leases.holding import HeldLease
+from lake_core.leases.lease import WRITE, LeaseNote
+from lake_core.naming import MAIN
+from lake_core.phrases import listed
+from log_lake.agents.reporting import figures_of
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.where.literals import quoted
+
+log = logging.getLogger(__name__)
+
+KEY, KIND = "began:desc,id", "upsert"
+SETTINGS = {"expire.age": "90d", "expire.by": "began", "lease.ttl": "2m"}
+"""Of a pool `$jobs` that is made anew; a user may change them.  A job is seen as died after `lease.ttl`."""
+
+RUNNING, DONE, FAILED, DIED, PUT_OFF = "running", "done", "failed", "died", "put off"
+STATES = (RUNNING, DONE, FAILED, DIED, PUT_OFF)
+"""`died` is never written: a job that died wrote nothing more."""
+
+ERROR_CHARACTERS = 1_000
+"""Characters of an error that are kept."""
+
+_TIME = pa.timestamp("us", "UTC")
+_SCHEMA = pa.schema(
+    [
+        ("began", _TIME),
+        ("id", pa.string()),
+        ("agent", pa.string()),
+        ("pool", pa.string()),
+        ("branch", pa.string()),
+        ("state", pa.string()),
+        ("ended", _TIME),
+        ("seconds", pa.float64()),
+        ("figures", pa.map_(pa.string(), pa.int64())),
+        ("error", pa.string()),
+        ("host", pa.string()),
+        ("process", pa.int64()),
+        ("run", pa.map_(pa.string(), pa.string())),
+        ("why", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job.  `figures` are the numbers of its result; `run` says where it ran: DAG, run, task and try.
+
+    `ended` and `seconds` are None while it runs, and if it died.  `why` it was put off.  `pool` is empty if what
+    was put off is of several pools.
+    """
+
+    began: dt.datetime
+    id: str
+    agent: str
+    pool: str
+    branch: str
+    state: str = RUNNING
+    ended: dt.datetime | None = None
+    seconds: float | None = None
+    figures: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+    host: str = ""
+    process: int = 0
+    run: Mapping[str, str] = field(default_factory=dict)
+    why: str | None = None
+
+
+@contextmanager
+def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> Iterator[dict[str, Any]]:
+    """Within the block a job runs.  Put its result into the dictionary; its whole numbers are the figures."""
+    result: dict[str, Any] = {}
+    with recorded_each(lake, agent=agent, pool_names=[pool_name], branch=branch) as results:
+        yield result
+        results[pool_name] = result
+
+
+@contextmanager
+def recorded_each(
+    lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN
+) -> Iterator[dict[str, Mapping[str, Any]]]:
+    """Within the block a job runs on each of these pools.  Put the result of each into the dictionary, by its name.
+
+    A result with `failed` is of a job that failed, for that reason.  If the block raises, the jobs without a result
+    have failed.
+    """
+    results: dict[str, Mapping[str, Any]] = {}
+    names = [name for name in pool_names if not naming.is_own(name)]
+    if not names:
+        yield results
+        return
+    record = _Record(lake, new_jobs(lake, agent=agent, pool_names=names, branch=branch))
+    record.begin()
+    try:
+        yield results
+    except BaseException as error:
+        record.end(results, otherwise=_text_of(error))
+        raise
+    record.end(results, otherwise="it has no result")
+
+
+@contextmanager
+def recorded_if_kept(
+    lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN
+) -> Iterator[dict[str, Any]]:
+    """As `recorded`, in a lake that has `$jobs`; in another one nothing is written.
+
+    For commands and submitted applications: only agents make the pool, so a lake without them has none.  A command
+    does an agent's work (`agent`), and its record bears no DAG.
+    """
+    if not keeps_jobs(lake):
+        yield {}
+        return
+    with recorded(lake, agent=agent, pool_name=pool_name, branch=branch) as result:
+        yield result
+
+
+def keeps_jobs(lake: Lake) -> bool:
+    """Whether the lake has `$jobs`."""
+    return naming.JOBS in lake.catalog.load().state.names
+
+
+def write_jobs(lake: Lake, jobs: Sequence[Job]) -> None:
+    """Write jobs that are over.  Raises what a commit raises."""
+    _pool_of(lake).branch().append(_table(jobs))
+
+
+def new_jobs(lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN) -> list[Job]:
+    """Jobs that begin now, here, a pool each, under ids of one lease."""
+    lease, began = lake.context.ids.new(), _time(lake.context.now())
+    return [
+        Job(
+            began,
+            f"{lease}.{number}" if number else lease,
+            agent,
+            pool_name,
+            branch,
+            host=socket.gethostname(),
+            process=os.getpid(),
+            run=dict(lake.context.metadata),
+        )
+        for number, pool_name in enumerate(pool_names)
+    ]
+
+
+def _lease_of(job: Job) -> str:
+    """The id of the lease that a job holds; jobs that began together share one."""
+    return job.id.partition(".")[0]
+
+
+def _pool_of(lake: Lake) -> Pool:
+    return lake.own_pool(naming.JOBS, key=KEY, kind=KIND, settings=SETTINGS)
+
+
+class _Record:
+    """Jobs that began together and are being written; no method raises a LakeError."""
+
+    def __init__(self, lake: Lake, jobs: Sequence[Job]) -> None:
+        self._lake, self._jobs = lake, jobs
+        self._title = f"{jobs[0].agent} {listed([job.pool for job in jobs])}"
+        self._pool: Pool | None = None
+        self._lease: HeldLease | None = None
+
+    def begin(self) -> None:
+        """Write the jobs, and hold their lease."""
+        lease_id = _lease_of(self._jobs[0])
+        try:
+            pool = _pool_of(self._lake)
+            note = LeaseNote(
+                WRITE,
+                pool.at().version,
+                self._lake.context.author,
+                pool.settings["lease.ttl"],
+                self._title,
+                lease_id,
+            )
+            lease = HeldLease(self._lake.store, pool.config.id, lease_id, note)
+            lease.__enter__()
+            self._pool, self._lease = pool, lease
+            pool.branch().append(_table(self._jobs))
+        except LakeError as error:
+            log.warning("%s: the job is not recorded: %s", self._title, error)
+
+    def end(self, results: Mapping[str, Mapping[str, Any]], *, otherwise: str) -> None:
+        """Write what became of the jobs, then let the lease go: a reader sees the one or the other.
+
+        `otherwise`: why jobs without a result failed.
+        """
+        if self._pool is None or self._lease is None:
+            return
+        now = self._lake.context.now()
+        ended = [_ended(job, results.get(job.pool, {"failed": otherwise}), now=now) for job in self._jobs]
+        try:
+            self._pool.branch().append(_table(ended))
+        except LakeError as failure:
+            log.warning("%s: the job's end is not recorded: %s", self._title, failure)
+        finally:
+            self._lease.__exit__(None, None, None)
+
+
+def _ended(job: Job, result: Mapping[str, Any], *, now: float) -> Job:
+    error = result.get("failed")
+    return replace(
+        job,
+        state=FAILED if error else DONE,
+        ended=_time(now),
+        seconds=max(0.0, round(now - job.began.timestamp(), 3)),
+        figures={} if error else figures_of(result),
+        error=str(error)[:ERROR_CHARACTERS] if error else None,
+    )
+
+
+def list_jobs(
+    lake: Lake, *, pool_name: str = "", agent: str = "", state: str = "", limit: int | None = None
+) -> list[Job]:
+    """Jobs, newest first, at most `limit`; those of a pool, of an agent, in a state, if they are named.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    try:
+        pool = lake.pool(naming.JOBS)
+    except NotFound:  # no agent has run yet
+        return []
+    leases = pool.leases()  # before the records: a job that ends meanwhile has its end written
+    live = {lease.id for lease in leases.all if lease.is_live(leases.now)}
+    view = pool.at()
+    if not view.references:  # no field that a condition could name
+        return []
+    named = {"pool": pool_name, "agent": agent}
+    where = " and ".join(f"{name} = {quoted(text)}" for name, text in named.items() if text)
+    rows = (
+        row for table in view.scan(where=where or None) for row in table.to_pylist(maps_as_pydicts="lossy")
+    )
+    jobs = (_job(row, live) for row in rows)
+    return list(islice((job for job in jobs if not state or job.state == state), limit))
+
+
+def _job(row: Mapping[str, Any], live: set[str]) -> Job:
+    values: dict[str, Any] = {name: row.get(name) for name in _SCHEMA.names}
+    job = Job(**values | {"figures": values["figures"] or {}, "run": values["run"] or {}})
+    return replace(job, state=DIED) if job.state == RUNNING and _lease_of(job) not in live else job
+
+
+def _table(jobs: Sequence[Job]) -> pa.Table:
+    return pa.Table.from_pylist(
+        [{**vars(job), "figures": list(job.figures.items()), "run": list(job.run.items())} for job in jobs],
+        schema=_SCHEMA,
+    )
+
+
+def _text_of(error: BaseException) -> str:
+    """What is kept of an error; names of files in it may be no text."""
+    text = f"{type(error).__name__}: {error}".encode(errors="backslashreplace").decode()
+    return text[:ERROR_CHARACTERS]
+
+
+def _time(seconds: float) -> dt.datetime:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC)

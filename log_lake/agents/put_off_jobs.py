@@ -1,0 +1,123 @@
+"""What agents put off, and why, as records of `$jobs`: seldom, because a run an hour may put off the same pools.
+
+A pool that is put off is recorded once.  It is recorded again if the reason is another one, or if a day has passed
+and something was written to the pool since: an idle pool that is paused for a year has one record.  What a person
+refused, and what the limit of a run left, is recorded once a day at most.
+
+What was recorded is remembered in one object an agent (`quiet/<agent>.put-off.json`).  It is a hint: if it is gone,
+or two runs overwrite each other's, a record is written once more.  A run that puts off nothing asks nothing; one
+that puts off pools asks one read, and one listing if a record is a day old.  Nothing here raises a LakeError: the
+record is no part of the work.
+
+Callers: the tasks `find` and `report` of the groups.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Corrupt, LakeError, Unavailable
+from lake_core.history.activity import is_quiet, read_notes
+from lake_core.naming import MAIN
+from lake_core.records.decoding import decoded_json
+from log_lake.agents.jobs import PUT_OFF, Job, new_jobs, write_jobs
+from log_lake.lake import Lake
+
+log = logging.getLogger(__name__)
+
+MAX_RECORDED = 1_000
+"""Records of one run at most; the next one writes the others."""
+
+AGAIN = 86_400.0
+"""Seconds after which the same reason is recorded again, if the pool is not idle."""
+
+WAY = "put-off"
+
+FIGURES = ("left", "parked", "late")
+"""What a piece of work that is put off may count: pieces that the limit left, parked files, files that are late."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The last record of what was put off: why, when, in seconds since 1970, and the id of the pool."""
+
+    why: str
+    at: float
+    pool_id: str = ""
+
+
+def record_put_off(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> None:
+    """Write what an agent puts off into `$jobs`, as far as that is news.
+
+    Each is a piece of work with `put_off`, the reason; `left` counts pieces that the limit of a run left.  Work
+    that was looked at (it has more than a title) is never idle.
+    """
+    if not put_off:
+        return
+    try:
+        _record(lake, put_off, agent=agent)
+    except LakeError as error:
+        log.warning("%s: what was put off is not recorded: %s", agent, error)
+
+
+def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> None:
+    ids = {pool.name: pool.id for pool in lake.pools()}
+    name, now = naming.quiet(agent, WAY), lake.context.now()
+    recorded = _read(lake, name)
+    notes = cache(lambda: read_notes(lake.store) or {})
+
+    def id_of(one: Mapping[str, Any]) -> str | None:
+        return ids.get(naming.split_pool(one["pool"])[0])
+
+    def is_news(one: Mapping[str, Any]) -> bool:
+        before, pool_id = recorded.get(_key(one)), id_of(one)
+        if before is None or before.why != one["put_off"] or (before.pool_id or pool_id) != pool_id:
+            return True
+        if not before.at <= now < before.at + AGAIN:
+            return pool_id is None or _was_looked_at(one) or not is_quiet(notes(), pool_id, since=before.at)
+        return False
+
+    named = {_key(one): one for one in put_off if not naming.is_own(one["pool"])}
+    news = [one for one in named.values() if is_news(one)][:MAX_RECORDED]
+    if not news:
+        return
+    write_jobs(lake, [_job(lake, one, agent=agent) for one in news])
+    kept = {key: value for key, value in recorded.items() if key in named or _pool_of(key) in {"", *ids}}
+    kept |= {_key(one): Said(one["put_off"], now, id_of(one) or "") for one in news}
+    lake.store.put(name, msgspec.json.encode(kept))
+
+
+def _job(lake: Lake, one: Mapping[str, Any], *, agent: str) -> Job:
+    (job,) = new_jobs(lake, agent=agent, pool_names=[one["pool"]], branch=one.get("branch") or MAIN)
+    figures = {name: one[name] for name in FIGURES if name in one}
+    return replace(job, state=PUT_OFF, ended=job.began, seconds=0.0, figures=figures, why=one["put_off"])
+
+
+def _key(one: Mapping[str, Any]) -> str:
+    """What is remembered of: a pool, a branch of it, or "@main" for what the limit left."""
+    return f"{one['pool']}@{one.get('branch') or MAIN}"
+
+
+def _pool_of(key: str) -> str:
+    """The pool in whose journal it is; "" for what the limit left."""
+    return naming.split_pool(key.partition("@")[0])[0] if not key.startswith("@") else ""
+
+
+def _was_looked_at(one: Mapping[str, Any]) -> bool:
+    """Whether the agent found work there: packed work has the number of its task."""
+    return "task" in one
+
+
+def _read(lake: Lake, name: str) -> dict[str, Said]:
+    try:
+        kept: dict[str, Said] = decoded_json(lake.store.get(name) or b"{}", dict[str, Said], name=name)
+    except (Unavailable, Corrupt) as error:
+        log.info("%s: not read: %s", name, error)
+        return {}
+    return kept

@@ -1,0 +1,166 @@
+"""What an agent remembers of its runs: pools in which it found nothing to do.
+
+A thousand pools in which nothing happens then cost a run one read and one listing, instead of several requests
+each.  `find` leaves a pool alone if all of this holds:
+
+- a run that looked at it, not longer ago than the agent remembers (`forgotten_after`), found nothing to do;
+- time alone has brought no work since (`until`);
+- nothing was written to it since that look (`history.activity`);
+- its settings are what they were;
+- what the agent sees outside of the lake, such as source files, is what it was (`is_as_seen`).
+
+The memory is a hint: one object for each agent and each way to ask.  If it is gone, garbage, or refused by the
+store, or if two runs overwrite each other's, pools are looked at again.  A run in which a person names the pools,
+and a dry run, look at all of them.
+
+Callers: `find` of all agents except intervals, whose work is named by an interval of time (decision 126).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from hashlib import sha256
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Corrupt, Unavailable
+from lake_core.history.activity import is_quiet, read_notes, write_note
+from lake_core.phrases import counted
+from lake_core.records.decoding import decoded_json
+from lake_core.records.pools import PoolConfig
+from log_lake.agents.finding import AT_ONCE
+from log_lake.agents.request import Request
+from log_lake.agents.roster import AGENTS
+from log_lake.lake import Lake
+
+log = logging.getLogger(__name__)
+
+ALWAYS = float("inf")
+"""As `until`: time alone brings no work."""
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A look that found nothing to do: when it was, until when time alone brings no work, a digest of the settings,
+    and one of what was seen outside of the lake.
+
+    Times are in seconds since 1970; `until` is None for `ALWAYS`, which JSON cannot say.
+    """
+
+    at: float
+    until: float | None
+    settings: str
+    seen: str = ""
+
+
+class Quiet:
+    """The memory of an agent, from the beginning of a run to its end."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        pools: Sequence[PoolConfig],
+        name: str,
+        looks: Mapping[str, Look],
+        *,
+        now: float,
+        remembers: float,
+    ) -> None:
+        self._lake, self._name, self._now, self._remembers = lake, name, now, remembers
+        self._pools = {pool.name: pool for pool in pools}
+        self._notes = read_notes(lake.store) if name else None
+        self._standing = {
+            pool.id: looks[pool.id]
+            for pool in pools
+            if pool.id in looks and self._stands(looks[pool.id], pool)
+        }
+        self._new: dict[str, Look] = {}
+
+    @classmethod
+    def of(cls, lake: Lake, asked: Request, *, agent: str, recurring: bool = False) -> Quiet:
+        """What the agent remembers of runs that asked for the same.
+
+        `recurring`: no person names the pools; each run of a DAG names them.  Raises Unavailable or Corrupt if the
+        list of pools cannot be read.
+        """
+        now, remembers = lake.context.now(), AGENTS[agent].remembers  # before anything is read
+        if (asked.pools and not recurring) or asked.dry_run:
+            return cls(lake, (), "", {}, now=now, remembers=remembers)
+        how = [asked.branch, asked.strategy, *([sorted(asked.pools)] if asked.pools else [])]
+        way = sha256(msgspec.json.encode(how)).hexdigest()[:16]
+        name = naming.quiet(agent, way)
+        return cls(lake, lake.pools(), name, _read(lake, name), now=now, remembers=remembers)
+
+    def _stands(self, look: Look, pool: PoolConfig) -> bool:
+        return (
+            look.settings == _digest(pool)
+            and look.at <= self._now < look.at + forgotten_after(pool.id, self._remembers)
+            and (look.until is None or self._now < look.until)
+            and is_quiet(self._notes or {}, pool.id, since=look.at)
+        )
+
+    def others(self, names: Sequence[str]) -> list[str]:
+        """Those of these pools that the run looks at."""
+        open_names = [
+            name for name in names if name not in self._pools or self._pools[name].id not in self._standing
+        ]
+        if len(open_names) < len(names):
+            log.info(
+                "nothing was written to %s since the last look", counted(len(names) - len(open_names), "pool")
+            )
+        return open_names
+
+    def is_as_seen(self, pool: PoolConfig, seen: str) -> bool:
+        """Whether the pool may be left alone; `seen` is a digest of what the run has seen outside of the lake."""
+        return pool.id in self._standing and self._standing[pool.id].seen == seen
+
+    def found_nothing(self, pool: PoolConfig, *, until: float = ALWAYS, seen: str = "") -> None:
+        """The run found nothing to do in the pool, and time alone brings no work before `until`.
+
+        `pool` is as the run looked at it: since the run began, another one may have its name.
+        """
+        self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool), seen)
+
+    def write(self) -> None:
+        """Keep what this run has seen, if it looked at anything; to look, an agent needs to write nothing.
+
+        A pool without a note, such as one of an older lake, gets it here; otherwise each run would look at it.
+        """
+        store = self._lake.store
+        if not (self._name and self._new):
+            return
+        try:
+            store.put(self._name, msgspec.json.encode({**self._standing, **self._new}))
+        except Unavailable as error:
+            log.info("%s: not written: %s; the next run looks again", self._name, error)
+            return
+        if self._notes is not None:
+            with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+                list(threads.map(partial(write_note, store), self._new.keys() - self._notes.keys()))
+
+
+def _read(lake: Lake, name: str) -> dict[str, Look]:
+    try:
+        looks: dict[str, Look] = decoded_json(lake.store.get(name) or b"{}", dict[str, Look], name=name)
+    except (Unavailable, Corrupt) as error:
+        log.info("%s: not read: %s; looks at every pool", name, error)
+        return {}
+    return looks
+
+
+def forgotten_after(pool_id: str, remembers: float) -> float:
+    """Seconds after which a look at this pool is forgotten, whatever its activity note says: between half of
+    `remembers` and all of it, by the pool's id.
+
+    Otherwise a run that looked at all pools would be followed, so much later, by another one that does.
+    """
+    part = int.from_bytes(sha256(pool_id.encode()).digest()[:4]) / 2**32
+    return remembers * (1 + part) / 2
+
+
+def _digest(pool: PoolConfig) -> str:
+    """Stands for the settings of a pool."""
+    return sha256(msgspec.json.encode(pool.settings, order="sorted")).hexdigest()[:16]

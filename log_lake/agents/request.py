@@ -1,0 +1,126 @@
+"""What a run of an agent was asked for: the parameters of a trigger, a schedule or a backfill, read in one place.
+
+An agent refuses names that it does not know, and values of another kind, before it looks at anything.  Otherwise a
+mistyped name (`pols`, `dryrun`) would be ignored, and the agent would work on all pools for real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core import naming
+from lake_core.errors import InvalidInput
+from lake_core.naming import MAIN
+from lake_core.phrases import nearest
+from log_lake.agents.roster import PARAMETERS, Kind
+from log_lake.lake import Lake
+
+COMMON = ("lake", "pools", "dry_run")
+"""Parameters that every agent has."""
+
+OpenLake = Callable[[str], Lake]
+"""Opens the lake that the parameter `lake` names: `Lake.open`, or what Airflow's connections add to it."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """`pools` empty: all that have work.  `limit`: how many pieces of work the run hands out at most.
+
+    Only the ingest agent reads `wait`, only the intervals agent `files`, only the compact agent `strategy`.
+
+    Only the erasure agent reads what follows these: which records, by `where`, `key`, or `low` and `high` (the
+    parameters `from` and `to`), and how.
+    """
+
+    lake: str
+    pools: tuple[str, ...] = ()
+    dry_run: bool = False
+    branch: str = MAIN
+    limit: int | None = None
+    strategy: str | None = None
+    wait: bool = True
+    files: tuple[str, ...] = ()
+    where: str | None = None
+    key: str | None = None
+    low: str | None = None
+    high: str | None = None
+    grace: str | None = None
+    keep_history: bool = False
+
+    @classmethod
+    def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
+        """The request in these parameters; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
+        names = (*COMMON, *also)
+        for name, value in params.items():
+            if name not in names:
+                near = nearest(name, names)
+                raise InvalidInput(
+                    f"unknown parameter {name!r}"
+                    + (f": did you mean {near!r}?" if near else ".")
+                    + f" The parameters are {', '.join(names)}; nothing was done"
+                )
+            if value is not None and not _is(value, PARAMETERS[name]):
+                raise InvalidInput(
+                    f"parameter {name!r} must be {PARAMETERS[name].value} (got {value!r}); nothing was done"
+                )
+        given = {name: value for name, value in params.items() if value is not None}
+        if not given.get("lake"):
+            raise InvalidInput("no lake: set the parameter `lake` of the run, or the variable LAKE")
+        return cls(
+            lake=str(given["lake"]),
+            pools=tuple(given.get("pools", ())),
+            dry_run=bool(given.get("dry_run", False)),
+            branch=str(given.get("branch") or MAIN),
+            limit=given.get("limit"),
+            strategy=given.get("strategy"),
+            wait=bool(given.get("wait", True)),
+            files=tuple(given.get("files", ())),
+            where=given.get("where"),
+            key=given.get("key"),
+            low=given.get("from"),
+            high=given.get("to"),
+            grace=given.get("grace"),
+            keep_history=bool(given.get("keep_history", False)),
+        )
+
+    def work(self, pool_name: str, what: str, **values: Any) -> dict[str, Any]:
+        """What `find` hands out to one task `run`: the pool, and `values` of the agent's own, all plain.
+
+        Airflow shows the title, which says `what` is to be done.
+        """
+        return {
+            "lake": self.lake,
+            "pool": pool_name,
+            "branch": self.branch,
+            "title": f"{pool_name}: {what}",
+            **values,
+        }
+
+
+def _is(value: Any, kind: Kind) -> bool:
+    match kind:
+        case Kind.TEXTS:
+            return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+        case Kind.COUNT:
+            return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        case _:
+            return isinstance(value, bool if kind is Kind.FLAG else str)
+
+
+def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
+    """The pools that a run looks at: those named, each once, or all.  Raises NotFound for an unknown one."""
+    for name in pools:
+        lake.pool(name)
+    return list(dict.fromkeys(pools)) or [pool.name for pool in lake.pools()]
+
+
+def with_own_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
+    """Named pools, and the lake's own pools, if it has any; none if none is named, which means all.
+
+    For runs of a DAG: who has a few pools kept in order does not think of `$jobs`, to which each such run adds.
+    """
+    names = lake.catalog.load().state.names
+    own = [name for name in naming.OWN_POOLS if name in names]
+    return [*pools, *own] if pools else []

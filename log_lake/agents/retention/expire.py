@@ -1,0 +1,157 @@
+"""Expiring: the plan of a branch is made and committed, and made again if the branch has changed meanwhile.
+
+One transaction removes the references and deletes by condition.  Only in append pools, where references do not
+depend on each other, more than `MAX_REMOVED` are removed by several.  It changes no object: `lake undo` or
+`lake revert` takes it back until the vacuum has deleted the objects.  Callers: `run`, `lake expire`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+from lake_core import naming
+from lake_core.errors import Conflict
+from lake_core.history import Draft
+from lake_core.journal.ages import oldest_safe
+from lake_core.naming import MAIN
+from lake_core.phrases import counted, listed
+from lake_core.records import Action, RemoveReference
+from lake_core.records.transactions import version_of
+from log_lake.agents.retention.plan import AGE, ExpirePlan, plan_expiry
+from log_lake.agents.retention.policy import policy_of
+from log_lake.lake.branch import Branch
+from log_lake.lake.delete_spec import DeleteSpec, may_delete
+from log_lake.lake.pool import Pool
+from log_lake.reading.revision import Revision
+
+log = logging.getLogger(__name__)
+
+TRIES = 10
+"""Times to plan again because the branch has changed meanwhile."""
+
+MAX_REMOVED = 10_000
+"""References of an append pool that one transaction removes: about 500 KB."""
+
+
+@dataclass(frozen=True)
+class ExpireResult:
+    """What expired: references, their records and bytes; whether records were deleted by the field's time too.
+
+    `version` is that of the last transaction, None if nothing expired.
+    """
+
+    pool: str
+    branch: str
+    version: int | None = None
+    objects: int = 0
+    records: int = 0
+    size: int = 0
+    deleted: bool = False
+
+
+def plan(pool: Pool, *, branch: str = MAIN, ahead: float = 0.0) -> ExpirePlan:
+    """What expires `ahead` seconds from now, by the clock of the store, if nothing is written until then.
+
+    Raises NotFound, ObjectMissing, Corrupt, Unavailable.
+    """
+    return _plan(pool, branch=branch, ahead=ahead)[1]
+
+
+def _plan(pool: Pool, *, branch: str, ahead: float = 0.0) -> tuple[Revision, ExpirePlan]:
+    """The revision, and what expires of it."""
+    policy = policy_of(pool.settings)
+    target = pool.branch(branch)
+    now, loaded_before = None, 0
+    if policy.age is not None:
+        now = pool.leases().now + ahead
+    revision = target.revision(now=now)
+    if policy.age is not None and now is not None:
+
+        def authors(version: int) -> float | None:
+            loads = (r for r in revision.references if version_of(r.seq) <= version)
+            return max((naming.id_seconds(r.object) for r in loads), default=None)
+
+        loaded_before = oldest_safe(pool.history.journal, before=now - policy.age, now=now, authors=authors)
+    if not policy.expires:
+        return revision, ExpirePlan(revision.version)
+    work = plan_expiry(revision, policy, loaded_before=loaded_before)
+    return revision, work if _may_delete(target, revision, work) else replace(work, tombstone=None)
+
+
+def _may_delete(branch: Branch, revision: Revision, work: ExpirePlan) -> bool:
+    """Whether the tombstone may hide a record that is live; False only if there surely is none."""
+    if work.tombstone is None:
+        return True
+    spec = DeleteSpec(work.tombstone.key_range, work.tombstone.condition)
+    return may_delete(revision, spec, branch.history, branch.store)
+
+
+def expire(pool: Pool, *, branch: str = MAIN) -> ExpireResult:
+    """Remove what expires now.
+
+    Raises NotFound, Conflict (the branch changes all the time), ObjectMissing, Corrupt, OutcomeUnknown,
+    Unavailable; then run it again.
+    """
+    return expire_and_look(pool, branch=branch)[0]
+
+
+def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]:
+    """As `expire`; and the branch as it was before.  Raises what `expire` raises."""
+    done = ExpireResult(pool.name, branch)
+    before: Revision | None = None
+    for tries in range(1, TRIES + 1):
+        try:
+            revision, work = _plan(pool, branch=branch)
+            before = before or revision
+            for part in _parts(work, keeps_all=pool.branch(branch).rule.keeps_all):
+                done = _commit(pool.branch(branch), part, done)
+            break
+        except Conflict:
+            if tries == TRIES:
+                raise
+    assert before is not None  # TRIES is not 0
+    return done, before
+
+
+def _parts(work: ExpirePlan, *, keeps_all: bool) -> list[ExpirePlan]:
+    if work.idle:
+        return []
+    most = MAX_REMOVED if keeps_all else max(1, len(work.removed))
+    starts = range(0, max(1, len(work.removed)), most)
+    parts = [replace(work, removed=work.removed[at : at + most], tombstone=None) for at in starts]
+    return [*parts[:-1], replace(parts[-1], tombstone=work.tombstone)]
+
+
+def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResult:
+    id = branch.context.ids.new()
+    actions: list[Action] = [RemoveReference(e.reference.object, e.reference.low) for e in work.removed]
+    hidden = work.tombstone
+    if hidden is not None:
+        spec = DeleteSpec(hidden.key_range, hidden.condition)
+        actions.append(spec.tombstone(id, reason=_reason(branch, work)))
+    draft = Draft(
+        id,
+        branch.name,
+        work.read_version,
+        branch.context.author,
+        tuple(actions),
+        message=_reason(branch, work),
+        oldest_only=bool(work.removed),
+    )
+    committed = branch.commit_draft(draft, does=f"expires {counted(len(work.removed), 'object')}")
+    return replace(
+        done,
+        version=committed.version,
+        objects=done.objects + len(work.removed),
+        records=done.records + work.records,
+        size=done.size + work.size,
+        deleted=done.deleted or hidden is not None,
+    )
+
+
+def _reason(branch: Branch, work: ExpirePlan) -> str:
+    """The settings that say so, as they are spelled."""
+    names = sorted({e.why for e in work.removed} | ({AGE} if work.tombstone is not None else set()))
+    names += ["expire.by"] if work.by and AGE in names else []
+    return "expired: " + listed([f"{name}={branch.settings.text(name)}" for name in names])

@@ -1,0 +1,230 @@
+"""What expires: which references go as a whole, and what a tombstone must hide; what else is due.  Deterministic.
+
+- By the time in a field: references whose statistics say that all records are old go; a tombstone hides the old
+  records of the others.
+- By the load, by records, by bytes: only whole references go, oldest first.  A reference is as old as its newest
+  record, so what a compaction wrote is as young as its youngest input.  Objects of one load go together.
+
+No older version of a record comes back, and no value of an aggregate changes: a reference that hides records of
+others stays (`history.revealing`).  On a branch, what is not merged yet stays too, because a merge must bring it.
+Records that arrive late expire with the next run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from lake_core.conditions import key_range_of
+from lake_core.history import Reference
+from lake_core.history.revealing import must_stay
+from lake_core.history.tombstone import Tombstone, newer_than_all
+from lake_core.records.transactions import version_of
+from log_lake.agents.retention.policy import RetentionPolicy
+from log_lake.reading.age_off import older_than, tells_time
+from log_lake.reading.revision import Revision
+
+AGE, RECORDS, BYTES = "expire.age", "expire.records", "expire.bytes"
+
+UNMERGED = "they are not merged into the parent branch yet"
+OLDER_BELOW = "other objects hold older versions of their records"
+PART_OF_KEYS = "other objects hold a part of the same keys"
+NO_FIELD = "no record has the field expire.by"
+NO_TIME = "the field expire.by tells no time; declare its type: lake set POOL type.FIELD=timestamp"
+
+Identity = tuple[str, bytes]
+
+
+@dataclass(frozen=True)
+class Expired:
+    """A reference that goes, and the setting that says so."""
+
+    reference: Reference
+    why: str
+
+
+@dataclass(frozen=True)
+class ExpirePlan:
+    """What goes from a branch at a version.
+
+    `removed` are in the order of their age.  `tombstone` hides the old records of other references, among
+    `hidden`, which may hold some; None if it is not needed.  `older_than` is the moment, in seconds since 1970,
+    before which the time in the field `by` must lie.  `stays` counts references that are old enough and stay, by
+    the reason.
+    """
+
+    read_version: int
+    removed: tuple[Expired, ...] = ()
+    tombstone: Tombstone | None = None
+    by: str = ""
+    older_than: float = 0.0
+    hidden: tuple[Reference, ...] = ()
+    stays: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing expires."""
+        return not self.removed and self.tombstone is None
+
+    @property
+    def records(self) -> int:
+        """Records of the references that go."""
+        return sum(e.reference.records for e in self.removed)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the references that go."""
+        return sum(e.reference.size for e in self.removed)
+
+    @property
+    def why(self) -> dict[str, int]:
+        """How many references go, by setting."""
+        return dict(Counter(e.why for e in self.removed))
+
+
+@dataclass(frozen=True)
+class RetentionPlan:
+    """What there is to do in a pool.
+
+    `rests`: there is nothing, and time alone brings nothing for as long as the agent remembers that (`quiet`).
+    `deletable`: the removed objects that a vacuum may delete, `size` in bytes, and `held`, how many stay by what
+    keeps them.  `unfinished`: vacuums that were interrupted, of `begun` objects and `begun_size` bytes.
+    `has_new_names`: there are names that no scan for
+    orphans has looked at, and that are old enough.  `entries`: those of the journal that a purge may delete.
+    """
+
+    expiry: ExpirePlan
+    deletable: int = 0
+    size: int = 0
+    held: Mapping[str, int] = field(default_factory=dict)
+    unfinished: int = 0
+    begun: int = 0
+    begun_size: int = 0
+    has_new_names: bool = False
+    entries: int = 0
+    rests: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        work = (self.deletable, self.unfinished, self.has_new_names, self.entries)
+        return self.expiry.idle and not any(work)
+
+
+def plan_expiry(revision: Revision, policy: RetentionPolicy, *, loaded_before: int) -> ExpirePlan:
+    """What expires of a revision at its time.
+
+    `loaded_before`: the greatest version that surely was committed more than `policy.age` ago.
+    """
+    own = revision.references
+    tombstone = _of_field(revision, policy)
+    # whatever stays of these, the tombstone hides their old records
+    hidden = {_identity(r): r for r in (revision.may_hide(tombstone) if tombstone is not None else ())}
+    expiring = _expiring(revision, policy, own, hidden.values(), tombstone, loaded_before=loaded_before)
+    unmerged = {name for name, e in expiring.items() if revision.held.is_unmerged(e.reference)}
+    leaving = [e.reference for name, e in expiring.items() if name not in unmerged]
+    staying = [r for r in own if _identity(r) not in expiring or _identity(r) in unmerged]
+    blocked = {_identity(r) for r in must_stay(leaving, staying, kind=revision.rule.kind)}
+    gone = {name: e for name, e in expiring.items() if name not in unmerged | blocked}
+    removed = [*gone.values(), *_of_sub_pools(revision, policy, loaded_before=loaded_before)]
+    stays = {
+        UNMERGED: len(unmerged - hidden.keys()),
+        OLDER_BELOW if revision.rule.kind == "upsert" else PART_OF_KEYS: len(blocked - hidden.keys()),
+        **_without_time(revision, policy),
+    }
+    left = tuple(reference for name, reference in hidden.items() if name not in gone)
+    return ExpirePlan(
+        revision.version,
+        tuple(sorted(removed, key=lambda e: (e.reference.seq, e.reference.ordinal, e.reference.order))),
+        tombstone if left else None,
+        policy.by if policy.age is not None else "",
+        revision.now - (policy.age or 0.0),
+        left,
+        {reason: count for reason, count in stays.items() if count},
+    )
+
+
+def _expiring(
+    revision: Revision,
+    policy: RetentionPolicy,
+    own: Sequence[Reference],
+    may_hold: Iterable[Reference],
+    tombstone: Tombstone | None,
+    *,
+    loaded_before: int,
+) -> dict[Identity, Expired]:
+    """What the policy lets go, whatever it hides."""
+    expiring: dict[Identity, Expired] = {}
+    if tombstone is not None:
+        expiring = _named((r for r in may_hold if tombstone.covers_all(r, revision.state.schema)), AGE)
+    elif policy.age is not None and not policy.by:
+        expiring = _named((r for r in own if version_of(r.seq) <= loaded_before), AGE)
+    for limit, why, amount in ((policy.records, RECORDS, _records), (policy.size, BYTES, _size)):
+        if limit is not None:
+            left = [r for r in own if _identity(r) not in expiring]
+            expiring |= _named(_beyond(left, limit, amount), why)
+    return expiring
+
+
+def _without_time(revision: Revision, policy: RetentionPolicy) -> dict[str, int]:
+    """All references, if the field that is to tell their age does not."""
+    index = revision.schema.get_field_index(policy.by)
+    if policy.age is None or not policy.by or (index >= 0 and tells_time(revision.schema.field(index))):
+        return {}
+    return {NO_FIELD if index < 0 else NO_TIME: len(revision.references)}
+
+
+def _of_field(revision: Revision, policy: RetentionPolicy) -> Tombstone | None:
+    """A tombstone of what is old by the field, newer than all transactions; None if no record has the field."""
+    if policy.age is None or policy.by not in revision.schema.names:
+        return None
+    condition = older_than(policy.by, revision.now - policy.age)
+    key_range = key_range_of(condition, revision.key, revision.schema)
+    return None if key_range.empty else newer_than_all("expire", key_range, condition)
+
+
+def _of_sub_pools(revision: Revision, policy: RetentionPolicy, *, loaded_before: int) -> Iterable[Expired]:
+    """References of the sub-pools: their records have no field to tell their age, so their load counts."""
+    if policy.age is None:
+        return
+    for sub_pool in revision.snapshot.sub_pools():
+        for reference in revision.of_sub_pool(sub_pool).references:
+            if version_of(reference.seq) <= loaded_before and not revision.held.is_unmerged(reference):
+                yield Expired(reference, AGE)
+
+
+def _beyond(
+    references: Sequence[Reference], limit: int, amount: Callable[[Reference], int]
+) -> list[Reference]:
+    """The oldest loads without which the others still hold the limit."""
+    left = sum(map(amount, references))
+    oldest: list[Reference] = []
+    for _, load in groupby(sorted(references, key=_age), key=_age):
+        objects = list(load)
+        left -= sum(map(amount, objects))
+        if left < limit:
+            break
+        oldest += objects
+    return oldest
+
+
+def _records(reference: Reference) -> int:
+    return reference.records
+
+
+def _size(reference: Reference) -> int:
+    return reference.size
+
+
+def _age(reference: Reference) -> int:
+    return reference.seq
+
+
+def _identity(reference: Reference) -> Identity:
+    return reference.object, reference.low
+
+
+def _named(references: Iterable[Reference], why: str) -> dict[Identity, Expired]:
+    return {_identity(r): Expired(r, why) for r in references}

@@ -1,0 +1,33 @@
+"""What a pool keeps: its settings `expire.*` as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from log_lake.settings import Settings
+
+
+@dataclass(frozen=True)
+class RetentionPolicy:
+    """What expires; None: no such limit.
+
+    `age` is in seconds, and counts from the time in the field `by`, or from the load if that is empty.
+    `records` and `size` (bytes) are what the newest loads must hold together, so that older ones go.
+    """
+
+    age: float | None = None
+    by: str = ""
+    records: int | None = None
+    size: int | None = None
+
+    @property
+    def expires(self) -> bool:
+        """Whether anything ever expires."""
+        return self.age is not None or self.records is not None or self.size is not None
+
+
+def policy_of(settings: Settings) -> RetentionPolicy:
+    """The policy that the settings `expire.*` spell."""
+    return RetentionPolicy(
+        settings["expire.age"], settings["expire.by"], settings["expire.records"], settings["expire.bytes"]
+    )

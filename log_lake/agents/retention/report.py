@@ -1,0 +1,131 @@
+"""What the retention agent plans and what it did, in words: for its logs, its last task and `lake expire`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.phrases import counted, human_size, human_time, listed
+from log_lake.agents.reporting import Found, check_found, conclude, missing, sums
+from log_lake.agents.retention.expire import ExpireResult
+from log_lake.agents.retention.plan import ExpirePlan, RetentionPlan
+from log_lake.compaction.gain import Gain
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RetentionResult(Gain):
+    """What the agent did in a pool.
+
+    `expired` references of the branch with so many `records` and bytes (`expired_size`); `deletes`: tombstones that
+    it committed, of older records of other objects.  `orphans` were found; `vacuumed` objects were deleted, which
+    `freed` so many bytes; `spared` stay for a lease.  `purged` entries of the journal.  `version`: the newest that
+    it committed, None if it committed nothing.
+    """
+
+    pool: str
+    branch: str
+    version: int | None
+    expired: int
+    records: int
+    expired_size: int
+    deletes: int
+    orphans: int
+    vacuumed: int
+    freed: int
+    spared: int
+    purged: int
+
+
+def plan_line(pool_name: str, work: ExpirePlan) -> str:
+    """What expires, in a line."""
+    stays = "".join(f"; {counted(count, 'object')} must stay: {why}" for why, count in work.stays.items())
+    if work.idle:
+        return f"{pool_name}: nothing expires{stays}"
+    steps = []
+    if work.removed:
+        why = listed([f"{count:,} by {name}" for name, count in work.why.items()])
+        records = counted(work.records, "record")
+        steps.append(f"remove {_objects(len(work.removed))} ({why}): {records}, {human_size(work.size)}")
+    if work.tombstone is not None:
+        older = f"delete records with {work.by} before {human_time(work.older_than)}"
+        records = counted(sum(r.records for r in work.hidden), "record")
+        steps.append(f"{older} in up to {counted(len(work.hidden), 'object')} of {records}")
+    return f"{pool_name}: {'; '.join(steps)}{stays}"
+
+
+def expire_line(done: ExpireResult) -> str:
+    """What expired, in a line."""
+    if done.version is None:
+        return f"{done.pool}: nothing expired"
+    line = f"{done.pool}: version {done.version:,} removed {_objects(done.objects)}, "
+    line += f"{counted(done.records, 'record')}, {human_size(done.size)}"
+    return line + ("; older records of other objects are deleted by a tombstone" if done.deleted else "")
+
+
+def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
+    """What there is to do in a pool, a line a step."""
+    if not work.expiry.idle or work.expiry.stays:
+        yield plan_line(pool_name, work.expiry)
+    if work.unfinished:
+        objects = f"{counted(work.begun, 'object')}, {human_size(work.begun_size)}"
+        yield f"{pool_name}: {counted(work.unfinished, 'interrupted vacuum')} to finish: delete {objects}"
+    if work.deletable or work.held:
+        kept = "".join(f"; {counted(count, 'object')} kept by {why}" for why, count in work.held.items())
+        yield f"{pool_name}: delete {counted(work.deletable, 'object')}, {human_size(work.size)}{kept}"
+    if work.has_new_names:
+        yield f"{pool_name}: scan new objects for orphans"
+    if work.entries:
+        yield f"{pool_name}: purge {counted(work.entries, 'entry', 'entries')}"
+
+
+def pool_line(result: Mapping[str, Any]) -> str:
+    """What was done in a pool, in a line."""
+    return f"{result['pool']}: {_work_line(result)}"
+
+
+def _work_line(done: Mapping[str, Any]) -> str:
+    steps = [
+        f"expired {_objects(done['expired'])}, {counted(done['records'], 'record')}"
+        if done["expired"]
+        else "",
+        "hid old records beside newer ones" if done["deletes"] else "",
+        f"found {counted(done['orphans'], 'orphan')}" if done["orphans"] else "",
+        f"deleted {counted(done['vacuumed'], 'object')}, {human_size(done['freed'])}"
+        if done["vacuumed"]
+        else "",
+        f"spared {counted(done['spared'], 'object')} for a lease" if done["spared"] else "",
+        f"purged {counted(done['purged'], 'entry', 'entries')}" if done["purged"] else "",
+    ]
+    return "; ".join(step for step in steps if step) or "nothing to do"
+
+
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
+    for result in results:
+        log.info("%s", pool_line(result))
+    names = (
+        "expired",
+        "records",
+        "expired_size",
+        "deletes",
+        "orphans",
+        "vacuumed",
+        "freed",
+        "spared",
+        "purged",
+    )
+    totals = sums(results, "pools", of=names)
+    conclude(
+        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was changed",
+        failed=missing(check_found(all_work), results),
+        to_do="What was done stays; the next run goes on with the rest",
+    )
+    return totals
+
+
+def _objects(count: int) -> str:
+    return counted(count, "whole object")

@@ -1,0 +1,229 @@
+"""The retention agent without Spark: which pools have work, and the work itself.
+
+    expire             `expire.*`: what is old leaves the branch; its objects go onto the list of the removed
+    scan for orphans   objects that were never committed go onto that list too
+    vacuum             objects of the list are deleted once `vacuum.grace` and `history.keep` are over
+    purge              entries older than `history.keep` are deleted, after a checkpoint
+
+A run for all pools also deletes dropped pools whose `vacuum.grace` is over.
+
+The purge comes last: the vacuum tells the age of a removal by the entries of the journal, and once these are
+purged, by a checkpoint, which is younger.  Every step may be repeated: killed at any point and run again, the agent
+plans anew.  `retain` is given how objects are listed and deleted: here one request after another, in
+`spark_apps.retention` as Spark tasks.  Callers: the DAG, the Spark application; `lake expire`, `lake vacuum` and
+`lake purge` do single steps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from lake_core.history import PoolState
+from lake_core.naming import MAIN
+from lake_core.phrases import listed
+from lake_core.records.pools import PoolConfig
+from log_lake.agents.checkpoint.run import checkpoint_and_purge, purgeable
+from log_lake.agents.finding import divided, handed_out, look_at_each
+from log_lake.agents.quiet import Quiet
+from log_lake.agents.reporting import newest_version
+from log_lake.agents.request import OpenLake, Request, named_pools
+from log_lake.agents.retention import expire as expiry
+from log_lake.agents.retention.plan import RetentionPlan
+from log_lake.agents.retention.policy import policy_of
+from log_lake.agents.retention.report import RetentionResult, pool_line, retention_lines
+from log_lake.agents.roster import AGENTS
+from log_lake.compaction.gain import Gain, Standing, gain, standing_of
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.reading.revision import Revision
+from log_lake.vacuum.dropped import delete_dropped, plan_dropped
+from log_lake.vacuum.execute import Deleter, make_plan, vacuum, vacuum_lease
+from log_lake.vacuum.orphans import Lister, is_due, scan_orphans
+from log_lake.vacuum.plan import begun_objects
+
+log = logging.getLogger(__name__)
+
+AHEAD = AGENTS["retention"].remembers
+"""Seconds for which time alone may bring no work to a pool that the agent leaves alone."""
+
+DROPPED = "dropped pools"
+"""Stands for the dropped pools where a task names a pool; no pool can have this name."""
+
+
+def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
+    """What there is to do.  A pool in which nothing was ever removed costs a look at its journal and one listing.
+
+    Raises NotFound, ObjectMissing, Corrupt, Unavailable.
+    """
+    return _plan(lake.pool(pool_name), branch=branch, now=lake.context.now())
+
+
+def _plan(pool: Pool, *, branch: str, now: float) -> RetentionPlan:
+    work = expiry.plan(pool, branch=branch)
+    loaded = pool.history.load_open()
+    removed = loaded.state.removed
+    # a list in a checkpoint may be empty; to plan a vacuum takes a lease and some ten requests
+    lists_some = not removed.is_empty() and next(iter(removed.items()), None) is not None
+    deletable, size, kept = _plan_vacuum(pool) if lists_some else (0, 0, {})
+
+    def has_new_names(moment: float) -> bool:
+        return is_due(pool, since=removed.scanned, now=moment)
+
+    def entries(moment: float) -> int:
+        return purgeable(pool, newest=loaded.version, now=moment)
+
+    may_rest = work.idle and not (work.stays or lists_some or removed.vacuums)
+    later = now + AHEAD
+    if may_rest and not (has_new_names(later) or entries(later) or _expires_later(pool, branch=branch)):
+        return RetentionPlan(work, rests=True)  # what is not due later is not due now
+    begun = begun_objects(removed.vacuums.values())
+    return RetentionPlan(
+        work,
+        deletable=deletable,
+        size=size,
+        held=kept,
+        unfinished=len(removed.vacuums),
+        begun=len(begun),
+        begun_size=sum(one.size for one in begun),
+        has_new_names=has_new_names(now),
+        entries=entries(now),
+    )
+
+
+def _expires_later(pool: Pool, *, branch: str) -> bool:
+    """Whether time brings an expiry, or a reason against one, within `AHEAD`, if nothing is written."""
+    if policy_of(pool.settings).age is None:  # nothing else is a matter of time
+        return False
+    later = expiry.plan(pool, branch=branch, ahead=AHEAD)
+    return not later.idle or bool(later.stays)
+
+
+def _plan_vacuum(pool: Pool) -> tuple[int, int, Mapping[str, int]]:
+    with vacuum_lease(pool, "plan a vacuum", planning=True) as lease:
+        vacuum_plan = make_plan(pool, lease)
+    return len(vacuum_plan.objects), vacuum_plan.size, vacuum_plan.held
+
+
+def retain(
+    lake: Lake,
+    pool_name: str,
+    *,
+    branch: str = MAIN,
+    delete: Deleter | None = None,
+    lister: Lister | None = None,
+) -> RetentionResult:
+    """Do what there is to do.
+
+    Raises NotFound, Conflict (the pool changes all the time), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable;
+    what was done stays, and the next run goes on.
+    """
+    pool = lake.pool(pool_name)
+    expired, before = expiry.expire_and_look(pool, branch=branch)
+    # a scan commits; without new names it would keep an idle pool from ever being purged
+    scanned = pool.history.load_open().state.removed.scanned
+    due = is_due(pool, since=scanned, now=lake.context.now())
+    scan = scan_orphans(pool, lister=lister) if due else None
+    vacuumed = vacuum(pool, delete=delete)
+    now = lake.context.now()
+    purged, loaded = 0, pool.history.load_open()
+    if purgeable(pool, newest=loaded.version, now=now):
+        purged = checkpoint_and_purge(lake, pool_name, now=now).entries
+    result = RetentionResult(
+        pool_name,
+        branch,
+        newest_version([expired.version, scan.version if scan else None, vacuumed.version]),
+        expired=expired.objects,
+        records=expired.records,
+        expired_size=expired.size,
+        deletes=int(expired.deleted),
+        orphans=scan.orphans if scan else 0,
+        vacuumed=vacuumed.objects,
+        freed=vacuumed.size,
+        spared=vacuumed.spared,
+        purged=purged,
+        **vars(_gain(before, loaded.state, branch) if expired.version is not None else Gain()),
+    )
+    log.info("%s", pool_line(vars(result)))
+    return result
+
+
+def _gain(before: Revision, after: PoolState, branch: str) -> Gain:
+    """What the expiry gained; it has read the references.  Another writer may have deleted the branch meanwhile."""
+    present = after.branches.get(branch)
+    left = Standing() if present is None else standing_of(present.snapshot.overlapping())
+    return gain(standing_of(before.references), left)
+
+
+def retain_dropped(lake: Lake) -> RetentionResult:
+    """Delete the dropped pools that nothing keeps any more.
+
+    Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    deleted = delete_dropped(lake, plan_dropped(lake))
+    result = RetentionResult(
+        DROPPED,
+        MAIN,
+        None,
+        expired=0,
+        records=0,
+        expired_size=0,
+        deletes=0,
+        orphans=0,
+        vacuumed=sum(one.objects for one in deleted),
+        freed=sum(one.size for one in deleted),
+        spared=0,
+        purged=0,
+    )
+    log.info("%s", pool_line(vars(result)))
+    return result
+
+
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
+    """The agent's first task: pools with work as plain values, for one task `run` each.
+
+    `params`: lake, pools (none named: all), branch (of the expiry), limit, dry_run.  A dry run logs the plans and
+    hands out nothing.  `recurring` is as of `Quiet.of`.
+    """
+    asked = Request.read(params, also=AGENTS["retention"].parameters)
+    lake = open_lake(asked.lake)
+    open_names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="retention")
+    quiet = Quiet.of(lake, asked, agent="retention", recurring=recurring)
+    all_work: list[dict[str, Any]] = []
+
+    def look(name: str) -> tuple[PoolConfig, RetentionPlan]:
+        pool = lake.pool(name)
+        return pool.config, _plan(pool, branch=asked.branch, now=lake.context.now())
+
+    looked_at = quiet.others(open_names)
+    must_find = asked.branch != MAIN and looked_at == open_names and not put_off
+    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
+        if seen is None:
+            all_work.append(asked.work(name, "cannot be read"))
+            continue
+        pool, work = seen
+        if work.rests:
+            quiet.found_nothing(pool)
+        lines = list(retention_lines(name, work))
+        for line in lines:
+            log.info("%s", line)
+        if not work.idle:
+            all_work.append(asked.work(name, "retention", says=lines))
+    quiet.write()
+    names = [] if asked.pools else [one.name for one in plan_dropped(lake) if one.held is None]
+    if names:
+        line = f"{DROPPED}: delete {listed(names)}"
+        log.info("%s", line)
+        all_work.append(asked.work(DROPPED, "delete", says=[line]))
+    return handed_out(
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing="nothing expires, nothing to delete",
+        not_done="nothing is changed",
+        limit=asked.limit,
+        now=lake.context.now(),
+    )

@@ -1,0 +1,27 @@
+"""When tombstones are applied and forgotten: a pool's settings `tombstones.*` at a time, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from log_lake.settings import Settings
+
+
+@dataclass(frozen=True)
+class TombstonesPolicy:
+    """Times in microseconds since 1970: tombstones up to `due` are applied, those of replaces up to `forget` may be
+    retired.
+
+    `due` None: all are applied, also those of writers whose clock is ahead.
+    """
+
+    due: int | None
+    forget: int
+
+
+def policy_of(settings: Settings, *, now: float, at_once: bool = False) -> TombstonesPolicy:
+    """The policy at a time, in seconds since 1970; `at_once`: every tombstone is due, whatever its age."""
+    return TombstonesPolicy(
+        due=None if at_once else int((now - settings["tombstones.apply"]) * 1_000_000),
+        forget=int((now - settings["tombstones.remember"]) * 1_000_000),
+    )

@@ -1,0 +1,94 @@
+"""What the tombstones agent plans and what it did, in words: for its logs, its last task and `lake tombstones`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lake_core.history import Reference
+from lake_core.phrases import counted, human_size
+from log_lake.agents.reporting import Found, check_found, conclude, missing, sums
+from log_lake.agents.tombstones.plan import ApplyPlan
+from log_lake.compaction.gain import Gain
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ApplyResult(Gain):
+    """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
+
+    `covered` is how many references those that are left may still cover.  `version`: the newest that it committed,
+    None if it committed nothing.
+    """
+
+    pool: str
+    version: int | None
+    searched: int
+    marked: int
+    rewritten: int
+    size_in: int
+    size_out: int
+    retired: int
+    left: int
+    covered: int
+
+
+def plan_line(pool_name: str, work: ApplyPlan) -> str:
+    """What is due, in a line."""
+    if work.idle:
+        return f"{pool_name}: no deletes to apply; {work.remaining:,} left"
+    steps = [
+        f"remove {counted(len(work.removable), 'whole object')}" if work.removable else "",
+        f"search {counted(len(work.suspects), 'object')}" if work.suspects else "",
+        f"drop {counted(len(work.retirable), 'finished delete')}" if work.retirable else "",
+    ]
+    return (
+        f"{pool_name}: {counted(work.due, 'delete is', 'deletes are')} due: "
+        f"{', '.join(step for step in steps if step)}; {work.remaining:,} left"
+    )
+
+
+def search_line(pool_name: str, *, dirty: Sequence[Reference], clean: Sequence[Reference]) -> str:
+    """What a search found, in a line: `dirty` references hold deleted records."""
+    size = human_size(sum(r.size for r in dirty))
+    rewrite = f"{counted(len(dirty), 'object')}, {size}, to rewrite" if dirty else "none to rewrite"
+    return f"{pool_name}: {rewrite}; {counted(len(clean), 'object')} without deleted records"
+
+
+def pool_line(result: ApplyResult, *, remember: str = "tombstones.remember") -> str:
+    """What was done in a pool, in a line; `remember` is how long a replace is remembered."""
+    if not (result.searched or result.rewritten or result.retired or result.left):
+        return f"{result.pool}: no deletes to apply"
+    if not result.left:
+        left = "none left"
+    elif result.covered:
+        left = f"{result.left:,} left, which may still cover records of {counted(result.covered, 'object')}"
+    else:  # `plan_apply` keeps those of replaces
+        kept = counted(result.left, "replace is", "replaces are")
+        left = f"{kept} remembered for {remember}, for loads that had already begun"
+    return f"{result.pool}: {_work_line(asdict(result))}; {left}"
+
+
+def _work_line(done: Mapping[str, Any]) -> str:
+    work = f"searched {counted(done['searched'], 'object')}, rewrote {done['rewritten']:,}"
+    if done["rewritten"]:
+        work += f" ({human_size(done['size_in'])} -> {human_size(done['size_out'])})"
+    return f"{work}; {counted(done['retired'], 'delete')} finished"
+
+
+def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
+    for result in results:
+        log.info("%s", pool_line(ApplyResult(**result)))
+    totals = sums(results, "pools", of=("searched", "rewritten", "size_in", "size_out", "retired", "left"))
+    conclude(
+        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
+        if results
+        else "no deletes were applied",
+        failed=missing(check_found(all_work), results),
+        to_do="What was rewritten stays; the next run plans the rest again",
+    )
+    return totals

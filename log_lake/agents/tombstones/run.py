@@ -1,0 +1,206 @@
+"""The tombstones agent without Spark: it removes deleted records from the objects, and retires the tombstones.
+
+    search -> mark what holds nothing covered -> rewrite what does -> retire what covers nothing any more
+
+Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans
+anew. Loads, deletes and compactions go on meanwhile; if a compaction takes a reference first, it has applied the
+tombstones itself.  `apply` is given how references are searched and jobs are rewritten: here one after another,
+in `spark_apps.tombstones` as Spark tasks.  Callers: the DAG, the Spark application, `lake tombstones`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lake_core import naming
+from lake_core.errors import Conflict
+from lake_core.history import Draft
+from lake_core.history.absence import planning_again
+from lake_core.naming import MAIN
+from lake_core.phrases import counted
+from lake_core.records import Action, MarkApplied, RemoveTombstone
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+from log_lake.agents.compact.run import rewrite_here, run_jobs
+from log_lake.agents.finding import divided, handed_out, look_at_each
+from log_lake.agents.quiet import Quiet
+from log_lake.agents.reporting import newest_version
+from log_lake.agents.request import OpenLake, Request, named_pools
+from log_lake.agents.roster import AGENTS
+from log_lake.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
+from log_lake.agents.tombstones.policy import policy_of
+from log_lake.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
+from log_lake.compaction.gain import gain, standing_of
+from log_lake.compaction.jobs import CompactionJob, CompactionResult
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.branches import planned
+from log_lake.reading.deleted import apply_tombstones, needs_sequences
+from log_lake.reading.merge.streams import Reading, read_reference
+
+log = logging.getLogger(__name__)
+
+Searcher = Callable[[Sequence[Search]], Sequence[bool]]
+Runner = Callable[[Sequence[CompactionJob]], list[CompactionResult]]
+
+
+def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
+    """The work that is due.  Raises Unavailable, Corrupt."""
+    return plan_apply(branch.revision(now=now), policy_of(branch.settings, now=now, at_once=at_once))
+
+
+def holds_covered(search: Search, store: Store) -> bool:
+    """Whether the reference holds a record that one of the tombstones covers.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    key_range = search.reference.key_range
+    reading = Reading(store, search.pool_id, search.key, key_range, search.schema, lifts=search.lifts)
+    has_sequence = needs_sequences(search.tombstones, [search.reference])
+    for table in read_reference(search.reference, reading, has_sequence=has_sequence):
+        left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)
+        if sum(t.num_rows for t in left) < table.num_rows:
+            return True
+    return False
+
+
+def search_here(branch: Branch) -> Searcher:
+    """A searcher of one reference after another."""
+    return lambda suspects: [holds_covered(search, branch.store) for search in suspects]
+
+
+def run_here(branch: Branch) -> Runner:
+    """A runner of one job after another."""
+    return lambda jobs: run_jobs(branch, jobs, rewrite_here(branch))
+
+
+def apply(
+    branch: Branch,
+    *,
+    now: float,
+    at_once: bool = False,
+    search: Searcher | None = None,
+    run: Runner | None = None,
+) -> ApplyResult:
+    """Do what is due at `now`.
+
+    Raises InvalidInput (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
+    """
+    return planned(lambda: _apply(branch, now=now, at_once=at_once, search=search, run=run))
+
+
+def _apply(
+    branch: Branch, *, now: float, at_once: bool, search: Searcher | None, run: Runner | None
+) -> ApplyResult:
+    revision = branch.revision_to_rewrite(now=now)
+    work = plan_apply(revision, policy_of(branch.settings, now=now, at_once=at_once))
+    log.info("%s", plan_line(branch.config.name, work))
+    suspects = list(searches(revision, work.suspects))
+    context, floor = branch.context, revision.state.removed.floor
+    first = naming.first_above(floor, now=context.now())
+    lease = branch.write_lease(
+        context.ids.new(), read_version=revision.version, first=first, why="search deletes"
+    )
+    with planning_again(branch.history), lease:
+        are_dirty = (search or search_here(branch))(suspects)
+    dirty = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if holds]
+    clean = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if not holds]
+    if suspects:
+        log.info("%s", search_line(branch.config.name, dirty=dirty, clean=clean))
+    marked_at = _commit(
+        branch,
+        revision.version,
+        [MarkApplied(r.object, r.low, revision.version) for r in clean],
+        "searched for deleted records",
+    )
+    jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
+    done = [one for one in (run or run_here(branch))(jobs) if one.version is not None]
+    retired, retired_at = retire(branch, now=now)
+    after = branch.revision(now=now)
+    left = after.held.tombstones.values()
+    result = ApplyResult(
+        pool=branch.config.name,
+        version=newest_version([marked_at, *(one.version for one in done), retired_at]),
+        searched=len(suspects),
+        marked=0 if marked_at is None else len(clean),
+        rewritten=sum(one.inputs for one in done),
+        size_in=sum(one.size_in for one in done),
+        size_out=sum(one.size_out for one in done),
+        retired=retired,
+        left=len(left),
+        covered=len({(r.object, r.low) for t in left for r in after.may_hide(t)}),
+        **vars(gain(standing_of(revision.references), standing_of(after.references))),
+    )
+    log.info("%s", pool_line(result))
+    return result
+
+
+def retire(branch: Branch, *, now: float) -> tuple[int, int | None]:
+    """Retire the tombstones that can cover nothing any more: how many, and the version, None if nothing was."""
+    revision = branch.revision(now=now)
+    work = plan_apply(revision, policy_of(branch.settings, now=now))
+    actions = [RemoveTombstone(name) for name in work.retirable]
+    version = _commit(branch, revision.version, actions, "drop finished deletes")
+    return 0 if version is None else len(actions), version
+
+
+def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> int | None:
+    """The version; None if another writer changed meanwhile what the actions name: the next run plans it again."""
+    if not actions:
+        return None
+    draft = Draft(
+        branch.context.ids.new(),
+        branch.name,
+        read_version,
+        branch.context.author,
+        tuple(actions),
+        message=message,
+    )
+    try:
+        return branch.history.commit(draft).version
+    except Conflict:
+        return None
+
+
+def find(
+    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
+) -> list[dict[str, Any]]:
+    """The agent's first task: pools with work as plain values, for one task `run` each.
+
+    `params`: lake, pools (none named: all), branch, limit, dry_run.  A dry run logs what is due and hands out
+    nothing.  `recurring` is as of `Quiet.of`.
+    """
+    asked = Request.read(params, also=AGENTS["tombstones"].parameters)
+    lake = open_lake(asked.lake)
+    names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="tombstones")
+    quiet = Quiet.of(lake, asked, agent="tombstones", recurring=recurring)
+    all_work = []
+
+    def look(name: str) -> tuple[PoolConfig, ApplyPlan]:
+        branch = lake.pool(name).branch(asked.branch)
+        return branch.config, plan(branch, now=lake.context.now())
+
+    looked_at = quiet.others(names)
+    must_find = asked.branch != MAIN and looked_at == names and not put_off
+    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
+        if seen is None:
+            all_work.append(asked.work(name, "cannot be read"))
+            continue
+        pool, work = seen
+        log.info("%s", plan_line(name, work))
+        if not work.idle:
+            all_work.append(asked.work(name, counted(work.due, "delete")))
+        elif not work.waits:
+            quiet.found_nothing(pool)
+    quiet.write()
+    return handed_out(
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing="no deletes to apply",
+        not_done="nothing is rewritten",
+        limit=asked.limit,
+        now=lake.context.now(),
+    )

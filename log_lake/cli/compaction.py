@@ -1,0 +1,76 @@
+"""lake compact: the compact agent's work on one pool, without Spark."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from log_lake.agents.compact.publication import published
+from log_lake.agents.compact.report import job_line, plan_lines, pool_line, summary
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.jobs import recorded_if_kept
+from log_lake.cli.options import open_lake
+from log_lake.cli.output import print_json, say
+from log_lake.compaction import CompactionPlan
+from log_lake.compaction.gain import standing_of
+
+
+def compact(args: Namespace) -> None:
+    """Plan by the pool's policy, run the jobs one after another; each is one transaction."""
+    lake = open_lake(args)
+    plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
+    pool = lake.pool(args.pool)
+    publishes = bool(pool.settings["publish.iceberg"])
+    if args.dry_run or not (plan.jobs or publishes or args.json):
+        _print_plan(args.pool, plan, as_json=args.json)
+        return
+    with recorded_if_kept(lake, agent="compact", pool_name=args.pool, branch=args.branch) as job:
+        results = compact_pool(
+            lake,
+            args.pool,
+            plan,
+            branch=args.branch,
+            progress=lambda one, result: None if args.json else say(job_line(one, result)),
+        )
+        after = standing_of(pool.at_branch(args.branch).references)
+        done = summary(args.pool, results, before=plan.standing, after=after)
+        done |= published(pool, branch=args.branch)
+        job.update(done)
+    if args.json:
+        committed = [result for result in results if result.version is not None]
+        print_json(
+            {
+                "version": committed[-1].version if committed else None,
+                "records": sum(result.records for result in committed),
+                **done,
+                "versions": [result.version for result in committed],
+            }
+        )
+    else:
+        say(pool_line(done))
+
+
+def _print_plan(pool_name: str, plan: CompactionPlan, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "pool": pool_name,
+                "depth": plan.depth,
+                "depth_after": plan.depth_after,
+                "size": plan.size,
+                "rewritten": plan.rewritten,
+                "write_amplification": round(plan.write_amplification, 4),
+                "jobs": [
+                    {
+                        "inputs": [r.object for r in job.inputs],
+                        "size": job.size,
+                        "depth": job.depth,
+                        "outputs": job.outputs,
+                        "why": job.why,
+                    }
+                    for job in plan.jobs
+                ],
+            }
+        )
+        return
+    for line in plan_lines(pool_name, plan):
+        say(line)

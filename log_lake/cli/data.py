@@ -1,0 +1,196 @@
+"""Commands about records: load, scan, get, query."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.keys import KeyRange
+from lake_core.phrases import counted, human_size, printable
+from lake_core.schemas.hidden import ROW
+from lake_core.store import address_of
+from lake_core.values.keytext import RangeText
+from lake_core.values.typed_json import json_lines
+from lake_core.values.types import show_type
+from log_lake.cli.options import open_lake, read_options
+from log_lake.cli.output import BINARY, VALUES, format_of_output, print_json, print_table, say, write_records
+from log_lake.cli.reading import files_to_read, shown_progress
+from log_lake.lake.results import LoadResult
+from log_lake.lake.view import View
+from log_lake.loading.preview import Preview
+from log_lake.reading.scan import result_schema
+
+
+def load(args: Namespace) -> None:
+    """Load files; with --dry-run, show what a load would do."""
+    pool = open_lake(args).pool(args.pool)
+    branch, options = pool.branch(args.branch), read_options(args)
+    files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
+    names = [f.uri for f in files]
+    with shown_progress(files, "reading" if args.dry_run else "loading") as progress:
+        if args.dry_run:
+            preview = branch.preview(names, format=args.format, options=options, progress=progress)
+        else:
+            result = branch.load(
+                names,
+                format=args.format,
+                options=options,
+                token=args.token,
+                message=args.message,
+                progress=progress,
+            )
+    if args.dry_run:
+        report_preview(preview, pool_name=args.pool, as_json=args.json)
+        if preview.fails:
+            why = f": {preview.why}" if preview.why else ""
+            raise InvalidInput(f"{_summary(preview, args.pool)}; the load would fail{why}")
+    else:
+        report_load(result, pool_name=args.pool, as_json=args.json)
+
+
+def report_preview(preview: Preview, *, pool_name: str, as_json: bool) -> None:
+    """What a load would do, for people or for programs."""
+    fields = {field.name: show_type(field) for field in preview.schema}
+    if as_json:
+        print_json(
+            {
+                "fields": fields,
+                "records": preview.records,
+                "nokey": preview.nokey,
+                "rejected": preview.bad,
+                "would_fail": preview.fails,
+                "why": preview.why,
+                "sample": [msgspec.Raw(line.encode()) for line in json_lines(preview.sample).to_pylist()],
+                "first_rejected": [
+                    {"file": r.file, "line": r.line, "reason": r.reason, "raw": r.raw}
+                    for r in preview.rejected
+                ],
+                "notes": list(preview.notes),
+            }
+        )
+        return
+    tell = _print if preview.fails else say  # what fails says one line on standard error, the reason
+    for note in preview.notes:
+        tell(note)
+    print_table(
+        [{"field": name, "type": text} for name, text in fields.items()], empty="no record has the key"
+    )
+    if preview.sample.num_rows:
+        write_records([preview.sample], preview.sample.schema, format="table", path=None)
+    for rejected in preview.rejected:
+        tell(f"{rejected.file}, line {rejected.line}: {rejected.reason}")
+    if preview.bad > len(preview.rejected):
+        tell(f"and {preview.bad - len(preview.rejected):,} more that cannot be read")
+    if not preview.fails:
+        say(f"{_summary(preview, pool_name)}; nothing was committed")
+
+
+def _print(message: str) -> None:
+    print(printable(message))
+
+
+def _summary(preview: Preview, pool_name: str) -> str:
+    line = f"{pool_name}: dry run: {counted(preview.records, 'record')}"
+    if preview.nokey:
+        line += f", {preview.nokey:,} without the key"
+    if preview.bad:
+        line += f", {preview.bad:,} that cannot be read"
+    return line
+
+
+def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str = "loaded") -> None:
+    """What a load or a replace did, for people or for programs; `verb` says it."""
+    if as_json:
+        print_json(vars(result))
+        return
+    for note in result.notes:
+        say(note)
+    if result.version is None:
+        say(f"{pool_name}: nothing to load; nothing was committed")
+        return
+    if result.repeated:
+        say(
+            f"{pool_name}: nothing was written: the token was used in version {result.version}, transaction "
+            f"{result.transaction_id}, "
+            f"which {verb} {counted(result.records, 'record')}"
+        )
+        return
+    line = (
+        f"{pool_name}: {verb} {counted(result.records, 'record')} in {counted(result.objects, 'object')}"
+        f" ({human_size(result.size)})"
+    )
+    if result.nokey:
+        line += f", {result.nokey:,} without the key in {pool_name}.$nokey"
+    if result.rejected:
+        line += f", {result.rejected:,} rejected in {pool_name}.$rejected"
+    say(f"{line}; version {result.version}, transaction {result.transaction_id}")
+
+
+def span_of(view: View, args: Namespace) -> KeyRange:
+    """The key range of --from and --to, or of --key."""
+    return range_text(args).read(view.key, view.key_classes)
+
+
+def range_text(args: Namespace) -> RangeText:
+    """The key range of --from and --to, or of --key, as it was written."""
+    prefix = getattr(args, "key", None)
+    return RangeText(prefix=prefix) if prefix is not None else RangeText(low=args.from_, high=args.to)
+
+
+def scan(args: Namespace) -> None:
+    """Records of a key range, in key order."""
+    format = _format(args)
+    with _opened(args) as view:
+        plan = view.plan(
+            key_range=span_of(view, args),
+            columns=args.columns,
+            where=args.where,
+            keep=ROW.names if format in VALUES and args.columns is None else (),
+        )
+        write_records(view.run(plan, limit=args.limit), result_schema(plan), format=format, path=args.output)
+
+
+def _opened(args: Namespace) -> AbstractContextManager[View]:
+    """The revision that is read; with --lease held against every vacuum."""
+    pool = open_lake(args).pool(args.pool)
+    if args.lease:
+        return pool.leased(args.at, why="lake scan", on_missing=args.on_missing)
+    return nullcontext(pool.at(args.at, on_missing=args.on_missing))
+
+
+def get(args: Namespace) -> None:
+    """The records of one key."""
+    view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
+    format = _format(args)
+    plan = view.plan(key_range=span_of(view, args), keep=ROW.names if format in VALUES else ())
+    tables = list(view.run(plan))
+    if not tables:
+        raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
+    write_records(tables, result_schema(plan), format=format, path=None)
+
+
+def sql(args: Namespace) -> None:
+    """SQL over pools."""
+    from log_lake.system_tables import (
+        query,  # DuckDB and Arrow's data sets double the start of every other command
+    )
+
+    reader = query(open_lake(args), args.sql, on_missing=args.on_missing, lease=args.lease)
+    tables = (pa.Table.from_batches([batch]) for batch in reader)
+    write_records(tables, reader.schema, format=_format(args), path=args.output)
+
+
+def _format(args: Namespace) -> str:
+    """The format, by option or by the file's name; otherwise a table on a terminal, JSON elsewhere."""
+    output = getattr(args, "output", None)
+    chosen = "json" if args.json else args.format
+    if output is not None:
+        return chosen or format_of_output(output) or "json"
+    if chosen in BINARY and sys.stdout.isatty():
+        raise InvalidInput(f"--format {chosen} is not for a terminal; add -o FILE")
+    return chosen or ("table" if sys.stdout.isatty() else "json")

@@ -1,0 +1,76 @@
+"""Commands that make records invisible: delete, replace, drop of a range."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from lake_core.errors import InvalidInput
+from lake_core.naming import MAIN
+from lake_core.phrases import counted
+from lake_core.store import address_of
+from log_lake.cli.data import range_text, report_load
+from log_lake.cli.options import open_lake, read_options
+from log_lake.cli.output import print_json, say
+from log_lake.cli.reading import files_to_read, shown_progress
+
+
+def delete(args: Namespace) -> None:
+    """Delete records: one small transaction."""
+    if args.key is not None and (args.from_ is not None or args.to is not None):
+        raise InvalidInput("delete: give either --key, or --from and --to")
+    if args.all == (any(given is not None for given in (args.key, args.from_, args.to, args.where))):
+        raise InvalidInput(
+            "delete: say which records: --key, --from, --to, --where; or --all and none of them"
+        )
+    pool = open_lake(args).pool(args.pool)
+    done = pool.branch(args.branch, to_delete=True).delete(
+        key_range=range_text(args), where=args.where, reason=args.reason, token=args.token
+    )
+    if args.json:
+        print_json(vars(done))
+    elif done.version is None:
+        say(f"{args.pool}: nothing to delete; nothing was committed")
+    elif done.repeated:
+        say(
+            f"{args.pool}: nothing was written: the token was used in version {done.version}, transaction "
+            f"{done.transaction_id}"
+        )
+    else:
+        say(
+            f"{args.pool}: deleted; {counted(done.covers, 'object')} may hold such records; "
+            f"version {done.version}, transaction {done.transaction_id}"
+        )
+
+
+def replace(args: Namespace) -> None:
+    """Replace the records of a range by those of files, in one transaction."""
+    if args.from_ is None and args.to is None and args.where is None and not args.all:
+        raise InvalidInput("replace: say which records: --from, --to, --where, or --all")
+    pool = open_lake(args).pool(args.pool)
+    options = read_options(args)
+    files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
+    with shown_progress(files, "replacing") as progress:
+        result = pool.branch(args.branch).replace(
+            [f.uri for f in files],
+            key_range=range_text(args),
+            where=args.where,
+            format=args.format,
+            options=options,
+            token=args.token,
+            message=args.message,
+            progress=progress,
+        )
+    report_load(result, pool_name=args.pool, as_json=args.json, verb="replaced the old records by")
+
+
+def drop_range(args: Namespace) -> None:
+    """A replace by nothing."""
+    pool = open_lake(args).pool(args.pool)
+    done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args))
+    if args.json:
+        print_json(vars(done))
+    else:
+        say(
+            f"{args.pool}: removed the records of the range; version {done.version}, transaction "
+            f"{done.transaction_id}"
+        )

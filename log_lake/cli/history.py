@@ -1,0 +1,58 @@
+"""Commands about the history: log, inspect."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from itertools import islice
+
+from lake_core.phrases import iso_time
+from log_lake.cli.options import open_lake
+from log_lake.cli.output import print_json, print_table
+from log_lake.lake.pool import Pool
+from log_lake.system_tables.inspection import inspect_object
+
+
+def log(args: Namespace) -> None:
+    """Transactions newest first."""
+    pool = open_lake(args).pool(args.pool)
+    rows = [
+        {
+            "version": version,
+            "transaction_id": t.id,
+            "branch": t.branch,
+            "parent": t.parent,
+            "time": iso_time(t.time),
+            "author": t.author,
+            "message": t.message,
+            "metadata": t.metadata,
+            "token": t.token,
+            "actions": t.action_counts,
+        }
+        for version, t in islice(pool.log(branch=args.branch), args.limit)
+    ]
+    if args.json:
+        for row in rows:
+            print_json(row)
+        return
+    for row in rows:
+        counts = row["actions"]
+        assert isinstance(counts, dict)
+        row["actions"] = " ".join(f"{kind}:{count}" for kind, count in counts.items())
+        pairs = row["metadata"]
+        assert isinstance(pairs, dict)
+        row["metadata"] = " ".join(f"{name}={value}" for name, value in pairs.items())
+    columns = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
+    print_table(
+        [{name: row[name] for name in columns} for row in rows],
+        empty=f"{args.pool}: no transactions" + (" asked for" if args.limit == 0 else _begins(pool)),
+    )
+
+
+def _begins(pool: Pool) -> str:
+    fence = pool.history.journal.marks().fence
+    return f" after {fence:,}: what came before is purged" if fence else " yet"
+
+
+def inspect(args: Namespace) -> None:
+    """Any object of the lake as JSON: a field a line, with --json on one line."""
+    print_json(inspect_object(open_lake(args).store, args.name), indented=not args.json)

@@ -1,0 +1,91 @@
+"""The command's parser: argparse without abbreviations, with one line for a mistake and the nearest name.
+
+An abbreviation that works today (`--tok`) would mean another option, or none, once a new option begins alike.  So
+options are written out, and for a mistyped one the error names the nearest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from lake_core.errors import InvalidInput
+from lake_core.phrases import did_you_mean, nearest, printable
+from log_lake.cli.sink import print_text
+
+_REVISIONS = ("at", "into", "branch", "delete", "revision", "plan", "expires")
+"""Arguments that name something; an empty one is the value of a script's variable that is not set."""
+
+_FILES = ("files", "output")
+"""Arguments that may be any bytes, because file names may be; opening the file shows whether it can be loaded."""
+
+
+def check_text(args: argparse.Namespace) -> None:
+    """Raises InvalidInput for an argument that is not UTF-8, because names, keys and texts are stored as UTF-8.
+
+    Also for an empty name of a revision, a branch or a tag.
+    """
+    for name, value in vars(args).items():
+        option = name.removeprefix("asked_")  # of lake-agent
+        if option in _REVISIONS and value == "":
+            raise InvalidInput(f"--{option} '': it is empty; name one, or leave it out")
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and name not in _FILES and not text.isascii():
+                try:
+                    text.encode()
+                except UnicodeEncodeError as error:
+                    raise InvalidInput(
+                        f"argument {os.fsencode(text)!r} is not UTF-8; write it in UTF-8"
+                    ) from error
+
+
+USAGE = 2
+"""Exit status of a wrong command line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser, and the parser of each of its commands."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **(kwargs | {"allow_abbrev": False}))
+        self._words: tuple[str, ...] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and refuse unknown words here, where the command's own options are known."""
+        self._words = tuple(sys.argv[1:] if args is None else args)
+        parsed, unknown = super().parse_known_args(self._words, namespace)
+        if unknown:
+            self.error(f"unknown argument {unknown[0]!r}")
+        return parsed, []
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help like a result: a failure to write is an error."""
+        print_text(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line (the fault, the nearest name, where to read on) and exit."""
+        for word in () if message.startswith("unknown command") else self._words:
+            if word == "--":
+                break
+            option = word.partition("=")[0]
+            if option.startswith("--") and option not in self._option_string_actions:
+                near = nearest(option, self._option_string_actions)
+                message = f"unknown option {option}" + (f"; did you mean {near}?" if near else "")
+                break
+        self.exit(USAGE, f"{self.prog}: {printable(message)} (see: {self.prog} --help)\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not among the choices, with the nearest one; argparse calls this."""
+        if action.choices is None or value in action.choices:
+            return
+        name = "command" if action.metavar == "COMMAND" else "/".join(action.option_strings)
+        raise argparse.ArgumentError(
+            None, f"unknown {name} {value!r}: {did_you_mean(str(value), _names(action.choices))}"
+        )
+
+
+def _names(choices: Any) -> Sequence[str]:
+    return [str(choice) for choice in choices]

@@ -1,0 +1,58 @@
+"""What a command waits for, said to a person: a line on standard error once a store has not served for a while.
+
+Nothing is shown if standard error is no terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import isfinite
+
+from lake_core.store.patience import Wait, all_waits
+from log_lake.cli.sink import print_message
+
+SHOWN_AFTER = 5.0
+"""Seconds of waiting, after which a person wonders."""
+
+_LOOKS = 0.5
+
+
+@contextmanager
+def shown_waiting() -> Iterator[None]:
+    """Within the block a person is told what a store is waited for."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    ended = threading.Event()
+    thread = threading.Thread(target=_show, args=(ended, print_message), name="waiting", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _show(ended: threading.Event, say: Callable[[str], None]) -> None:
+    told: set[Wait] = set()
+    while not ended.wait(_LOOKS):  # bounded by the command
+        waits = all_waits()
+        told &= set(waits)
+        line = next_line(waits, told)
+        if line:
+            say(line)
+
+
+def next_line(waits: list[Wait], told: set[Wait]) -> str:
+    """The line about the oldest of these calls, "" if it is young, or `told` has it; it is told then."""
+    oldest = waits[0] if waits else None
+    if oldest is None or oldest in told or oldest.waited() < SHOWN_AFTER:
+        return ""
+    told.add(oldest)
+    left = oldest.left()
+    end = f"gives up after {left:.0f} s more" if isfinite(left) else "nothing ends a call of the file system"
+    asked = f", sent {oldest.sent} times" if oldest.sent > 1 else ""
+    return f"lake: waits for {oldest.what}: not served for {oldest.waited():.0f} s{asked}; {end}\n"

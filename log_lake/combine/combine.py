@@ -1,0 +1,31 @@
+"""Combining records of equal keys by the pool's kind: one function for tables, one for streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from lake_core.keys import PoolKey
+from lake_core.schemas.rule import Rule
+from log_lake.combine.aggregate import aggregate
+from log_lake.combine.groups import Mask, ends_key, whole_keys
+from log_lake.combine.newest import newest
+
+
+def combine(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
+    """The records of a table combined; it is sorted by key and age, and holds all records of each of its keys."""
+    return table if rule.keeps_all else _combined(table, ends_key(table, key), key=key, rule=rule)
+
+
+def combine_stream(tables: Iterable[pa.Table], key: PoolKey, rule: Rule) -> Iterator[pa.Table]:
+    """The records of a stream of tables combined; the stream is sorted by key and age."""
+    if rule.keeps_all:
+        yield from tables
+    else:
+        yield from whole_keys(tables, key, partial(_combined, key=key, rule=rule))
+
+
+def _combined(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
+    return newest(table, ends) if rule.kind == "upsert" else aggregate(table, ends, key=key, rule=rule)

@@ -1,0 +1,86 @@
+"""Upsert: the last record of each key, in a table sorted by key and age; delete markers.
+
+A compaction and an erasure leave nothing but the key in a delete marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.schemas.hidden import DELETED, ORDER, ROW
+from log_lake.combine.groups import Mask
+
+
+def newest(table: pa.Table, ends: Mask) -> pa.Table:
+    """The last record of each key, delete markers included; `ends` marks it."""
+    return table if bool(np.all(ends)) else table.filter(pa.array(ends))
+
+
+def without_markers(table: pa.Table) -> pa.Table:
+    """The records without the delete markers."""
+    if DELETED not in table.schema.names:
+        return table
+    markers = are_markers(table)
+    return table.filter(pc.invert(markers)) if pc.any(markers).as_py() else table
+
+
+def are_markers(table: pa.Table) -> pa.ChunkedArray:
+    """Whether each record is a delete marker; the table has the column `_deleted`."""
+    return pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
+
+
+def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
+    """Which records are delete markers that hold nothing but their key; `key` are its fields."""
+    if DELETED not in table.schema.names:
+        return np.zeros(table.num_rows, np.bool_)
+    bare = truth(are_markers(table))
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        if bare.any() and name not in (*key, DELETED, *ORDER.names):
+            bare = bare & truth(pc.is_null(column))
+    return bare
+
+
+def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
+    """The table with the column `_deleted` true for those records; they are not kept as they came any more (`ROW`).
+
+    Otherwise an object of these records would hold them as they were before they were deleted.  What `_deleted`
+    says of the others stays, null too: a format that keeps records as they came holds no other value.
+    """
+    marked = pa.array(mask)
+    place = table.schema.get_field_index(DELETED)
+    field = table.schema.field(place)
+    markers = pc.if_else(marked, True, table.column(place).cast(pa.bool_()))
+    table = table.set_column(place, field, markers.cast(field.type))
+    for name in ROW.names:
+        if (place := table.schema.get_field_index(name)) >= 0:
+            kept = pc.if_else(marked, pa.scalar(None, table.schema.field(place).type), table.column(place))
+            table = table.set_column(place, table.schema.field(place), kept)
+    return table
+
+
+def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
+    """The table with those records turned into delete markers that hold nothing but their key."""
+    kept = pa.array(np.arange(table.num_rows), mask=mask)
+    for place, field in enumerate(table.schema):
+        if field.name not in (*key, DELETED, *ORDER.names, *ROW.names):
+            table = table.set_column(place, field, table.column(place).take(kept))
+    return with_marks(table, mask)
+
+
+def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The table; its delete markers hold nothing but their key."""
+    if DELETED not in table.schema.names:
+        return table
+    markers = truth(are_markers(table))
+    return as_markers(table, markers, key) if markers.any() else table
+
+
+def truth(column: pa.Array | pa.ChunkedArray) -> Mask:
+    """A column of booleans without nulls as a mask."""
+    if isinstance(column, pa.ChunkedArray):
+        return np.asarray(column.to_numpy())
+    return np.asarray(column.to_numpy(zero_copy_only=False))

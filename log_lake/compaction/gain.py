@@ -1,0 +1,58 @@
+"""What an agent's work gained: how a pool stood before and after it; pure.
+
+Figures of results come in pairs, `depth_before` and `depth_after`.  They are made of states that the work loads
+anyway, so they cost no request.  What it cost is in other figures: `size_in` and `size_out` are the bytes read and
+written.  Callers: the agents compact, tombstones and retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lake_core.history import Reference
+from log_lake.compaction.layout import depth_of
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a branch of a pool stands.
+
+    `depth`: the most objects that overlap at a key, so many a read of one key opens at most.  `objects`: so many a
+    read of all records opens.  `size`: their bytes.
+    """
+
+    depth: int = 0
+    objects: int = 0
+    size: int = 0
+
+
+def standing_of(references: Iterable[Reference]) -> Standing:
+    """The standing of a branch that has these references; an object that several name counts once."""
+    listed = list(references)
+    sizes = {reference.object: reference.size for reference in listed}
+    return Standing(depth_of(r.key_range for r in listed), len(sizes), sum(sizes.values()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """The figures of a result that say how the pool stood before and after the work; None if it did not look."""
+
+    depth_before: int | None = None
+    depth_after: int | None = None
+    objects_before: int | None = None
+    objects_after: int | None = None
+    size_before: int | None = None
+    size_after: int | None = None
+
+
+def gain(before: Standing, after: Standing) -> Gain:
+    """Both as figures."""
+    return Gain(
+        depth_before=before.depth,
+        depth_after=after.depth,
+        objects_before=before.objects,
+        objects_after=after.objects,
+        size_before=before.size,
+        size_after=after.size,
+    )

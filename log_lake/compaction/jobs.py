@@ -1,0 +1,121 @@
+"""The shapes of compaction: a job, the plan that holds jobs, the result of a job.
+
+A job is the same value from the plan to the report, whether the planner or the tombstones agent made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lake_core.history import Reference
+from lake_core.history.snapshot.reference import span_of
+from lake_core.keys import KeyRange
+from log_lake.compaction.gain import Standing
+from log_lake.compaction.layout import depth_of
+
+
+@dataclass(frozen=True)
+class CompactionJob:
+    """References to be merged into one sorted run of about `outputs` objects; `why` is for people.
+
+    `size` (bytes) and `records` are those of the inputs' objects: more than is merged if references are clipped.
+    """
+
+    inputs: tuple[Reference, ...]
+    outputs: int
+    why: str
+
+    @cached_property
+    def key_range(self) -> KeyRange:
+        """From the lowest bound of the inputs to the highest."""
+        return span_of(self.inputs)
+
+    @cached_property
+    def depth(self) -> int:
+        """The most inputs that overlap at a key."""
+        return depth_of(r.key_range for r in self.inputs)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the inputs."""
+        return sum(r.size for r in self.inputs)
+
+    @property
+    def records(self) -> int:
+        """Records of the inputs."""
+        return sum(r.records for r in self.inputs)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """As plain values, which go from one Airflow task to the next, and stay for weeks: they hold no keys."""
+        inputs = [[r.object, r.records] for r in self.inputs]
+        return {"inputs": inputs, "outputs": self.outputs, "why": self.why}
+
+
+def jobs_still_there(
+    references: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]
+) -> list[CompactionJob]:
+    """The jobs of these `values` whose inputs are all still held.
+
+    If a branch has two references to an object that show as many records, no job is sure of either.
+    """
+    by_name: dict[tuple[object, object], list[Reference]] = {}
+    for reference in references:
+        by_name.setdefault((reference.object, reference.records), []).append(reference)
+    remaining = []
+    for job in jobs:
+        named = [by_name.get((object_id, records), []) for object_id, records in job["inputs"]]
+        if all(len(one) == 1 for one in named):
+            inputs = tuple(one[0] for one in named)
+            remaining.append(CompactionJob(inputs, int(job["outputs"]), str(job["why"])))
+    return remaining
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """Jobs with disjoint inputs, by key.
+
+    `references`, `size` (bytes) and `standing` describe the pool as it is; `depth_after` its depth when all jobs
+    are done.  `strategy` and `allowed`, the depth that the policy bears, are why.
+    """
+
+    jobs: tuple[CompactionJob, ...]
+    references: int
+    size: int
+    standing: Standing
+    depth_after: int
+    strategy: str = ""
+    allowed: int = 0
+
+    @property
+    def depth(self) -> int:
+        """The most references that overlap at a key."""
+        return self.standing.depth
+
+    @property
+    def rewritten(self) -> int:
+        """Bytes that the jobs read, and about write again."""
+        return sum(job.size for job in self.jobs)
+
+    @property
+    def write_amplification(self) -> float:
+        """Bytes rewritten for each byte of the pool."""
+        return self.rewritten / self.size if self.size else 0.0
+
+
+@dataclass(frozen=True)
+class CompactionResult:
+    """What became of a job: `inputs` references of `size_in` bytes became `objects` of `size_out`.
+
+    `version` is None if the job was dropped, because another compaction took an input first.
+    """
+
+    version: int | None
+    inputs: int
+    objects: int
+    records: int
+    size_in: int
+    size_out: int

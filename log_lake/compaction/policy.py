@@ -1,0 +1,41 @@
+"""What a pool wants of its compaction, as one value; `agents.compact.policy` reads it from the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.errors import InvalidInput
+from log_lake.compaction.strategies import check_name
+
+
+@dataclass(frozen=True)
+class CompactionPolicy:
+    """`strategy` chooses what is merged; the other fields bound it.
+
+    target_size: bytes of an output.  max_inputs, max_bytes: what one job may take; two references are always
+    allowed, otherwise objects larger than a job could never be merged.  depth: the most references that may overlap
+    at a key.  ratio: runs are alike, and merged before the depth asks for it, if together they hold at least this
+    many times what the largest of them holds.  window: seconds of the key's time.  Raises InvalidInput.
+    """
+
+    strategy: str
+    target_size: int
+    max_inputs: int
+    max_bytes: int
+    depth: int
+    ratio: float
+    window: float
+
+    def __post_init__(self) -> None:
+        check_name(self.strategy)
+        for name, least in (("target_size", 1), ("max_inputs", 2), ("max_bytes", 1), ("depth", 1)):
+            if getattr(self, name) < least:
+                raise InvalidInput(f"compact.{name} must be at least {least} (got {getattr(self, name)})")
+        if not self.ratio > 1:
+            raise InvalidInput(f"compact.ratio must be greater than 1 (got {self.ratio:g})")
+        if not self.window > 0:
+            raise InvalidInput(f"compact.window must be greater than 0 s (got {self.window:g} s)")
+
+    def fits(self, inputs: int, size: int) -> bool:
+        """Whether one job may take so many references of so many bytes."""
+        return inputs <= 2 or (inputs <= self.max_inputs and size <= self.max_bytes)

@@ -1,0 +1,72 @@
+"""Depth: bring a spot that is too deep down to the bound, for the fewest bytes over time.
+
+Candidates are stretches of neighbours in age that are wide enough: as the deepest key asks for, and wider where
+that leaves another key too deep.  Fewest bytes now is not fewest over time: small runs behind a large newer one
+would stay, and what comes after would be merged into that one again and again.  So a stretch counts by what its
+bytes gain: those of a run of size s that becomes part of one of size t double log2(t / s) times, and of n equal
+loads no byte can double more than log2(n) times.  The cheapest of the stretches whose bytes double once on
+average is merged; where none does, the one whose bytes gain most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import log2
+
+from lake_core.history.snapshot.reference import span_of
+from lake_core.keys import KeyRange
+from log_lake.compaction.layout import Run, depth_of, islands
+from log_lake.compaction.planner import Choice, Planner
+
+WORTH = 1.0
+"""Doublings of a byte, on the average of a merge, from which it is worth its bytes."""
+
+
+def depth(planner: Planner) -> None:
+    """Merge what is deeper than the policy allows."""
+    bound = planner.policy.depth
+
+    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
+        return cheapest(runs, taken, bound=bound), f"deeper than {bound:,}"
+
+    planner.claim(planner.references, least=bound + 1, choose=choose)
+
+
+def cheapest(runs: Sequence[Run], taken: Sequence[KeyRange], *, bound: int) -> Sequence[Run]:
+    """The stretch of runs to merge so that the depth, with the outputs of other jobs (`taken`), is at most `bound`.
+
+    Empty if it already is; all runs if `taken` alone exceeds it.
+    """
+    most = min(len(runs), len(runs) + len(taken) - bound + 1)
+    width = max(2, _depth(runs, taken) - bound + 1)
+    while width < most:
+        begin = _begin(runs, width)
+        merged = islands([r for run in runs[begin : begin + width] for r in run.references])
+        kept = [*runs[:begin], *runs[begin + width :]]
+        if _depth(kept, [*taken, *(span_of(island) for island in merged)]) <= bound:
+            break
+        width *= 4  # a few looks, however many runs
+    width = min(width, most)
+    if width < 2:
+        return ()
+    begin = _begin(runs, width)
+    return runs[begin : begin + width]
+
+
+def _begin(runs: Sequence[Run], width: int) -> int:
+    """Where the stretch of that width begins that is to be merged."""
+    sizes = [max(1, run.size) for run in runs]
+    totals = [0, *accumulate(sizes)]
+    logs = [0.0, *accumulate(size * log2(size) for size in sizes)]
+
+    def rank(first: int) -> tuple[bool, float, int]:
+        total = totals[first + width] - totals[first]
+        doublings = log2(total) - (logs[first + width] - logs[first]) / total
+        return (False, 0.0, total) if doublings >= WORTH else (True, round(-doublings, 6), total)
+
+    return min(range(len(runs) - width + 1), key=rank)
+
+
+def _depth(runs: Sequence[Run], taken: Sequence[KeyRange]) -> int:
+    return depth_of([*(r.key_range for run in runs for r in run.references), *taken])

@@ -1,0 +1,103 @@
+"""Time windows: data of a window of the key's time comes to rest as one run.
+
+For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window is closed
+one window length after it ends.  Then its references become one run, once; stragglers gather until they are
+deeper than the policy bears, or are joined as small neighbours.  A window counts as compacted once it holds an
+object that a compaction wrote after the close; ids hold the time.  References that span several windows belong
+to the open ones; so small neighbours are joined only within a window, open or closed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lake_core.errors import InvalidInput
+from lake_core.history import Reference
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import Instant, Value, class_of, decode_key
+from lake_core.naming import id_time
+from log_lake.compaction.layout import depth_of
+from log_lake.compaction.planner import Planner
+from log_lake.compaction.strategies.depth import depth
+from log_lake.compaction.strategies.size_ratio import merge_alike
+
+_DAY = 86_400.0
+
+
+def time_window(planner: Planner) -> None:
+    """Bring each closed window into one run, once; in the open ones merge as `size_ratio`.
+
+    Raises InvalidInput if the leading key field is no time.
+    """
+    windowed = by_window(planner.references, key=planner.key, seconds=planner.policy.window, now=planner.now)
+    for window in windowed.closed:
+        if window.due(depth=planner.policy.depth):
+            planner.settle(window.references, "its window has ended")
+    merge_alike(planner, windowed.open)
+    depth(planner)
+    for references in (*(window.references for window in windowed.closed), *windowed.within):
+        planner.join(references)
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The references in a window that closed at `time`, in seconds since 1970."""
+
+    time: float
+    references: tuple[Reference, ...]
+
+    def due(self, *, depth: int) -> bool:
+        """Whether no compaction wrote to it since it closed, or it is deeper than `depth` again."""
+        newest = max((r.object for r in self.references if r.oldest is not None), default="")
+        settled = newest != "" and id_time(newest).timestamp() >= int(self.time)
+        return not settled or depth_of(r.key_range for r in self.references) > depth
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """The closed windows, and the references of all others; `within`: those that lie in one open window, by it."""
+
+    closed: tuple[Closed, ...]
+    open: tuple[Reference, ...]
+    within: tuple[tuple[Reference, ...], ...]
+
+
+def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, now: float) -> Windowed:
+    """The references by window.  Raises InvalidInput if the leading key field is no time."""
+    closed: dict[float, list[Reference]] = {}
+    within: dict[float, list[Reference]] = {}
+    rest: list[Reference] = []
+    leading = PoolKey(key.fields[:1])
+    for reference in references:
+        first, last = (
+            _seconds(decode_key(bound, leading), leading) // seconds
+            for bound in (reference.low, reference.high)
+        )
+        if first == last and (last + 2) * seconds <= now:
+            closed.setdefault(last, []).append(reference)
+        else:
+            rest.append(reference)
+            if first == last:
+                within.setdefault(last, []).append(reference)
+    windows = [
+        Closed((window + 2) * seconds, tuple(of_window)) for window, of_window in sorted(closed.items())
+    ]
+    return Windowed(tuple(windows), tuple(rest), tuple(tuple(within[window]) for window in sorted(within)))
+
+
+def _seconds(values: tuple[Value, ...], leading: PoolKey) -> float:
+    """Seconds since 1970 of the leading field."""
+    value = values[0] if values else None
+    if isinstance(value, Instant) and value[0] in (0x08, 0x09):
+        return float(value[1])
+    if isinstance(value, dt.date):
+        return (value.toordinal() - dt.date(1970, 1, 1).toordinal()) * _DAY
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    name = leading.fields[0].name if leading.fields else "(none: by arrival)"
+    raise InvalidInput(
+        f"compact.strategy=time_window needs a key that begins with a timestamp, a date or a number of seconds; "
+        f"the key field {name!r} is a {class_of(value)}: use another strategy"
+    )

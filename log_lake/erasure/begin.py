@@ -1,0 +1,85 @@
+"""Beginning an erasure: the records that are asked for are checked, and the receipt is written.
+
+From then on any process finds the erasure as pending and goes on with it (`run.go_on`).  Beginning the same one
+again gives the receipt that is there.  Callers: `run.erase`, the first task of the erasure agent.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake_core.errors import InvalidInput
+from lake_core.history import PoolState
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.values.keytext import check_classes
+from log_lake.erasure import receipt as receipts
+from log_lake.erasure.receipt import Receipt
+from log_lake.erasure.target import Target, target_of
+from log_lake.lake.pool import Pool
+
+
+def begin(
+    pool: Pool,
+    *,
+    key_range: KeyRange = EVERYTHING,
+    where: str | None = None,
+    keeps_history: bool = False,
+) -> Receipt:
+    """The receipt of the pending erasure of these records, written now if there is none.
+
+    Raises InvalidInput (nothing is written), NotFound, Corrupt, Unavailable.
+    """
+    target = check(pool, key_range=key_range, where=where)
+    open_receipt = receipts.find_open(pool, target.key_range, where)
+    if open_receipt is not None:
+        if keeps_history and not open_receipt.keeps_history:
+            asked = msgspec.structs.replace(open_receipt, keeps_history=True)
+            open_receipt = receipts.united(receipts.read(pool, asked.id), asked)
+            receipts.write(pool, open_receipt)
+        return open_receipt
+    context = pool.context
+    receipt = Receipt(
+        receipts.VERSION,
+        context.ids.new(),
+        context.lake_id,
+        pool.config.id,
+        pool.config.name,
+        pool.sub_pool,
+        key_range.low,
+        key_range.high,
+        where,
+        context.author,
+        pool.history.load_open().version,
+        int(context.now() * 1_000_000),
+        keeps_history=keeps_history,
+    )
+    receipts.write(pool, receipt)
+    return receipt
+
+
+def check(pool: Pool, *, key_range: KeyRange, where: str | None) -> Target:
+    """The records that an erasure of the newest state would erase.
+
+    Raises InvalidInput: no records are named, a range whose key has another type or no known one, a condition that
+    does not fit the pool, a lake that has no vacuum.
+    """
+    if key_range == EVERYTHING and where is None:
+        raise InvalidInput(
+            f"erase of pool {pool.name!r}: say which records, by a range of keys or a condition; to erase all, "
+            "drop the pool"
+        )
+    if pool.context.format_version < 2:
+        raise InvalidInput(
+            f"this lake has format version {pool.context.format_version}, which has no vacuum: run lake upgrade"
+        )
+    target = target_now(pool, pool.history.load_open().state, key_range=key_range, where=where)
+    # a range of texts would not find the numbers that an object holds which no load has committed
+    view = pool.at()
+    check_classes(key_range, view.key, view.key_classes)
+    return target
+
+
+def target_now(pool: Pool, state: PoolState, *, key_range: KeyRange, where: str | None) -> Target:
+    """The target by the fields of a state.  Raises InvalidInput."""
+    return target_of(pool.config, state, sub_pool=pool.sub_pool, key_range=key_range, where=where)

@@ -1,0 +1,58 @@
+"""Whether one object holds such a record: its footer says its range of keys, the rest is read.
+
+Only the columns are read that tell such records.  Needs nothing but the store and the target, so that any process
+can answer.  Called by `means`, here or in a Spark task.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lake_core.errors import Corrupt
+from lake_core.keys import KeyRange
+from lake_core.schemas.hidden import DELETED
+from lake_core.store import Store
+from log_lake.combine.newest import are_markers
+from log_lake.erasure.target import Target
+from log_lake.objects.read import DataObject
+
+Answer = bool | Corrupt
+"""Whether an object holds such a record, or why that cannot be said: it is missing or damaged."""
+
+
+def answer_of(store: Store, target: Target, object_id: str) -> Answer:
+    """The answer for an object.  Raises Unavailable."""
+    try:
+        return holds_such(store, target, object_id)
+    except Corrupt as error:  # who asks knows whether the object is needed
+        return error
+
+
+def holds_such(store: Store, target: Target, object_id: str) -> bool:
+    """Whether the object holds such a record.  Raises ObjectMissing, Corrupt, Unavailable."""
+    with DataObject(store, pool_id=target.config.id, object_id=object_id) as data:
+        sub_pool = data.metadata.sub_pool
+        if sub_pool not in target.sub_pools:
+            return False
+        span, key = target.range_in(sub_pool), target.key(sub_pool)
+        if not span.overlaps(KeyRange(data.metadata.low, data.metadata.high)):
+            return False
+        columns = [name for name in target.columns(sub_pool) if name in data.schema.names]
+        only_markers = False
+        for batch in data.batches(span, key=key, columns=columns or None):
+            table = pa.Table.from_batches([batch])
+            matching = target.fulfilled(table, sub_pool)
+            if not matching.any():
+                continue
+            if not target.leaves_markers(sub_pool) or _has_record(table.filter(pa.array(matching))):
+                return True
+            only_markers = True
+        if not only_markers:
+            return False
+        batches = data.batches(span, key=key, columns=None)
+        return any(target.matches(pa.Table.from_batches([batch]), sub_pool).any() for batch in batches)
+
+
+def _has_record(records: pa.Table) -> bool:
+    """Whether one of the records is no delete marker."""
+    return DELETED not in records.schema.names or not all(are_markers(records).to_pylist())

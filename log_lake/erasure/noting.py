@@ -1,0 +1,129 @@
+"""What a run of an erasure notes in its receipt: objects with their checksums, and the transactions.
+
+The receipt is written again at every step.  Another process may go on with the same erasure, so what is stored and
+what was noted are united (`receipt.united`).  Called by `run`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from lake_core.history import PoolState
+from lake_core.naming import SUB_POOLS
+from lake_core.phrases import counted, human_size
+from lake_core.records import AddObject, BeginVacuum, RemoveReference, Transaction
+from log_lake.erasure import receipt as receipts
+from log_lake.erasure.holders import ANOTHER_RUN
+from log_lake.erasure.means import Means, chunks
+from log_lake.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
+from log_lake.erasure.target import Target
+from log_lake.lake.pool import Pool
+
+log = logging.getLogger(__name__)
+
+METADATA = "erasure"
+"""The name of the metadata by which the transactions of an erasure are found."""
+
+
+class Notes:
+    """The receipt of a run; `receipt` is what is known so far."""
+
+    def __init__(self, pool: Pool, receipt: Receipt, means: Means) -> None:
+        self.pool, self.receipt, self.means = pool, receipt, means
+        self._own = {one.object for one in receipt.erased}
+
+    def add(self, objects: Collection[str]) -> None:
+        """Name objects that hold such records, with their checksums."""
+        ids = {one.object for one in self.receipt.erased}
+        new = self._summed(id for id in dict.fromkeys(objects) if id not in ids)
+        self.receipt = msgspec.structs.replace(self.receipt, erased=(*self.receipt.erased, *new))
+        self._own |= set(objects)
+
+    def held_by_others(self) -> tuple[Held, ...]:
+        """Objects that another run of this erasure has named, and that are on the store: it may be at work on them.
+
+        This run has not looked at them.  Raises Corrupt, Unavailable.
+        """
+        stored = receipts.read(self.pool, self.receipt.id)
+        named = dict.fromkeys(one.object for one in (*self.receipt.erased, *stored.erased))
+        store, pool_id = self.pool.store, self.pool.config.id
+        left = [id for id in named if id not in self._own and receipts.exists(store, pool_id, id)]
+        return tuple(Held(id, ANOTHER_RUN) for id in left)
+
+    def _summed(self, ids: Iterable[str]) -> list[ReceiptObject]:
+        """Those that are on the store, with their checksums."""
+        return [one for chunk in chunks(ids) for one in self.means.total(chunk) if one is not None]
+
+    def gather(self, target: Target) -> None:
+        """Name the transactions of this erasure, and the objects that it wrote."""
+        erased = {one.object for one in self.receipt.erased}
+        transactions_by_id = {one.id: one for one in self.receipt.transactions}
+        for version, transaction in self.pool.history.read_transactions():
+            if version <= self.receipt.began:
+                break
+            if _is_of(transaction, self.receipt.id, erased):
+                transactions_by_id.setdefault(transaction.id, _described(version, transaction))
+        transactions = tuple(sorted(transactions_by_id.values(), key=lambda one: (one.version, one.id)))
+        ids = {one.object for one in self.receipt.written}
+        new = self._summed(id for one in transactions for id in one.added if id not in ids)
+        loaded = self.pool.history.load_open()
+        self.receipt = msgspec.structs.replace(
+            self.receipt,
+            version=loaded.version,
+            transactions=transactions,
+            written=(*self.receipt.written, *new),
+            not_searched=_not_searched(loaded.state, target),
+        )
+
+    def write(self, **changes: object) -> Receipt:
+        """Keep the receipt, with these changes, beside the pool; returns it.  Raises Corrupt, Unavailable."""
+        stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
+        self.receipt = msgspec.structs.replace(receipts.united(stored, self.receipt), **changes)
+        receipts.write(self.pool, self.receipt)
+        log.info(
+            "%s: %s: %s erased (%s), %s written, %s held",
+            self.pool.name,
+            f"erasure {self.receipt.id}",
+            counted(len(self.receipt.erased), "object"),
+            human_size(self.receipt.size_erased),
+            len(self.receipt.written),
+            len(self.receipt.held),
+        )
+        return self.receipt
+
+
+def _is_of(transaction: Transaction, id: str, erased: AbstractSet[str]) -> bool:
+    if transaction.metadata.get(METADATA) == id:
+        return True
+    return any(isinstance(a, BeginVacuum) and not erased.isdisjoint(a.objects) for a in transaction.actions)
+
+
+def _described(version: int, transaction: Transaction) -> ReceiptTransaction:
+    actions = transaction.actions
+    removed = [a.object for a in actions if isinstance(a, RemoveReference)]
+    removed += [id for a in actions if isinstance(a, BeginVacuum) for id in a.objects]
+    return ReceiptTransaction(
+        version,
+        transaction.id,
+        transaction.time,
+        transaction.branch,
+        transaction.message,
+        tuple(removed),
+        tuple(a.object for a in actions if isinstance(a, AddObject)),
+    )
+
+
+def _not_searched(state: PoolState, target: Target) -> dict[str, int]:
+    """The records of the sub-pools that hold some and were not looked at, over all branches."""
+    counts = {}
+    for sub_pool in SUB_POOLS if not target.sub_pool else ():
+        records = sum(
+            branch_state.snapshot.totals(sub_pool).records for branch_state in state.branches.values()
+        )
+        if records and sub_pool not in target.sub_pools:
+            counts[sub_pool] = records
+    return counts

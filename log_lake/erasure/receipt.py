@@ -1,0 +1,259 @@
+"""The receipt of an erasure: what was asked, what was done, which objects are held and by whom.
+
+    <pool-id>/erasures/<id>.json      JSON (`Receipt`), written again at every step
+
+It is written before the first step, so that an erasure that was killed is found and goes on.  Objects are named
+with their checksums before they are deleted, transactions before their entries are purged.  It holds the condition,
+which may be personal data itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Corrupt, Denied, InvalidInput, NotFound, Unavailable
+from lake_core.history.activity import ActivityNote
+from lake_core.keys import KeyRange
+from lake_core.naming import check_id, check_objects
+from lake_core.records.decoding import check_counts, decoded_json
+from lake_core.store import Store
+from log_lake.erasure.holders import FILE
+from log_lake.lake.pool import Pool
+from log_lake.objects.failures import missing
+
+VERSION = 1
+PENDING, DONE = "pending", "done"
+BLOCK = 1 << 20
+"""Bytes that are read at a time for a checksum."""
+
+
+class ReceiptObject(msgspec.Struct, frozen=True):
+    """A data object: its id, its bytes, the SHA-256 of them in hexadecimal digits."""
+
+    object: str
+    size: int
+    sha256: str
+
+    def __post_init__(self) -> None:
+        check_objects((self.object,), what="receipt")
+        check_counts("receipt", size=self.size)
+
+
+class ReceiptTransaction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A transaction of the erasure; `time` in microseconds since 1970; the objects that it removed and added."""
+
+    version: int
+    id: str
+    time: int
+    branch: str
+    what: str
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_id(self.id, what="receipt: a transaction")
+        check_counts("receipt", version=self.version)
+        check_objects((*self.removed, *self.added), what="receipt")
+
+
+class Held(msgspec.Struct, frozen=True):
+    """An object that holds such records and may not be deleted yet, and what must be released first.
+
+    `object` is "" for a writer that began earlier and may still write one.  For a file that is none of the pool's
+    objects it is the name as the store listed it, which nothing but words is made of.
+    """
+
+    object: str
+    by: str
+
+    def __post_init__(self) -> None:
+        named = self.object and not self.by.startswith(FILE)
+        check_objects((self.object,) if named else (), what="receipt: held")
+
+
+class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An erasure in a pool.
+
+    `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that was
+    looked at last.  `began`: the version before the first step.  `erased` are the objects that held such records,
+    `written` those that took their place.  `not_searched`: records of sub-pools that the erasure did not look at.
+    `purged`: the version up to which the journal is purged for it, 0 if it is not.  `keeps_history`: no run of this
+    erasure purges it.  `until`: records of later versions are not its concern, because a run has ended since which
+    they were loaded; 0: no run has.
+    """
+
+    format: int
+    id: str
+    lake: str
+    pool_id: str
+    pool: str
+    sub_pool: str
+    low: bytes
+    high: bytes | None
+    where: str | None
+    author: str
+    began: int
+    begun: int
+    status: Literal["pending", "done"] = "pending"
+    ended: int = 0
+    version: int = 0
+    transactions: tuple[ReceiptTransaction, ...] = ()
+    erased: tuple[ReceiptObject, ...] = ()
+    written: tuple[ReceiptObject, ...] = ()
+    held: tuple[Held, ...] = ()
+    not_searched: dict[str, int] = {}
+    purged: int = 0
+    statement: str = ""
+    keeps_history: bool = False
+    until: int = 0
+
+    def __post_init__(self) -> None:
+        check_id(self.id, what="receipt")
+        check_id(self.pool_id, what="receipt: its pool")
+        check_counts(f"receipt {self.id}", began=self.began, version=self.version, purged=self.purged)
+        if self.sub_pool not in ("", *naming.SUB_POOLS):
+            raise Corrupt(f"receipt {self.id}: there is no sub-pool {self.sub_pool[:80]!r}")
+
+    @property
+    def key_range(self) -> KeyRange:
+        """The keys that were asked for."""
+        return KeyRange(self.low, self.high)
+
+    @property
+    def size_erased(self) -> int:
+        """Bytes of the objects that held such records."""
+        return sum(one.size for one in self.erased)
+
+    @property
+    def size_written(self) -> int:
+        """Bytes of the objects that took their place."""
+        return sum(one.size for one in self.written)
+
+    def encode(self) -> bytes:
+        """The stored bytes: JSON, a field a line."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+def decode(data: bytes, *, name: str) -> Receipt:
+    """The receipt that the bytes hold.  Raises Corrupt."""
+    receipt: Receipt = decoded_json(data, Receipt, name=name, what="not the receipt of an erasure")
+    if receipt.format > VERSION:
+        raise Corrupt(f"{name}: written by a newer version (format {receipt.format}); upgrade this program")
+    return receipt
+
+
+def write(pool: Pool, receipt: Receipt) -> None:
+    """Keep the receipt beside the pool.  Raises Unavailable.
+
+    The pool's activity note is written with a pending one, which is no entry of the journal: otherwise the agent
+    may leave the pool alone for days (`agents.quiet`).
+    """
+    if receipt.status != PENDING:
+        _put(pool, receipt)
+        return
+    note = ActivityNote(pool.store, pool.config.id, pool.context.now)
+    if not note.keep():
+        kind = Denied if isinstance(note.refusal, Denied) else Unavailable
+        raise kind(
+            f"erasure of pool {pool.name!r}: {pool.store.uri} took no activity note; its receipt was not written. "
+            f"Try again, or allow this process to write below {naming.ACTIVITY}/ ({note.refusal})"
+        )
+    try:
+        _put(pool, receipt)
+    finally:
+        note.keep()  # again if that took so long that the note does not stand for the receipt
+
+
+def _put(pool: Pool, receipt: Receipt) -> None:
+    pool.store.put(naming.erasure(pool.config.id, receipt.id), receipt.encode())
+
+
+def read(pool: Pool, id: str) -> Receipt:
+    """The receipt of an erasure of the pool.  Raises NotFound, Corrupt, Unavailable."""
+    name = naming.erasure(pool.config.id, id)
+    data = pool.store.get(name) if naming.is_id(id) else None
+    if data is None:
+        raise NotFound(f"pool {pool.name!r} has no erasure {id!r}; lake erasures {pool.name} lists them")
+    return _of_pool(decode(data, name=name), pool, name)
+
+
+def _of_pool(receipt: Receipt, pool: Pool, name: str) -> Receipt:
+    """The receipt.  Raises Corrupt if it is another pool's, or not the one that its name says."""
+    if receipt.pool_id != pool.config.id or name != naming.erasure(pool.config.id, receipt.id):
+        raise Corrupt(f"{name}: holds the receipt {receipt.id} of the pool {receipt.pool_id}")
+    return receipt
+
+
+def read_all(pool: Pool) -> Iterator[Receipt]:
+    """The receipts of a pool, oldest first.  Raises Corrupt, Unavailable."""
+    for info in list(pool.store.list(naming.erasures(pool.config.id))):
+        data = pool.store.get(info.name)
+        if data is not None:
+            yield _of_pool(decode(data, name=info.name), pool, info.name)
+
+
+def united(stored: Receipt, newer: Receipt) -> Receipt:
+    """The newer one, with the objects and transactions that only the stored one names.
+
+    A run that is at work says so even if another one has said that the erasure is done: it may have met such
+    records again.
+    """
+    objects = {
+        name: tuple({one.object: one for one in (*getattr(stored, name), *getattr(newer, name))}.values())
+        for name in ("erased", "written")
+    }
+    transactions = {one.id: one for one in (*stored.transactions, *newer.transactions)}
+    ordered = tuple(sorted(transactions.values(), key=lambda one: (one.version, one.id)))
+    keeps_history = stored.keeps_history or newer.keeps_history
+    until = min((one.until for one in (stored, newer) if one.until), default=0)
+    return msgspec.structs.replace(
+        newer, transactions=ordered, keeps_history=keeps_history, until=until, **objects
+    )
+
+
+def find_open(pool: Pool, key_range: KeyRange, where: str | None) -> Receipt | None:
+    """The pending erasure of the same records; None if there is none."""
+    asked = (pool.sub_pool, key_range, where)
+    for receipt in read_all(pool):
+        if receipt.status == PENDING and (receipt.sub_pool, receipt.key_range, receipt.where) == asked:
+            return receipt
+    return None
+
+
+def summed(store: Store, pool_id: str, object_id: str) -> ReceiptObject:
+    """The object with its checksum; reads it whole.  Raises ObjectMissing, Unavailable."""
+    name = naming.data_object(pool_id, object_id)
+    digest, size = hashlib.sha256(), 0
+    try:
+        file = store.open_input(name)
+    except FileNotFoundError as error:
+        raise missing(store.uri, name) from error
+    with file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+            size += len(block)
+    return ReceiptObject(object_id, size, digest.hexdigest())
+
+
+def exists(store: Store, pool_id: str, object_id: str) -> bool:
+    """Whether the object is on the store."""
+    name = naming.data_object(pool_id, object_id)
+    try:
+        store.open_input(name).close()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def check_pool(receipt: Receipt, pool: Pool) -> None:
+    """Raises InvalidInput for the receipt of another pool."""
+    if (receipt.lake, receipt.pool_id) != (pool.context.lake_id, pool.config.id):
+        raise InvalidInput(
+            f"erasure {receipt.id} is of pool {receipt.pool!r} ({receipt.pool_id}) in lake {receipt.lake}, not of "
+            f"{pool.name!r} ({pool.config.id}) in lake {pool.context.lake_id}; open that lake"
+        )

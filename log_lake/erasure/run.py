@@ -1,0 +1,447 @@
+"""Erasing records: the steps.  Each may be repeated, because the pool itself says what is left to be done.
+
+    receipt   is written first, so that another process finds the erasure and goes on
+    hide      a tombstone on every branch that may hold such records: from here on no reader of a branch sees them
+    rewrite   each reference whose object holds such a record, and no other (`rewrite`)
+    vacuum    exactly the objects that hold such records, without a grace time: those that the rewrites and others
+              removed, and orphans that are old enough
+    look      at all branches once more.  If a writer brought such records back, the steps are repeated, a few times
+    forget    the tombstones, which hold the condition; then a checkpoint, and the purge of the older entries
+
+What a tag, a deleted branch, a lease or a writer that has not committed may still need is not deleted.  It is
+named in the receipt as held, the tombstones stay, and the erasure stays pending: release it, and run the erasure
+again.  Once nothing is held, no writer can bring such records back: an object of a vacuum never comes back.
+
+The tombstone comes first for another reason too: in an upsert pool an older version must not be seen while the
+newest one is gone already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
+from lake_core.history import Draft, PoolState, Reference
+from lake_core.history.absence import planning_again
+from lake_core.history.roots import tagged_objects
+from lake_core.history.tombstone import Tombstone
+from lake_core.history.vacuuming import unlisted_objects
+from lake_core.journal.purge import purge, write_newest
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import MAIN
+from lake_core.phrases import counted
+from lake_core.records import Action, AddTombstone, Discard, RemoveTombstone
+from lake_core.records.transactions import sequence
+from lake_core.store import ObjectInfo
+from log_lake.erasure import receipt as receipts
+from log_lake.erasure import rewrite
+from log_lake.erasure.begin import begin, target_now
+from log_lake.erasure.holders import (
+    CLOCK,
+    DELETED_BRANCH,
+    JOURNAL,
+    LOAD,
+    TAG,
+    Holders,
+    file_words,
+    tagged_by_object,
+)
+from log_lake.erasure.means import Means, chunks, here
+from log_lake.erasure.noting import METADATA, Notes
+from log_lake.erasure.planning import plan_of
+from log_lake.erasure.receipt import DONE, PENDING, Held, Receipt
+from log_lake.erasure.search import Search, foreign, known_id
+from log_lake.erasure.target import Target
+from log_lake.lake.branch import Branch
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.execute import vacuum
+from log_lake.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
+
+log = logging.getLogger(__name__)
+
+ROUNDS = 16
+"""Times that the steps are repeated because writers bring such records back, or take what is to be rewritten."""
+
+REWRITES = 64
+"""Objects that are written again before they are committed, each on its own: what a kill repeats."""
+
+HIDES = "hide the records"
+"""The message of the transactions that hide the records."""
+
+GOES_ON = "show that the journal goes on"
+"""The message of a transaction that hides what is hidden already, so that there is a write after an orphan."""
+
+
+def erase(
+    pool: Pool,
+    *,
+    key_range: KeyRange = EVERYTHING,
+    where: str | None = None,
+    grace: float | None = None,
+    keeps_history: bool = False,
+    means: Means | None = None,
+) -> Receipt:
+    """Erase the records of a key range that fulfil a condition from every object of the pool, on all branches.
+
+    If an erasure of the same records is pending, it goes on.  `grace`: seconds for which an object that was never
+    committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not purge the journal;
+    later runs of the erasure keep to it.  `means`: how objects are read and written (default: here).
+    Raises InvalidInput (nothing is changed), NotFound, Conflict (writers bring such records back all the time),
+    Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    receipt = begin(pool, key_range=key_range, where=where, keeps_history=keeps_history)
+    return go_on(pool, receipt, grace=grace, keeps_history=keeps_history, means=means)
+
+
+def go_on(
+    pool: Pool,
+    receipt: Receipt,
+    *,
+    grace: float | None = None,
+    keeps_history: bool = False,
+    means: Means | None = None,
+) -> Receipt:
+    """Go on with an erasure; returns its receipt.  Does nothing if it is done.  Raises what `erase` raises."""
+    receipts.check_pool(receipt, pool)
+    if receipt.status == DONE:
+        return receipt
+    if keeps_history:
+        receipt = msgspec.structs.replace(receipt, keeps_history=True)
+    run = _Run(replace(pool, sub_pool=receipt.sub_pool), receipt, grace=grace, means=means or here(pool))
+    run.remove()
+    return run.end()
+
+
+class _Run:
+    """One run of an erasure."""
+
+    def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None, means: Means) -> None:
+        self.pool, self.means, self.notes = pool, means, Notes(pool, receipt, means)
+        self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
+        self.metadata = {METADATA: receipt.id}
+        self.reason = f"erasure {receipt.id}"
+        self.held: tuple[Held, ...] = ()
+        self.waits_for = ""
+        self.looked_at = 0  # the version in which no branch held such a record
+        self.search = Search(pool, Target(pool.config), means)  # `remove` begins with the fields of now
+
+    def remove(self) -> None:
+        """Bring the pool to a state whose branches hold no such record, and delete what may be deleted.
+
+        Raises Conflict if writers bring such records back all the time.
+        """
+        for _ in range(ROUNDS):
+            try:
+                with planning_again(self.pool.history):
+                    if self._round():
+                        return
+            except PlanAgain as error:  # another writer took an object that was to be read
+                self._log(str(error))
+        raise Conflict(
+            f"{self.reason}: in {ROUNDS} rounds other writers brought such records back, or took the objects that "
+            f"hold them; stop them, then: lake erase {self.pool.name} --resume {self.receipt.id}"
+        )
+
+    def _round(self) -> bool:
+        """The steps once; whether nothing is left to be done.  Raises PlanAgain, ObjectMissing."""
+        self._look_at_fields()
+        self._hide()
+        if self._rewrite():
+            return False  # look again: a writer may have been faster
+        self._vacuum()
+        return self._is_clean()
+
+    def end(self) -> Receipt:
+        """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""
+        self.held += self.notes.held_by_others()
+        if self.held:
+            return self._end_held()
+        self._forget()
+        self.notes.gather(self.target)
+        self.notes.write(held=())
+        purged = self.receipt.purged
+        if self.receipt.erased and not self.receipt.keeps_history:
+            self._log("purges the journal")
+            context, journal = self.pool.context, self.pool.history.journal
+            _, at = write_newest(journal, new_id=context.ids.new, now=context.now(), forgets=False)
+            purged = purge(journal, until=at).fence
+        version = self.pool.history.load_open().version
+        self.held = self.notes.held_by_others()  # one that began since
+        if self.held:
+            return self._end_held()
+        which = f" of version {self.receipt.until} or older" if self.receipt.until else ""
+        statement = (
+            f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record"
+            f"{which}; the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
+        )
+        return self.notes.write(
+            status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
+        )
+
+    def _end_held(self) -> Receipt:
+        """Write what holds such records."""
+        by = ", ".join(dict.fromkeys(one.by for one in self.held))
+        count = len({one.object for one in self.held if one.object})
+        statement = (
+            f"{counted(count, 'object')} with such records may not be deleted yet, because of {by}; release "
+            "that, and run the erasure again"
+        )
+        until = self.receipt.until or self.looked_at
+        return self.notes.write(status=PENDING, held=self.held, statement=statement, until=until)
+
+    def _log(self, what: str) -> None:
+        log.info("%s: %s: %s", self.pool.name, self.reason, what)
+
+    @property
+    def receipt(self) -> Receipt:
+        """What is known so far."""
+        return self.notes.receipt
+
+    @property
+    def target(self) -> Target:
+        """Which records are meant."""
+        return self.search.target
+
+    def _look_at_fields(self) -> None:
+        """Check the condition against the fields of now: a load may have brought values of another class."""
+        state = self.pool.history.load_open().state
+        key_range, where = self.receipt.key_range, self.receipt.where
+        target = replace(
+            target_now(self.pool, state, key_range=key_range, where=where), until=self.receipt.until
+        )
+        if target != self.search.target:  # what was answered for other fields is no answer
+            named = frozenset(one.object for one in self.receipt.erased)
+            self.search = Search(self.pool, target, self.means, named)
+
+    def _hide(self) -> None:
+        """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
+        loaded = self.pool.history.load_open()
+        for name in sorted(loaded.state.branches):
+            branch_state = loaded.state.branches[name]
+            own = [t for t in branch_state.tombstones.values() if self._is_own(t)]
+            open_ = {
+                r.sub_pool
+                for r in self.search.references(loaded.state, name)
+                if self.search.answers.get(r.object) is not False
+                and not any(_hides(t, r, last=self.target.last) for t in own)
+            }
+            if not open_:
+                continue
+            id = self._new_id()
+            actions = tuple(self._tombstone(id, loaded.version, sub_pool) for sub_pool in sorted(open_))
+            self._commit(name, loaded.version, id, actions, HIDES)
+        self._log("the records are hidden on every branch")
+
+    def _tombstone(self, id: str, version: int, sub_pool: str) -> AddTombstone:
+        """A tombstone that hides what was written up to a version, and nothing that is loaded later."""
+        span = self.target.range_in(sub_pool)
+        return AddTombstone(
+            f"{id}{sub_pool}",
+            span.low,
+            span.high,
+            self.target.condition,
+            self.reason,
+            sub_pool=sub_pool,
+            only=(0, min(sequence(version + 1) - 1, self.target.last)),
+        )
+
+    def _rewrite(self) -> bool:
+        """Rewrite each reference whose object holds such a record; False if there is none."""
+        state = self.pool.history.load_open().state
+        by_branch = self.search.in_branches(state)
+        for name, references in by_branch.items():
+            self._log(f"rewrites {counted(len(references), 'object')} of branch {name}")
+            # a branch that was deleted meanwhile is a tag by the next round
+            with contextlib.suppress(NotFound):
+                branch = self.pool.branch(name, to_delete=True)
+                for chunk in chunks(references, REWRITES):
+                    self.notes.add([reference.object for reference in chunk])
+                    self._rewrite_chunk(branch, chunk)
+        return bool(by_branch)
+
+    def _rewrite_chunk(self, branch: Branch, references: Sequence[Reference]) -> None:
+        """Rewrite references of a branch, and commit each."""
+        revision = branch.revision()
+        still_there = [r for r in references if revision.snapshot.holds(r.object, r.low)]
+        all_work = [rewrite.begin(branch, revision, r, self.target) for r in still_there]
+        if not all_work:
+            return
+        id, first = self.pool.context.ids.new(), min(work.first for work in all_work)
+        with branch.write_lease(id, read_version=revision.version, first=first, why=self.reason):
+            all_written = self.means.rewrite(all_work)
+            for work, written in zip(all_work, all_written, strict=True):
+                message = f"{self.reason}: rewrite"
+                rewrite.commit(branch, work, written, message=message, metadata=self.metadata)
+
+    def _vacuum(self) -> None:
+        """Delete the objects that hold such records, except those that something may need."""
+        self._log("looks for removed objects that hold such records")
+        names = self.search.on_store()
+        state = self.pool.history.load_open().state
+        if uncommitted := self.search.uncommitted(state, names):
+            try:
+                self._scan(state, uncommitted)
+            except (
+                InvalidInput
+            ) as error:  # the clocks; the records are hidden, so "nothing is changed" would be false
+                self._log(str(error))
+                self.waits_for = CLOCK
+        self._discard()
+        loaded = self.pool.history.load_open()
+        now = self.pool.leases().now
+        removed, begun = self.search.removed(loaded.state, now=now), self.search.begun(loaded.state)
+        uncommitted = self.search.uncommitted(loaded.state, names)
+        tagged = self._tagged(loaded.state, names, now=now)
+        self.notes.add([*removed, *begun, *tagged, *map(known_id, uncommitted)])
+        self.notes.write()  # checksums must be known before an object is deleted
+        if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
+            self._log(f"deletes {counted(len(removed), 'object')}")
+            plan = plan_of(self.pool, loaded, removed, id=self.receipt.id)
+            vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
+
+    def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
+        """Scan for orphans; if the scan waits for a write, make one and scan again.
+
+        The scan leaves objects alone that are newer than the newest write: the entry that committed them may be
+        lost.  In a pool that is no longer written to, the erasure would wait without end (decision 84).  The scan
+        looks at every name if one of these is below an earlier scan or ahead of the clock (decision 155).
+        """
+        now, passed = naming.first_id(self.pool.context.now()), state.removed.scanned
+        every = any(not passed <= known_id(info) < now for info in uncommitted)
+
+        def scan() -> Scanned:
+            lister = self.means.lister
+            return scan_orphans(self.pool, grace=self.grace, every_name=every, lister=lister)
+
+        scanned = scan()
+        if scanned.waits_for == WRITE:
+            id, version = self._new_id(), self.pool.history.load_open().version
+            sub_pools = [name for name in self.target.sub_pools if not self.target.range_in(name).empty]
+            if sub_pools:
+                self._commit(MAIN, version, id, (self._tombstone(id, version, sub_pools[0]),), GOES_ON)
+                scanned = scan()
+        self.waits_for = scanned.waits_for
+
+    def _is_clean(self) -> bool:
+        """Whether no branch holds such a record, and each object that does is held; notes these in `held`.
+
+        Another writer may have moved such a record since the vacuum, so all places are looked at in one state.
+        """
+        names = self.search.on_store()  # before the state, which knows what was committed meanwhile
+        loaded, leases = self.pool.history.load_open(), self.pool.leases()
+        state, self.looked_at = loaded.state, loaded.version
+        if self.search.in_branches(state):
+            return False
+        removed, begun = self.search.removed(state, now=leases.now), self.search.begun(state)
+        why = {PURGE: JOURNAL, CLOCK: CLOCK}.get(self.waits_for, LOAD)
+        uncommitted = {known_id(info): why for info in self.search.uncommitted(state, names)}
+        tagged = tagged_by_object(state, self.search.in_tags(state, names, now=leases.now))
+        holders = Holders(state, leases, tagged, uncommitted)
+        self.notes.add([*removed, *begun, *uncommitted, *tagged])
+        self.notes.gather(self.target)
+        all_held: list[Held] = []
+        for one in self.receipt.erased:
+            if self._exists(one.object):
+                if not (by_all := holders.of(one.object)):  # it was removed, or another vacuum began, since
+                    return False
+                all_held += [Held(one.object, by) for by in by_all]
+        all_held += [Held("", by) for by in holders.writers_before(self._clean_since())]
+        all_held += [Held(name, file_words(name)) for name in foreign(names)]
+        self.held = tuple(all_held)
+        return True
+
+    def _discard(self) -> None:
+        """Put onto the list of the removed what a tag held that is gone, and that no list knows any more."""
+        loaded = self.pool.history.load_open()
+        state = loaded.state
+        ids = {one.object for one in self.receipt.erased if self._exists(one.object)}
+        lost = unlisted_objects(state, ids) - state.removed.vacuumed()
+        lost -= tagged_objects(self.pool.history, state, lost, now=None)
+        below = sorted(id for id in lost if id < state.removed.floor or self._was_committed(id))
+        if below:
+            sizes = {one.object: one.size for one in self.receipt.erased}
+            discard = Discard(tuple(below), tuple(sizes[id] for id in below))
+            self.pool.commit_actions((discard,), on=loaded.version, message=f"{self.reason}: released")
+
+    def _was_committed(self, id: str) -> bool:
+        """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
+        return any(one.object == id and one.by.startswith((TAG, DELETED_BRANCH)) for one in self.receipt.held)
+
+    def _tagged(self, state: PoolState, names: list[ObjectInfo], *, now: float) -> list[str]:
+        return [reference.object for _, reference in self.search.in_tags(state, names, now=now)]
+
+    def _clean_since(self) -> int:
+        """The version from which on no branch shows such records: writers that begin later hold none."""
+        changes = [one.version for one in self.receipt.transactions if one.branch and one.removed]
+        hides = [one.version for one in self.receipt.transactions if one.what.endswith(HIDES)]
+        return max([*changes, *hides], default=0)
+
+    def _exists(self, id: str) -> bool:
+        return receipts.exists(self.pool.store, self.pool.config.id, id)
+
+    def _forget(self) -> None:
+        """Take the tombstones of this erasure off every branch: they hold the condition, and hide nothing.
+
+        Raises Conflict if other writers change them all the time.
+        """
+        for _ in range(ROUNDS):
+            loaded = self.pool.history.load_open()
+            own = {
+                name: sorted(
+                    {t.id for t in (*one.tombstones.values(), *one.settled.values()) if self._is_own(t)}
+                )
+                for name, one in sorted(loaded.state.branches.items())
+            }
+            if not any(own.values()):
+                return
+            for name, ids in own.items():
+                if ids:
+                    actions = tuple(RemoveTombstone(id, forced=True) for id in ids)
+                    self._commit(name, loaded.version, self._new_id(), actions, "forget the tombstones")
+        raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
+
+    def _is_own(self, tombstone: Tombstone) -> bool:
+        return tombstone.reason == self.reason
+
+    def _new_id(self) -> str:
+        return self.pool.context.ids.new()
+
+    def _commit(
+        self, branch: str, read_version: int, id: str, actions: tuple[Action, ...], what: str
+    ) -> None:
+        context = self.pool.context
+        draft = Draft(
+            id,
+            branch,
+            read_version,
+            context.author,
+            actions,
+            message=f"{self.reason}: {what}",
+            metadata=self.metadata,
+        )
+        try:
+            self.pool.history.commit(draft)
+        except (Conflict, NotFound) as error:
+            # a tombstone was retired, or a branch deleted, meanwhile: the next round looks again
+            log.info("%s: %s: %s", self.pool.name, self.reason, error)
+
+
+def _hides(tombstone: Tombstone, reference: Reference, *, last: int) -> bool:
+    """Whether it hides the records of a reference up to a sequence, by age alone."""
+    first, end = tombstone.exactly or (0, tombstone.seq - 1)
+    return (
+        tombstone.sub_pool == reference.sub_pool
+        and first <= reference.first_seq
+        and min(reference.seq, last) <= end
+    )
+
+
+def _microseconds(pool: Pool) -> int:
+    return int(pool.context.now() * 1_000_000)

@@ -1,0 +1,183 @@
+"""Which objects of a pool hold such records, wherever the objects are.
+
+Objects that branches and tags refer to are asked by their statistics first.  Others have no statistics in the
+state, so they are opened (`holding`): removed ones, those of a vacuum that has begun, and what is on the store and
+no list knows.  Objects never change, so each is asked once in a search.
+
+What an old revision in reach refers to is among these: a branch or a tag still holds it, or it is on the list of
+the removed.  The store says what else is there (`on_store`): no list of ours knows what a writer has left that
+stood still, or whose clock was wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from lake_core import naming
+from lake_core.errors import Corrupt, ObjectMissing
+from lake_core.history import PoolState, Reference
+from lake_core.history.roots import Tagged, read_tags, tagged_objects
+from lake_core.history.vacuuming import held_objects, objects_of, unlisted_objects
+from lake_core.store import ObjectInfo
+from log_lake.erasure.holding import Answer
+from log_lake.erasure.means import Means, chunks
+from log_lake.erasure.target import Target
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.orphans import iter_names, object_id
+
+AHEAD = 60.0
+"""Seconds: names of a later time than this from now are listed here, by one request, since there are hardly any."""
+
+END = chr(0x10FFFF)
+"""Greater than any name."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TaggedObjects:
+    """What a tag keeps: references that may hold such records, by statistics; objects that no list has."""
+
+    references: tuple[Reference, ...]
+    unlisted: frozenset[str]
+
+
+@dataclass
+class Search:
+    """Answers whether objects hold such records; `answers` are those so far.
+
+    `named`: objects that an earlier run has found to hold some.  `tagged`: what was read of tags so far.
+    """
+
+    pool: Pool
+    target: Target
+    means: Means
+    named: frozenset[str] = frozenset()
+    answers: dict[str, Answer] = field(default_factory=dict)
+    tagged: dict[Tagged, TaggedObjects] = field(default_factory=dict)
+
+    def in_branches(self, state: PoolState) -> dict[str, list[Reference]]:
+        """The references of each branch whose objects hold such records, without branches that have none.
+
+        Raises ObjectMissing, Corrupt, Unavailable.
+        """
+        by_branch = {}
+        for name in sorted(state.branches):
+            references = self.references(state, name)
+            if holding := list(self._holding(references, _object_of, self._holds)):
+                by_branch[name] = holding
+        return by_branch
+
+    def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
+        """The references of a branch that may hold such records, by statistics and age.
+
+        A merge gives records a new age.  So the age of an object that is named already does not count.
+        """
+        references = self.target.references(state, branch)
+        return (r for r in references if r.first_seq <= self.target.last or r.object in self.named)
+
+    def in_tags(
+        self, state: PoolState, names: list[ObjectInfo], *, now: float
+    ) -> Iterator[tuple[str, Reference]]:
+        """Tags that are live at `now` (seconds since 1970), and references of theirs with such records.
+
+        Raises Corrupt if the state of a tag cannot be read.
+        """
+        for name, tagged in self._tags(state, self._unlisted(state, names), now=now):
+            for reference in self._holding(tagged.references, _object_of, self._may_hold):
+                yield name, reference
+
+    def _tags(
+        self, state: PoolState, unlisted: frozenset[str], *, now: float | None
+    ) -> Iterator[tuple[str, TaggedObjects]]:
+        """What tags keep, each version read once in a search.
+
+        What comes to the store later is in no version that was read before.  What a list loses later, no live tag
+        of such a version keeps: a branch that is deleted leaves a tag of a version of its own.
+        """
+
+        def read(tagged: PoolState, branch: str) -> TaggedObjects:
+            branch_state = tagged.branches.get(branch)
+            kept = () if branch_state is None else objects_of(branch_state.snapshot, unlisted)
+            return TaggedObjects(tuple(self.references(tagged, branch)), frozenset(kept))
+
+        return read_tags(self.pool.history, state, read, now=now, seen=self.tagged)
+
+    def _unlisted(self, state: PoolState, names: list[ObjectInfo]) -> frozenset[str]:
+        """The objects on the store that no branch, list or vacuum knows: of tags, or never committed."""
+        ids = {id for info in names if (id := object_id(info)) is not None}
+        return unlisted_objects(state, ids) - state.removed.vacuumed()
+
+    def removed(self, state: PoolState, *, now: float) -> list[str]:
+        """Those on the list of the removed.
+
+        One branch may have removed an object that another one, or a tag that is live at `now` (seconds since 1970),
+        still needs.  These are asked there, by age, so with records of later versions alone it stays.
+        """
+        removed = list(self._holding((id for id, _ in state.removed.items()), str, self._may_hold))
+        if not (removed and self.target.until):
+            return removed
+        needed = held_objects(state, removed) | tagged_objects(self.pool.history, state, removed, now=now)
+        return [id for id in removed if id not in needed]
+
+    def begun(self, state: PoolState) -> list[str]:
+        """Those of vacuums that have begun and not ended: no list has them, and they may not be deleted yet."""
+        return list(self._holding(sorted(state.removed.vacuumed()), str, self._may_hold))
+
+    def uncommitted(self, state: PoolState, names: list[ObjectInfo]) -> list[ObjectInfo]:
+        """Those among the names on the store that no branch, tag, list or vacuum knows."""
+        unknown = self._unlisted(state, names)
+        if unknown:
+            kept = self._tags(state, unknown, now=None)
+            unknown = unknown.difference(*(tagged.unlisted for _, tagged in kept))
+        infos = [info for info in names if object_id(info) in unknown]
+        return list(self._holding(infos, known_id, self._may_hold))
+
+    def on_store(self) -> list[ObjectInfo]:
+        """Every name in the pool's folder of data objects, by name: one listing."""
+        soon = naming.first_id(self.pool.context.now() + AHEAD)
+        infos = self.means.lister(self.pool, "", soon)
+        return infos + list(iter_names(self.pool.store, self.pool.config.id, soon, END))
+
+    def _holding(
+        self, items: Iterable[T], id_of: Callable[[T], str], holds: Callable[[str], bool]
+    ) -> Iterator[T]:
+        """The items whose objects hold such a record."""
+        for chunk in chunks(items):
+            new = list(dict.fromkeys(id for id in map(id_of, chunk) if id not in self.answers))
+            if new:
+                self.answers.update(zip(new, self.means.search(self.target, new), strict=True))
+            yield from (item for item in chunk if holds(id_of(item)))
+
+    def _holds(self, id: str) -> bool:
+        """Of an object that a branch needs.  Raises ObjectMissing, Corrupt."""
+        answer = self.answers[id]
+        if isinstance(answer, Corrupt):
+            raise answer
+        return answer
+
+    def _may_hold(self, id: str) -> bool:
+        """Of an object that no branch refers to: False if it is gone, True if it cannot be read."""
+        answer = self.answers[id]
+        if isinstance(answer, Corrupt):
+            # a damaged one may hold the bytes of such a record, and no branch needs it
+            return not isinstance(answer, ObjectMissing)
+        return answer
+
+
+def known_id(info: ObjectInfo) -> str:
+    """The id of a data object that was listed."""
+    id = object_id(info)
+    assert id is not None  # `unknown_objects` leaves other names out
+    return id
+
+
+def foreign(names: list[ObjectInfo]) -> list[str]:
+    """The names that are none of data objects: nothing tells what they hold."""
+    return [info.name for info in names if object_id(info) is None]
+
+
+def _object_of(reference: Reference) -> str:
+    return reference.object

@@ -1,0 +1,104 @@
+"""What an erasure would find now: the dry run of `lake erase` and of the erasure agent.  Nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.history.absence import planning_again
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from log_lake.erasure.begin import check
+from log_lake.erasure.holders import LOAD, Holders, file_words, tagged_by_object
+from log_lake.erasure.means import Means, here
+from log_lake.erasure.receipt import Held
+from log_lake.erasure.search import Search, foreign, known_id
+from log_lake.erasure.target import Target
+from log_lake.lake.branches import planned
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.orphans import oldest_of_writers
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What holds such records now: objects of branches (of `size` bytes), of the list of the removed, orphans, and
+    the tags that hold some.
+
+    `held` are those that an erasure may not delete now, and by whom; "" for a writer that may still write one.
+    """
+
+    referred: tuple[str, ...]
+    size: int
+    removed: tuple[str, ...]
+    uncommitted: tuple[str, ...]
+    tags: tuple[str, ...]
+    held: tuple[Held, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What may hold such records, by its statistics: objects of branches, their records and their bytes."""
+
+    objects: int
+    records: int
+    size: int
+
+
+def bound(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Bound:
+    """What an erasure would search in the branches; reads no object.
+
+    Raises InvalidInput, NotFound, Corrupt, Unavailable.
+    """
+    target = check(pool, key_range=key_range, where=where)
+    state = pool.history.load_open().state
+    objects = {r.object: r for name in state.branches for r in target.references(state, name)}
+    return Bound(
+        len(objects), sum(r.records for r in objects.values()), sum(r.size for r in objects.values())
+    )
+
+
+def look(
+    pool: Pool,
+    *,
+    key_range: KeyRange = EVERYTHING,
+    where: str | None = None,
+    grace: float | None = None,
+    means: Means | None = None,
+) -> Sighting:
+    """What an erasure would find.  `grace`: as of `run.erase`.
+
+    Writes a lease for a moment, to know the time of the store.  Raises InvalidInput, NotFound, Corrupt,
+    Unavailable.
+    """
+    target = check(pool, key_range=key_range, where=where)
+    return planned(lambda: _look(pool, target, grace=grace, means=means))
+
+
+def _look(pool: Pool, target: Target, *, grace: float | None, means: Means | None) -> Sighting:
+    search = Search(pool, target, means or here(pool))
+    names = search.on_store()
+    loaded, leases = pool.history.load_open(), pool.leases()
+    state = loaded.state
+    with planning_again(pool.history):
+        holding = search.in_branches(state)
+    referred = {r.object: r.size for references in holding.values() for r in references}
+    removed = sorted({*search.removed(state, now=leases.now), *search.begun(state)} - referred.keys())
+    uncommitted = search.uncommitted(state, names)
+    pairs = list(search.in_tags(state, names, now=leases.now))
+    before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
+    first = oldest_of_writers(leases)
+    young = {known_id(i): LOAD for i in uncommitted if i.modified > before or known_id(i) >= first}
+    holders = Holders(state, leases, tagged_by_object(state, pairs), young)
+    all_held = [Held(id, by) for id in sorted(referred) for by in holders.of_referred(id)]
+    rest = sorted({*removed, *young, *holders.tagged} - referred.keys())
+    all_held += [Held(id, by) for id in rest for by in holders.of(id)]
+    if referred:
+        all_held += [Held("", by) for by in holders.writers_before(loaded.version + 1)]
+    all_held += [Held(name, file_words(name)) for name in foreign(names)]
+    return Sighting(
+        tuple(sorted(referred)),
+        sum(referred.values()),
+        tuple(removed),
+        tuple(map(known_id, uncommitted)),
+        tuple(sorted({name for name, _ in pairs})),
+        tuple(all_held),
+    )

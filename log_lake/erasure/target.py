@@ -1,0 +1,187 @@
+"""Which records an erasure means, and what an object keeps of them; pure.
+
+The records are those of a key range that fulfil a condition, in every stored version: what a delete hides, what a
+newer version hides, what has aged off.  One condition is used for all branches.  It is checked against the fields
+of all schemas that the pool ever had, since a branch may store a field in another class.
+
+What an object keeps of such a record:
+
+- In append and aggregate pools nothing.  A condition of an aggregate pool names key fields only, since other fields
+  are combined of many records and cannot be separated.
+- In upsert pools nothing, if range and condition ask for the key alone.  All versions of the key are meant then, so
+  no older one comes back.
+- In upsert pools otherwise a delete marker with its key.  A version that is not meant may lie below it, and must
+  not come back.  A marker that holds nothing but its key is no such record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lake_core.conditions import key_range_of, may_hold, top_level
+from lake_core.history import PoolState, Reference
+from lake_core.history.tombstone import NEVER, SchemaOf
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import NOKEY
+from lake_core.records.conditions import Condition
+from lake_core.records.pools import PoolConfig
+from lake_core.records.transactions import sequence
+from lake_core.schemas import Rule
+from lake_core.schemas.hidden import DELETED, SEQ
+from lake_core.schemas.rule import rule_of
+from lake_core.schemas.schema import unite_schemas
+from lake_core.values.keytext import check_range
+from log_lake.combine.newest import as_markers, bare_markers, truth
+from log_lake.lake.delete_spec import unfit_fields
+from log_lake.objects.read import rows_below
+from log_lake.where import check, holds
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Records with keys in `key_range` that fulfil `condition` (checked; None: all), in a pool or one sub-pool.
+
+    `schema`: that of the records, which tells the class of the key; without it the condition narrows no range.
+    `until`: the last version whose records are meant; 0: those of all versions.
+    """
+
+    config: PoolConfig
+    key_range: KeyRange = EVERYTHING
+    condition: Condition | None = None
+    sub_pool: str = ""
+    schema: pa.Schema | None = None
+    until: int = 0
+
+    @property
+    def last(self) -> int:
+        """The last sequence that a record which is meant can have."""
+        return sequence(self.until + 1 if self.until else NEVER) - 1
+
+    @property
+    def sub_pools(self) -> tuple[str, ...]:
+        """Where such records may be.  Records without the key lie in no range, but may fulfil a condition."""
+        if self.sub_pool or self.condition is None or self.key_range != EVERYTHING:
+            return (self.sub_pool,)
+        return ("", NOKEY)
+
+    def key(self, sub_pool: str) -> PoolKey:
+        """The order of the records."""
+        return self.config.key_of(sub_pool)
+
+    def rule(self, sub_pool: str) -> Rule:
+        """What becomes of equal keys."""
+        return rule_of(self.config, sub_pool)
+
+    def range_in(self, sub_pool: str) -> KeyRange:
+        """The keys that such a record can have; empty if there is none."""
+        key = self.key(sub_pool)
+        if self.condition is None or self.schema is None or not key.fields:
+            return self.key_range
+        return self.key_range.intersect(key_range_of(self.condition, key, self.schema))
+
+    def leaves_markers(self, sub_pool: str) -> bool:
+        """Whether a delete marker takes the place of such a record."""
+        if self.condition is None or self.rule(sub_pool).kind != "upsert":
+            return False
+        return not set(top_level(self.condition)) <= set(self.key(sub_pool).names)
+
+    def columns(self, sub_pool: str) -> list[str]:
+        """The columns that tell such records."""
+        fields = top_level(self.condition) if self.condition is not None else ()
+        markers = [DELETED] if self.leaves_markers(sub_pool) else []
+        age = [SEQ] if self._goes_by_age(sub_pool) else []
+        return list(dict.fromkeys([*self.key(sub_pool).names, *fields, *markers, *age]))
+
+    def _goes_by_age(self, sub_pool: str) -> bool:
+        """Whether the sequence of a record tells if it is meant.  A combined one holds values of older ones too."""
+        return bool(self.until) and self.rule(sub_pool).kind != "aggregate"
+
+    def of_all_versions(self) -> Target:
+        """The same records in all versions."""
+        return replace(self, until=0)
+
+    def may_be_in(self, reference: Reference, schema_of: SchemaOf) -> bool:
+        """Whether the object may hold such a record, by range and statistics."""
+        if reference.sub_pool not in self.sub_pools:
+            return False
+        if not self.range_in(reference.sub_pool).overlaps(reference.key_range):
+            return False
+        return self.condition is None or may_hold(
+            self.condition, schema_of(reference.schema), reference.columns, records=reference.records
+        )
+
+    def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
+        """The references of a branch that may hold such records."""
+        branch_state = state.branches.get(branch)
+        if branch_state is None:
+            return
+        for sub_pool in self.sub_pools:
+            span = self.range_in(sub_pool)
+            for reference in () if span.empty else branch_state.snapshot.overlapping(span, sub_pool=sub_pool):
+                if self.may_be_in(reference, state.schema):
+                    yield reference
+
+    def fulfilled(self, table: pa.Table, sub_pool: str) -> Mask:
+        """Which records of a sorted table lie in the range and fulfil the condition, delete markers too."""
+        key, span = self.key(sub_pool), self.range_in(sub_pool)
+        mask = np.zeros(table.num_rows, np.bool_)
+        if not table.num_rows or span.empty:
+            return mask
+        begin = rows_below(table, span.low, key) if span.low else 0
+        end = table.num_rows if span.high is None else rows_below(table, span.high, key)
+        if begin < end:
+            part = table.slice(begin, end - begin)
+            mask[begin:end] = True if self.condition is None else truth(holds(self.condition, part))
+        if SEQ in table.schema.names and self._goes_by_age(sub_pool):
+            mask &= table.column(SEQ).to_numpy() <= self.last
+        return mask
+
+    def matches(self, table: pa.Table, sub_pool: str) -> Mask:
+        """Which records of a sorted table, with all its columns, are meant."""
+        mask = self.fulfilled(table, sub_pool)
+        if mask.any() and self.leaves_markers(sub_pool):
+            mask &= ~bare_markers(table, self.key(sub_pool).names)
+        return mask
+
+    def without(self, table: pa.Table, sub_pool: str) -> pa.Table:
+        """What an object keeps of a sorted table, which has all columns, and `_deleted` where markers are left."""
+        mask = self.matches(table, sub_pool)
+        if not mask.any():
+            return table
+        if self.leaves_markers(sub_pool):
+            return as_markers(table, mask, self.key(sub_pool).names)
+        return table.filter(pa.array(~mask))
+
+
+def target_of(
+    config: PoolConfig,
+    state: PoolState,
+    *,
+    sub_pool: str = "",
+    key_range: KeyRange = EVERYTHING,
+    where: str | Condition | None = None,
+) -> Target:
+    """The target, checked.  Raises InvalidInput: an empty range, a condition that does not fit the pool's fields or
+    that names fields of an aggregate pool which are combined."""
+    check_range(key_range, config.key_of(sub_pool))
+    if where is None:
+        return Target(config, key_range, None, sub_pool)
+    schema = unite_schemas(state.schema(id) for id in _schemas(state, sub_pool))
+    unfit = unfit_fields(rule_of(config, sub_pool), config.key_of(sub_pool), schema)
+    return Target(config, key_range, check(where, schema, unfit=unfit), sub_pool, schema)
+
+
+def _schemas(state: PoolState, sub_pool: str) -> list[str]:
+    """The schemas of all records that a condition may mean, by first use, then those of no branch any more."""
+    sub_pools = (sub_pool,) if sub_pool else ("", NOKEY)
+    branches = [branch for _, branch in sorted(state.branches.items())]
+    used = [id for branch in branches for name in sub_pools for id in branch.snapshot.schemas(name)]
+    return list(dict.fromkeys([*used, *(() if sub_pool else sorted(state.pool_schemas))]))

@@ -1,0 +1,73 @@
+"""Checking a receipt against the store, at any time after the erasure; nothing is changed.
+
+Objects that the receipt names as erased must be gone.  Then every object of the pool that is on the store is asked,
+as the erasure itself asked: by statistics first if a branch or a live tag refers to it, otherwise by reading.  A
+record that was loaded again after the erasure is found too; the finding says in which object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lake_core.errors import ObjectMissing
+from lake_core.history.absence import planning_again
+from log_lake.erasure import receipt as receipts
+from log_lake.erasure.holders import file_words
+from log_lake.erasure.means import here
+from log_lake.erasure.receipt import DONE, Receipt
+from log_lake.erasure.search import Search, foreign, known_id
+from log_lake.erasure.target import Target, target_of
+from log_lake.lake.pool import Pool
+
+
+def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
+    """What contradicts the receipt, a line each; nothing if it holds.
+
+    Writes a lease for a moment, to know the time of the store.  Raises InvalidInput (the receipt of another pool),
+    NotFound (the pool was dropped), Corrupt, Unavailable.
+    """
+    receipts.check_pool(receipt, pool)
+    pool = replace(pool, sub_pool=receipt.sub_pool)
+    if receipt.status != DONE:
+        yield f"erasure {receipt.id} is pending; go on with: lake erase {pool.name} --resume {receipt.id}"
+    for one in receipt.erased:
+        if receipts.exists(pool.store, pool.config.id, one.object):
+            yield f"object {one.object}, which holds such a record, is still on the store"
+    for one in receipt.written:
+        try:
+            summed = receipts.summed(pool.store, pool.config.id, one.object)
+        except ObjectMissing:  # a compaction took it, and the vacuum
+            continue
+        if summed != one:
+            yield f"object {one.object} has the SHA-256 {summed.sha256}, and was written with {one.sha256}"
+    names = Search(pool, Target(pool.config), here(pool)).on_store()  # the state, read later, knows them all
+    loaded = pool.history.load_open()
+    state = loaded.state
+    target = target_of(
+        pool.config,
+        state,
+        sub_pool=receipt.sub_pool,
+        key_range=receipt.key_range,
+        where=receipt.where,
+    )
+    search = Search(pool, target, here(pool))
+    with planning_again(pool.history):
+        by_branch = search.in_branches(state)
+    for name, references in by_branch.items():
+        for reference in references:
+            yield f"object {reference.object} of branch {name} at version {loaded.version} holds such a record"
+    now = pool.leases().now
+    for name, reference in search.in_tags(state, names, now=now):
+        yield f"object {reference.object} of tag {name} holds such a record"
+    for id in search.removed(state, now=now):
+        yield f"object {id}, which waits for the vacuum, holds such a record"
+    for id in search.begun(state):
+        yield (
+            f"object {id}, of a vacuum that has begun and not ended, holds such a record; run: lake vacuum "
+            f"{pool.config.name}"
+        )
+    for info in search.uncommitted(state, names):
+        yield f"object {known_id(info)}, which was never committed, holds such a record"
+    for name in foreign(names):
+        yield f"{file_words(name)}, may hold such a record"

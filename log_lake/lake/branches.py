@@ -1,0 +1,150 @@
+"""Branches of a pool: create, delete.  Called by `Pool`.
+
+A branch is made by one small transaction, whatever the pool's size: it holds the references of its parent.  Only a
+branch that begins on an older revision carries the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from lake_core import naming
+from lake_core.errors import CheckpointGone, InvalidInput, NotFound, PlanAgain
+from lake_core.history import Committed, Draft, PoolState
+from lake_core.history.branch_state import BranchState
+from lake_core.history.create import branch_of, difference, putting_tombstone, restored
+from lake_core.journal import LoadedState, write_state
+from lake_core.journal.purge import keep_version, passed
+from lake_core.naming import MAIN
+from lake_core.records import Action, CreateBranch, DeleteBranch
+
+if TYPE_CHECKING:
+    from log_lake.lake.pool import Pool
+
+TRIES = 10
+"""Times to plan again because the branches have moved meanwhile."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class BranchResult:
+    """A branch that was created or deleted; `at` is the version of the parent that it began on, or its last one.
+
+    `root`: the tag that keeps a deleted branch.  `unmerged`: writes that it never brought to its parent.
+    """
+
+    version: int
+    transaction_id: str
+    branch: str
+    parent: str
+    at: int
+    root: str = ""
+    unmerged: int = 0
+
+
+def planned(plan: Callable[[], T]) -> T:
+    """What `plan` does, again if the newest state asks for it, at most `TRIES` times."""
+    for _ in range(TRIES - 1):
+        try:
+            return plan()
+        except (PlanAgain, CheckpointGone):
+            continue
+    return plan()
+
+
+def create(pool: Pool, name: str, *, at: str) -> BranchResult:
+    """Create a branch on a revision, or restore a deleted one on the tag that keeps it."""
+    naming.check_chosen_name(naming.check_branch_name(name), what="branch")
+    return planned(lambda: _create(pool, name, at=at))
+
+
+def _create(pool: Pool, name: str, *, at: str) -> BranchResult:
+    history = pool.history
+    loaded, parent = history.resolve_revision(at)
+    newest = history.load_open()
+    target = branch_of(loaded.state, parent)
+    actions: tuple[Action, ...]
+    tag = newest.state.tags.get(at)
+    if tag is not None and tag.deleted:
+        if name != parent:
+            raise InvalidInput(
+                f"{at!r} is the deleted branch {parent!r}: restore it under its name, then create others on it"
+            )
+        assert target.fork is not None  # main cannot be deleted
+        parent, start = target.fork.parent, target.fork.at
+        parent_now = branch_of(newest.state, parent)
+        settled = (putting_tombstone(t, settled=True) for _, t in sorted(target.settled.items()))
+        actions = (
+            CreateBranch(parent, parent_now.tip, start, restored(target.fork)),
+            *difference(parent_now, target),
+            *settled,
+        )
+    elif parent not in newest.state.branches:
+        raise NotFound(
+            f"revision {at!r} is of the branch {parent!r}, which is deleted; restore that branch first (lake tags "
+            "lists deleted branches)"
+        )
+    else:
+        actions, start = _of_revision(newest.state, target, parent, version=loaded.version)
+    draft = Draft(
+        pool.context.ids.new(),
+        name,
+        newest.version,
+        pool.context.author,
+        actions,
+        message=f"create branch from {at}",
+    )
+    done = history.commit(draft)
+    return BranchResult(done.version, done.transaction_id, name, parent, start)
+
+
+def _of_revision(
+    newest: PoolState, target: BranchState, parent: str, *, version: int
+) -> tuple[tuple[Action, ...], int]:
+    """The actions that create a branch on a state of the parent, and the parent's version that it begins on."""
+    parent_now = newest.branches[parent]
+    if target.tip == parent_now.tip:
+        return (CreateBranch(parent),), parent_now.tip
+    return (CreateBranch(parent, parent_now.tip, version), *difference(parent_now, target)), version
+
+
+def delete(pool: Pool, name: str) -> BranchResult:
+    """Delete a branch; a tag keeps its state, so that it can be restored."""
+    return planned(lambda: _delete(pool, name))
+
+
+def _delete(pool: Pool, name: str) -> BranchResult:
+    history, context = pool.history, pool.context
+    loaded = history.load_open()
+    branch = branch_of(loaded.state, name)
+    root = naming.deleted_branch(name, loaded.version)
+    if name == MAIN or branch.fork is None:
+        raise InvalidInput("the branch 'main' cannot be deleted; lake drop removes the whole pool")
+    action = DeleteBranch(root, loaded.version)
+    draft = Draft(
+        context.ids.new(),
+        name,
+        loaded.version,
+        context.author,
+        (action,),
+        message=f"delete branch {name}",
+    )
+    done = keeping(pool, loaded, draft)
+    unmerged = 0 if branch.fork.writes is None else len(branch.fork.writes)
+    return BranchResult(
+        done.version, done.transaction_id, name, branch.fork.parent, loaded.version, root, unmerged
+    )
+
+
+def keeping(pool: Pool, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
+    """Commit a draft that keeps the loaded state from the purge: its checkpoint is there before and afterwards."""
+    pool.history.check_draft(draft)  # before the checkpoint is written
+    journal, ids, now = pool.history.journal, pool.context.ids, pool.context.now()
+    keep_version(journal, loaded, id=ids.new(), now=now)
+    done = pool.history.commit(draft)
+    if passed(journal, loaded.version):
+        write_state(journal, loaded, id=ids.new(), now=now)
+    return done

@@ -1,0 +1,245 @@
+"""The records of a view as a table: their fields united, or by the types that they came with.
+
+    "logs"             `United`: the fields of all records united
+    "logs:typed"       `Typed`: the same, and `_type`, the type of each record as text
+    "logs:values"      `Values`: the fields of the key, `_type`, and `value`, the record as JSON
+    "logs:type:ID"     `OfType`: the records of one type, in the fields and types that it has
+
+`types_of` lists the types; the first digits of an ID are enough.  Records have types in pools with format=zng or
+zst (`hidden.ROW`); of others the last three raise InvalidInput.  SQL reads them, and the Spark data source, which
+pickles them for its tasks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.schemas.hidden import ROW, TYPE, user_fields
+from lake_core.values.typed_json import typed
+from lake_core.values.types import json_field
+from log_lake.lake.view import View
+from log_lake.objects.containers.rows import rows_of_table, table_of, type_of
+from log_lake.objects.normalize import normalized
+from log_lake.reading.plan import ScanPlan
+from log_lake.reading.scan import result_schema
+from log_lake.zng.rows import Rows
+from log_lake.zng.slices import made
+from log_lake.zng.text import type_text
+from log_lake.zng.to_arrow import record_batch
+from log_lake.zng.types import Named, Type
+
+ID_DIGITS = 12
+"""Digits of a type's digest that lists show."""
+
+
+class Records(Protocol):
+    """A view's records as a table of this schema."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns, in their stored types."""
+        ...
+
+    def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
+        """What a scan for these columns opens; `options` are those of `View.plan`."""
+        ...
+
+    def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """These columns of the records that such a scan gives."""
+        ...
+
+
+@dataclass(frozen=True)
+class United:
+    """The fields of all records united."""
+
+    schema: pa.Schema
+
+    def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
+        """A scan for the columns."""
+        return view.plan(columns=list(columns), **options)
+
+    def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """The records as they are."""
+        return table
+
+
+@dataclass(frozen=True)
+class Typed:
+    """The fields of all records united, and behind them the type of each as text, in a column named `type`."""
+
+    schema: pa.Schema
+    type: str
+
+    def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
+        """A scan for the columns, and for the types if they are asked for."""
+        fields = [name for name in columns if name != self.type]
+        return view.plan(columns=fields, keep=(TYPE,) if self.type in columns else (), **options)
+
+    def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """The records with their types."""
+        if self.type not in columns:
+            return table
+        return table.append_column(self.type, _texts(table.column(TYPE))).select(list(columns))
+
+
+@dataclass(frozen=True)
+class Values:
+    """The fields of the key, the type of each record as text, and the record as JSON."""
+
+    schema: pa.Schema
+    fields: tuple[str, ...]
+    """All fields of the pool."""
+
+    def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
+        """A scan for all fields, or only for those of the key."""
+        names = self.schema.names
+        fields = self.fields if names[-1] in columns else [name for name in columns if name in names[:-2]]
+        return view.plan(columns=list(fields), keep=(TYPE,) if names[-2] in columns else (), **options)
+
+    def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """The records as JSON."""
+        kind, value = self.schema.names[-2:]
+        if value in columns:
+            records = pa.chunked_array([table.select(self.fields).to_struct_array().combine_chunks()])
+            texts = typed(records, pa.field(value, records.type))
+        # of the fields only those of the key: another may be called as one of the two
+        shown = table.select([name for name in columns if name not in (kind, value)])
+        if kind in columns:
+            shown = shown.append_column(kind, _texts(table.column(TYPE)))
+        if value in columns:
+            shown = shown.append_column(self.schema.field(value), texts)
+        return shown.select(list(columns))
+
+
+@dataclass(frozen=True)
+class OfType:
+    """The records of one type, which `digest` names in `hidden.TYPE`."""
+
+    schema: pa.Schema
+    digest: bytes
+
+    def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
+        """A scan for the records as they came."""
+        return view.plan(columns=[], keep=ROW.names, **options)
+
+    def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """The columns of the records that have the type."""
+        mine = table.filter(pc.equal(table.column(TYPE), pa.scalar(self.digest)))
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return table_of(rows_of_table(mine), schema, what="the pool")
+
+
+@dataclass(frozen=True)
+class TypeCount:
+    """A type, and how many records of a view have it."""
+
+    digest: bytes
+    records: int
+
+    @property
+    def id(self) -> str:
+        """What the type is called in `"POOL:type:ID"`."""
+        return self.digest.hex()[:ID_DIGITS]
+
+    @property
+    def kind(self) -> Type:
+        """The type."""
+        return type_of(self.digest)
+
+    @property
+    def name(self) -> str:
+        """The name of a named type, otherwise ""."""
+        return self.kind.name if isinstance(self.kind, Named) else ""
+
+    @property
+    def text(self) -> str:
+        """The type as ZSON writes it."""
+        return type_text(self.kind)
+
+
+def types_of(view: View) -> list[TypeCount]:
+    """The types of the view's records, most frequent first.  Reads all records; raises what a scan raises."""
+    plan = view.plan(columns=[], keep=(TYPE,))
+    _check_kept(view, plan)
+    counts: Counter[bytes] = Counter()
+    for table in view.run(plan) if plan.references else ():
+        for entry in table.column(TYPE).value_counts().to_pylist():
+            counts[entry["values"]] += entry["counts"]
+    return sorted((TypeCount(*entry) for entry in counts.items()), key=lambda t: (-t.records, t.digest))
+
+
+def records_of(view: View, shape: str = "") -> Records:
+    """The view's records in a shape: "", `typed`, `values`, or `type:ID`.
+
+    Raises InvalidInput if the records have no types, NotFound for a type that no record has.
+    """
+    plan = view.plan(keep=(TYPE,) if shape else ())
+    schema = user_fields(result_schema(plan))
+    if not shape:
+        return United(schema)
+    _check_kept(view, plan)
+    if shape == "typed":
+        type_name = _apart("_type", schema.names)
+        return Typed(schema.append(pa.field(type_name, pa.string())), type_name)
+    if shape == "values":
+        names = [name for name in view.key.names if name in schema.names]
+        more = [_apart(name, names) for name in ("_type", "value")]
+        fields = [schema.field(name) for name in names]
+        fields += [pa.field(more[0], pa.string()), json_field(more[1])]
+        return Values(pa.schema(fields), tuple(schema.names))
+    return _of_type(_chosen(view, shape.partition(":")[2]))
+
+
+def _chosen(view: View, id: str) -> TypeCount:
+    """The type whose id begins so."""
+    name = view.config.name
+    types = [t for t in types_of(view) if t.digest.hex().startswith(id)]
+    if not types:
+        raise NotFound(f'pool {name!r}: no record has a type {id!r}; "{name}:types" lists the types')
+    if len(types) > 1:
+        ids = ", ".join(t.id for t in types[:3])
+        raise InvalidInput(f"pool {name!r}: {len(types)} types begin with {id!r}: {ids}; write more digits")
+    return types[0]
+
+
+def _of_type(chosen: TypeCount) -> OfType:
+    nothing = np.zeros(0, np.int64)
+    none = Rows(made(np.zeros(0, np.uint8)), [chosen.kind], nothing, nothing, nothing)
+    schema = normalized(pa.Table.from_batches([record_batch(chosen.kind, none.columns()[0])])).schema
+    return OfType(schema if schema.names else pa.schema([("record", pa.null())]), chosen.digest)
+
+
+def _apart(name: str, taken: Sequence[str]) -> str:
+    """The name, with `_1` behind it as long as a field has it."""
+    folded = {other.lower() for other in taken}
+    while name.lower() in folded:  # ends: there are finitely many fields
+        name += "_1"
+    return name
+
+
+def _texts(digests: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The types of these names as text."""
+    chunks = []
+    for chunk in digests.chunks:
+        coded = chunk.dictionary_encode()
+        texts = pa.array([type_text(type_of(digest)) for digest in coded.dictionary.to_pylist()], pa.string())
+        chunks.append(texts.take(coded.indices))
+    return pa.chunked_array(chunks, pa.string())
+
+
+def _check_kept(view: View, plan: ScanPlan) -> None:
+    """Raises InvalidInput if the records of the view have no types."""
+    if plan.references and not plan.keep:
+        raise InvalidInput(
+            f"pool {view.config.name!r}: its records have no types of their own; that takes format=zng or "
+            "format=zst when they are loaded, in a pool that aggregates nothing"
+        )

@@ -1,0 +1,134 @@
+"""What to delete: a key range and perhaps a condition, checked; and whether any record matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.conditions import key_range_of, top_level
+from lake_core.history import History
+from lake_core.history.absence import planning_again
+from lake_core.history.tombstone import newer_than_all
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.records import AddTombstone
+from lake_core.records.conditions import Condition
+from lake_core.schemas import Rule
+from lake_core.schemas.schema import unite_schemas
+from lake_core.store import Store
+from lake_core.values.keytext import check_range
+from log_lake.reading.plan import plan_scan
+from log_lake.reading.revision import Revision
+from log_lake.reading.scan import scan
+from log_lake.where import check, holds, parse
+
+MAX_RECORDS_READ = 65_536
+"""How many records to read while checking whether anything matches.  Beyond that, write the tombstone without
+knowing; one that covers nothing is harmless."""
+
+MAX_OBJECTS_OPENED = 1_024
+"""Opening an object counts as reading this many records, since it takes about as long."""
+
+
+@dataclass(frozen=True)
+class DeleteSpec:
+    """A key range that is not empty, and a checked condition, which may have narrowed the range.
+
+    `sub_pool`: the sub-pool whose records are meant, "" for the pool itself.
+    """
+
+    key_range: KeyRange
+    condition: Condition | None
+    sub_pool: str = ""
+
+    def tombstone(self, name: str, *, reason: str, replaces: bool = False) -> AddTombstone:
+        """The action that deletes the records."""
+        return AddTombstone(
+            name,
+            self.key_range.low,
+            self.key_range.high,
+            self.condition,
+            reason,
+            replaces,
+            sub_pool=self.sub_pool,
+        )
+
+
+def check_delete(
+    revision: Revision,
+    *,
+    key_range: KeyRange,
+    where: str | Condition | None,
+    narrow: bool,
+    brought: pa.Schema | None = None,
+) -> DeleteSpec | None:
+    """The range and the condition, checked; None if no record can fulfil the condition.
+
+    With `narrow` the condition narrows the range.  It may name the fields of the revision, and those that
+    new records bring.  In aggregate pools it may name fields of the key only, since the value of any other field is
+    combined from all records of the key.
+
+    Raises InvalidInput for an empty range, and for a condition that does not fit the fields.
+    """
+    check_range(key_range, revision.key)
+    if where is None:
+        return DeleteSpec(key_range, None, revision.sub_pool)
+    schema = revision.schema if brought is None else unite_schemas([revision.schema, brought])
+    if narrow and not schema.names:  # nothing was ever loaded: there are no fields to check, and no records
+        if isinstance(where, str):
+            parse(where)
+        return None
+    condition = check(where, schema, unfit=unfit_fields(revision.rule, revision.key, schema))
+    narrowed = key_range.intersect(key_range_of(condition, revision.key, schema)) if narrow else key_range
+    return None if narrowed.empty else DeleteSpec(narrowed, condition, revision.sub_pool)
+
+
+def unfit_fields(rule: Rule, key: PoolKey, schema: pa.Schema) -> dict[str, str]:
+    """The fields that a condition on stored records may not name, and why."""
+    if rule.kind != "aggregate":
+        return {}
+    why = (
+        "this field is combined from many records; in an aggregate pool a condition may name key fields only"
+    )
+    return {name: why for name in schema.names if name not in key.names}
+
+
+def may_delete(revision: Revision, spec: DeleteSpec, history: History, store: Store) -> bool:
+    """Whether there may be a record to delete; False only if there is surely none.
+
+    Statistics decide first; then at most `MAX_RECORDS_READ` records are read.  A record that has aged off counts,
+    since it would come back if the setting `age_off` changed.  Raises PlanAgain (others took an object of the
+    revision since), ObjectMissing, Corrupt, Unavailable.
+    """
+    with planning_again(history):
+        return _may_delete(revision, spec, store)
+
+
+def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
+    key_range, condition = spec.key_range, spec.condition
+    candidates = revision.may_hide(newer_than_all("", key_range, condition, sub_pool=spec.sub_pool))
+    if not candidates:
+        return False
+    columns = list(top_level(condition)) if condition is not None else revision.key.names[:1]
+    names = set(revision.schema.names)
+    plan = plan_scan(
+        revision, key_range=key_range, columns=[name for name in columns if name in names], ages=False
+    )
+    # append pools need no merge; otherwise the other records of the key decide whether a record is live
+    alone = [(r,) for r in candidates] if revision.rule.keeps_all else [plan.references]
+    looked_at = 0
+    for references in alone:
+        looked_at += MAX_OBJECTS_OPENED * len(references)
+        if looked_at > MAX_RECORDS_READ:
+            return True
+        part = replace(
+            plan, references=references, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8)
+        )
+        for table in scan(part, store, pool_id=revision.config.id):
+            if condition is None or pc.any(holds(condition, table)).as_py():
+                return True
+            looked_at += table.num_rows
+            if looked_at >= MAX_RECORDS_READ:
+                return True
+    return False

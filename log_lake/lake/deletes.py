@@ -1,0 +1,55 @@
+"""Deletes: check, look whether anything matches, commit a tombstone.  Called by `Branch`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lake_core.errors import LakeError
+from lake_core.history import Draft
+from lake_core.keys import KeyRange
+from lake_core.records.conditions import Condition
+from lake_core.values.keytext import RangeText, check_classes
+from log_lake.lake.branches import planned
+from log_lake.lake.delete_spec import check_delete, may_delete
+from log_lake.lake.results import DeleteResult, repeated_delete
+
+if TYPE_CHECKING:
+    from log_lake.lake.branch import Branch
+
+
+def delete(
+    branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
+) -> DeleteResult:
+    """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
+    return planned(lambda: _delete(branch, key_range=key_range, where=where, reason=reason, token=token))
+
+
+def _delete(
+    branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
+) -> DeleteResult:
+    revision = branch.revision()
+    if (first := branch.history.first_use(revision.state, token, branch=branch.name)) is not None:
+        return repeated_delete(first, token=token)
+    classes = revision.key_classes
+    span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)
+    spec = check_delete(revision, key_range=span, where=where, narrow=True)
+    if spec is None or not may_delete(revision, spec, branch.history, branch.store):
+        return DeleteResult(None)
+    check_classes(span, revision.key, classes)
+    id = branch.context.ids.new()
+    action, author = spec.tombstone(id, reason=reason), branch.context.author
+    draft = Draft(id, branch.name, revision.version, author, (action,), message=reason, token=token)
+    committed = branch.commit_draft(draft, does="deletes")
+    if committed.repeated:
+        return repeated_delete(committed.repeated, token=token)
+    return DeleteResult(committed.version, committed.transaction_id, covers=_covers(branch, id))
+
+
+def _covers(branch: Branch, tombstone_id: str) -> int:
+    """How many references the tombstone may hide records of."""
+    try:
+        revision = branch.revision()
+        tombstone = revision.held.tombstones.get(tombstone_id)
+        return len(revision.may_hide(tombstone)) if tombstone is not None else 0
+    except LakeError:  # the delete is committed: an error while counting must not become its result
+        return 0

@@ -1,0 +1,216 @@
+"""Following a branch: the objects of its transactions, each once and in order, for streams.
+
+A position in the feed is the version of the last entry that was delivered; 0 is the beginning.  Objects follow by
+entry, by index of the transaction, by ordinal; each holds records in key order.  A transaction that removes
+references rewrites records that were delivered before, so the feed passes it over.  A merge brings the objects of
+the merged branch as that branch held them, compacted or not.  Tombstones do not act in `between`: an object holds
+all records that were written, also those that a replace hides because it overtook their load.
+
+`changes` gives the deletes too, as ranges with conditions.  A change has a sequence, and a delete hides all that
+was inserted with a smaller one; so the changes of a pool from the beginning make its records.  What hides records
+of its own transaction only is not a delete of the feed: the records were never visible, and the reader of the
+object leaves them out.  A change that cannot be said so is an error: deletes that are taken back, and a merge that
+brings deletes together with objects that hold older and newer records.  Expired records and reverted loads go
+without a change, since the removal of a reference is not told from a compaction.
+
+Entries may be purged.  A reader at the beginning then gets the state at the oldest entry that can be resolved,
+instead of the transactions before it (`start`).  A reader further on gets an error, never a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput, NotFound
+from lake_core.history import History
+from lake_core.history.create import branch_of
+from lake_core.history.lift import Lift
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import MAIN
+from lake_core.records import (
+    AddObject,
+    AddTombstone,
+    Entry,
+    Merge,
+    PutReference,
+    PutTombstone,
+    RemoveReference,
+    RemoveTombstone,
+    Transaction,
+)
+from lake_core.records.transactions import sequence
+from lake_core.store import Store
+from log_lake.objects.read import DataObject
+
+BATCH_ROWS = 65_536
+
+Brought = AddObject | PutReference
+"""An object that a transaction brought to a branch."""
+
+
+@dataclass(frozen=True)
+class Inserted:
+    """Records that an object brought; `own` hide some of them from the beginning."""
+
+    version: int
+    seq: int
+    action: Brought
+    own: tuple[AddTombstone, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """A delete of what was inserted before it: its range, and its condition."""
+
+    version: int
+    seq: int
+    mark: AddTombstone | PutTombstone
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The feed of one branch of a pool, or of a sub-pool of it."""
+
+    history: History
+    branch: str
+    sub_pool: str = ""
+
+    def newest(self) -> int:
+        """The newest version; one request if nothing is new.  Raises NotFound if the pool was dropped."""
+        return self.history.load_open().version
+
+    def start(self) -> int:
+        """The version whose state replaces all transactions up to it; 0 if none is purged.
+
+        A branch that was created from another one begins with its state.  Raises NotFound.
+        """
+        fork = branch_of(self.history.load_open().state, self.branch).fork
+        return max(self.history.journal.marks().fence, 0 if fork is None else fork.created)
+
+    def changes(self, after: int, until: int) -> Iterator[Inserted | Deleted]:
+        """What entries above `after` up to `until` inserted and deleted, in order.
+
+        Raises InvalidInput (a change that ranges and records cannot say), and what `between` raises.
+        """
+        for version, entry in self._entries(after, until):
+            yield from changes_of(entry, version, branch=self.branch, sub_pool=self.sub_pool)
+
+    def between(self, after: int, until: int) -> Iterator[tuple[int, Brought]]:
+        """The objects of entries above `after` up to `until`, with the version of each.
+
+        Raises NotFound if one of them is purged, Corrupt, Unavailable.
+        """
+        for version, entry in self._entries(after, until):
+            for action in brought(entry, branch=self.branch, sub_pool=self.sub_pool):
+                yield version, action
+
+    def _entries(self, after: int, until: int) -> Iterator[tuple[int, Entry]]:
+        in_a_branch = after and self.branch != MAIN  # otherwise nothing needs to be looked up
+        fork = branch_of(self.history.load_open().state, self.branch).fork if in_a_branch else None
+        if fork is not None and after < fork.created:
+            raise NotFound(
+                f"branch {self.branch!r} was created in version {fork.created}: what was committed between version "
+                f"{after} and that is of another branch; begin at {fork.created}, or with the state there"
+            )
+        try:
+            yield from self.history.journal.between(after, until)
+        except NotFound as error:
+            raise NotFound(
+                f"{error}. A purge removed the transactions that come next: begin again from the state at the "
+                "beginning of the history, and keep more of it from now on (lake set POOL history.keep=60d)"
+            ) from error
+
+
+def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[Brought]:
+    """The objects that an entry added to the branch, in order of arrival."""
+    return [
+        action
+        for transaction in entry.transactions
+        if transaction.branch == branch
+        for action in _of_transaction(transaction)
+        if action.sub_pool == sub_pool
+    ]
+
+
+def changes_of(entry: Entry, version: int, *, branch: str, sub_pool: str) -> list[Inserted | Deleted]:
+    """What an entry of a version inserted into the branch and deleted from it, in order.
+
+    Raises InvalidInput for a change that ranges and records cannot say.
+    """
+    changes: list[Inserted | Deleted] = []
+    index = 0
+    for transaction in entry.transactions:
+        if transaction.branch == branch:
+            seq = sequence(version, index)
+            changes += _changes(transaction, version, seq=seq, sub_pool=sub_pool)
+        index += transaction.width
+    return changes
+
+
+def _changes(transaction: Transaction, version: int, *, seq: int, sub_pool: str) -> list[Inserted | Deleted]:
+    objects = [action for action in _of_transaction(transaction) if action.sub_pool == sub_pool]
+    marks = [
+        action
+        for action in transaction.actions
+        if isinstance(action, AddTombstone | PutTombstone) and action.sub_pool == sub_pool
+    ]
+    marks = [mark for mark in marks if not (isinstance(mark, PutTombstone) and mark.settled)]
+    own = tuple(mark for mark in marks if isinstance(mark, AddTombstone) and mark.self_only)
+    deletes = [mark for mark in marks if mark not in own]
+    if any(isinstance(action, RemoveTombstone) and action.forced for action in transaction.actions):
+        raise _unsaid(version, "takes a delete back")
+    if any(mark.only not in (None, (0, sequence(version) - 1)) for mark in deletes):
+        raise _unsaid(version, "takes a load back, or hides only older records for an erasure")
+    if deletes and any(isinstance(one, PutReference) and one.oldest is not None for one in objects):
+        raise _unsaid(version, "merges deletes together with compacted records")
+    merge = next((action for action in transaction.actions if isinstance(action, Merge)), None)
+    lift = Lift(merge.writes, seq) if merge is not None else None
+
+    def seq_of(action: Brought | PutTombstone | AddTombstone) -> int:
+        if isinstance(action, AddObject | AddTombstone):
+            return seq
+        return lift.of(action.seq) if lift is not None else action.seq
+
+    changes: list[Inserted | Deleted] = [Deleted(version, seq_of(mark), mark) for mark in deletes]
+    changes += [Inserted(version, seq_of(one), one, own) for one in objects]
+    return sorted(changes, key=lambda change: change.seq)
+
+
+def _unsaid(version: int, what: str) -> InvalidInput:
+    return InvalidInput(
+        f"version {version} {what}, which no change of records or ranges says; read the pool at version {version} "
+        f"anew, and follow its changes from there on (startingTransaction={version + 1}, since={version})"
+    )
+
+
+def _of_transaction(transaction: Transaction) -> list[Brought]:
+    """The objects of new records: of a load, or what a merge brought."""
+    if any(isinstance(action, RemoveReference) for action in transaction.actions):
+        return []
+    if any(isinstance(action, Merge) for action in transaction.actions):
+        put = [a for a in transaction.actions if isinstance(a, PutReference)]
+        return [*sorted(put, key=lambda one: (one.seq, one.ordinal, one.low))]
+    added = [a for a in transaction.actions if isinstance(a, AddObject)]
+    return [*sorted(added, key=lambda one: one.ordinal)]
+
+
+def read_object(
+    store: Store,
+    *,
+    pool_id: str,
+    object_id: str,
+    key: PoolKey,
+    columns: list[str],
+    key_range: KeyRange = EVERYTHING,
+) -> Iterator[pa.Table]:
+    """The records of one object in a range, in key order, a table at a time; of `columns` those that it has.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    with DataObject(store, pool_id=pool_id, object_id=object_id) as data:
+        for batch in data.batches(key_range, key=key, columns=columns, batch_rows=BATCH_ROWS):
+            yield pa.Table.from_batches([batch])

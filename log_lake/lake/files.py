@@ -1,0 +1,84 @@
+"""How a pool reads files: its settings, options of one call that take precedence, and fields from file names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.records.pools import PoolConfig
+from lake_core.schemas.hidden import DELETED
+from lake_core.schemas.rule import rule_of
+from lake_core.store import Address
+from log_lake.loading.block import Reading
+from log_lake.loading.expansion import Expansion
+from log_lake.loading.files import FileSource
+from log_lake.loading.opening import kept_streams
+from log_lake.loading.partitions import partition_fields
+from log_lake.settings import Settings
+from log_lake.settings.csv_options import csv_options
+from log_lake.settings.settings import READ_OPTIONS, check_settings
+
+
+def readings(
+    config: PoolConfig,
+    files: list[str],
+    *,
+    options: Mapping[str, str] | None = None,
+    access: Address | None = None,
+) -> dict[str, Reading]:
+    """How to read each file; `access` is the address of the lake.
+
+    Raises InvalidInput for an unknown option or value.
+    """
+    chosen = options or {}
+    check_settings(
+        chosen, kind=config.kind, key=config.key, aggregates=config.aggregates, stored=config.settings
+    )
+    for name in chosen:
+        if name not in READ_OPTIONS and not name.startswith("type."):
+            raise InvalidInput(
+                f"option {name}: is a setting of the pool, and says nothing of how files are read; leave it out"
+            )
+    settings = Settings({**config.settings, **chosen})
+    rule = rule_of(config)
+    declared = settings.declared
+    if rule.kind == "upsert":
+        declared.setdefault(DELETED, pa.field(DELETED, pa.bool_()))
+    constants = partition_fields(files, declared) if settings["partitions"] == "hive" else {}
+    return {
+        file: Reading(
+            file,
+            declared=declared,
+            key=config.key.names,
+            rule=rule,
+            bad_records=settings["bad_records"],
+            keyless=settings["nokey"],
+            records=settings["records"],
+            csv=csv_options(settings),
+            expansion=Expansion(most=settings["expansion.max"]),
+            constants=constants.get(file, ()),
+            access=access,
+            keeps_rows=rule.keeps_rows([settings["format"]]),
+        )
+        for file in files
+    }
+
+
+@contextmanager
+def open_files(
+    config: PoolConfig,
+    files: list[str],
+    *,
+    options: Mapping[str, str] | None,
+    access: Address,
+    progress: Callable[[str, float], None],
+) -> Iterator[FileSource]:
+    """The records of files; standard input and FIFOs are copied to disk until the block ends."""
+    by_file = readings(config, files, options=options, access=access)
+    with kept_streams(files) as copies:
+        for file, reading in by_file.items():
+            reading.path, reading.progress = copies.get(file, ""), progress
+        yield FileSource([by_file[file] for file in files])

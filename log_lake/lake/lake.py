@@ -1,0 +1,425 @@
+"""The lake: what a user opens.
+
+    lake = Lake.create("s3://bucket/lake")          or Lake.open(...)
+    pool = lake.create_pool("flights", key="time_hour,carrier")
+    pool.branch().load(["incoming/*.csv.gz"])
+    for table in pool.at("main").scan(): ...
+
+Called by the `lake` command, the Spark applications and the DAGs.  `Lake` sets the clock, the randomness and the
+author; nothing below asks for them elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from lake_core import naming
+from lake_core.catalog import Catalog
+from lake_core.catalog.given_up import give_up
+from lake_core.context import FORMAT_VERSION, Context
+from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
+from lake_core.history import History
+from lake_core.keys import PoolKey
+from lake_core.naming import IdSource
+from lake_core.records.decoding import decoded_json
+from lake_core.records.metadata import check_metadata
+from lake_core.records.pools import DroppedPool, PoolConfig
+from lake_core.schemas.rule import check_rule, rule_of
+from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarded, open_store
+from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
+from lake_core.store.read_only import ReadOnlyStore
+from log_lake.lake.branches import planned
+from log_lake.lake.pool import Pool
+from log_lake.reading.limits import LIMITS, Limits
+from log_lake.settings import Settings
+from log_lake.settings.settings import check_pool
+
+log = logging.getLogger(__name__)
+
+_MAGIC = "lake"
+
+_LOOKING = 16
+"""Journals of pools that are looked at at once: the requests of one wait for the store, not for the processor."""
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What `lake.json` says; programs ignore fields that they do not know."""
+
+    magic: str
+    version: int
+    id: str
+    lock: str = ""
+
+    def __post_init__(self) -> None:
+        naming.check_id(self.id, what="the lake's id")
+        if self.version < 1:
+            raise Corrupt(f"there is no format {self.version} of a lake")
+
+
+class Lake:
+    """An open lake."""
+
+    def __init__(
+        self,
+        store: Store,
+        lake_id: str,
+        *,
+        ids: IdSource | None = None,
+        author: str = "",
+        limits: Limits = LIMITS,
+        format_version: int = FORMAT_VERSION,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        if metadata and format_version < 2:
+            raise InvalidInput(
+                f"{store.uri}: this lake has format version {format_version}, which has no metadata: run lake "
+                "upgrade"
+            )
+        all_metadata = {**default_metadata(), **(metadata or {})} if format_version >= 2 else {}
+        self.context = Context(
+            guarded(store),
+            lake_id,
+            ids or IdSource(),
+            author or default_author(),
+            format_version,
+            check_metadata(all_metadata),
+        )
+        self.catalog = Catalog(self.context, check=check_pool)
+        self.limits = limits
+        self._histories: dict[str, History] = {}
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
+
+    @property
+    def id(self) -> str:
+        """The id that the lake was given when it was made."""
+        return self.context.lake_id
+
+    @classmethod
+    def create(
+        cls,
+        uri: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        ids: IdSource | None = None,
+        author: str = "",
+    ) -> Lake:
+        """Make a lake at `uri`; raises AlreadyExists, InvalidInput (a store that overwrites), Conflict,
+        Unavailable."""
+        return cls.create_on(open_store(uri, options), ids=ids, author=author)
+
+    @classmethod
+    def create_on(
+        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: Limits = LIMITS
+    ) -> Lake:
+        """Make a lake on a store; `limits` bound the memory of merges."""
+        ids = ids or IdSource()
+        store = guarded(store)
+        if store.get(naming.LAKE_FILE) is not None:
+            raise AlreadyExists(f"{store.uri}: there is a lake already")
+        lake_id = ids.new()
+        probe_create(store, name=f"probe-{lake_id}")
+        head = {"magic": _MAGIC, "version": FORMAT_VERSION, "id": lake_id}
+        if isinstance(store.behind, LockedStore):
+            head["lock"] = store.behind.lock.kind
+            if not creates_once(store.behind.behind, name=f"probe-{lake_id}-unlocked"):
+                log.warning("%s: %s", store.uri, ONLY_THE_LOCK)
+        data = _encoded(head)
+        created = store.create(naming.LAKE_FILE, data)
+        if created is Created.UNKNOWN:  # only a second attempt tells whether it is there and durable
+            created = store.create(naming.LAKE_FILE, data)
+        if created is Created.UNKNOWN:
+            raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
+        if created is Created.EXISTS and (there := store.get(naming.LAKE_FILE)) != data:
+            if there is None:
+                raise Unavailable(f"{store.uri}: the store does not say whether the lake was made; try again")
+            raise Conflict(f"{store.uri}: another process made a lake here just now; open that one")
+        return cls(store, lake_id, ids=ids, author=author, limits=limits)
+
+    @classmethod
+    def open(
+        cls,
+        uri: str | Address,
+        *,
+        options: Mapping[str, Any] | None = None,
+        ids: IdSource | None = None,
+        author: str = "",
+        metadata: Mapping[str, str] | None = None,
+    ) -> Lake:
+        """Open the lake at a URI or an address; `metadata` goes with every transaction on its pools.
+
+        Raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store; too much metadata).
+        """
+        return cls.open_on(open_store(uri, options), ids=ids, author=author, metadata=metadata)
+
+    @classmethod
+    def open_on(
+        cls,
+        store: Store,
+        *,
+        ids: IdSource | None = None,
+        author: str = "",
+        metadata: Mapping[str, str] | None = None,
+        limits: Limits = LIMITS,
+    ) -> Lake:
+        """Open the lake on a store; `limits` bound the memory of merges."""
+        store = guarded(store)
+        data = store.get(naming.LAKE_FILE)
+        if data is None:
+            raise NotFound(f"{store.uri}: there is no lake; make one with: lake init")
+        what = f"not the file of a lake: it begins with {data[:60]!r}"
+        head: Head = decoded_json(data, Head, name=f"{store.uri}/{naming.LAKE_FILE}", what=what)
+        if head.magic != _MAGIC or head.version > FORMAT_VERSION:
+            raise Corrupt(
+                f"{store.uri}: written by a newer version (format {head.version}); upgrade this program"
+            )
+        lock = head.lock
+        behind = store.behind
+        locked = isinstance(behind, LockedStore) and behind.lock.kind == lock
+        if lock and not locked and not isinstance(behind, ReadOnlyStore):
+            store = guarded(LockedStore(behind, NoLock(lock)))
+        return cls(
+            store,
+            head.id,
+            ids=ids,
+            author=author,
+            limits=limits,
+            format_version=head.version,
+            metadata=metadata,
+        )
+
+    def upgrade(self) -> tuple[int, int]:
+        """Raise the lake to the newest format version; returns the version before and after.
+
+        Programs that know only the older version stop at the lake from then on.  Nothing else is rewritten.  Pools
+        that were opened before stay at the older version until they are opened again.  Raises Unavailable.
+        """
+        before = self.context.format_version
+        if before < FORMAT_VERSION:
+            head = json.loads(self.store.get(naming.LAKE_FILE) or b"{}") | {"version": FORMAT_VERSION}
+            self.store.put(naming.LAKE_FILE, _encoded(head), durable=True)
+            self.context = replace(self.context, format_version=FORMAT_VERSION)
+            self.catalog = Catalog(self.context, check=check_pool)
+            self._histories.clear()
+        return before, FORMAT_VERSION
+
+    def pools(self) -> list[PoolConfig]:
+        """All pools, by name."""
+        return sorted(self.catalog.load().state.pools.values(), key=lambda p: p.name)
+
+    def create_pool(
+        self,
+        name: str,
+        *,
+        key: str | PoolKey,
+        kind: str = "append",
+        settings: Mapping[str, str] | None = None,
+        aggregates: Mapping[str, str] | None = None,
+    ) -> Pool:
+        """Make a pool; raises AlreadyExists, InvalidInput."""
+        config = self.new_pool(name, key=key, kind=kind, settings=settings, aggregates=aggregates)
+        self.catalog.create(config)
+        return self._pool(config, "")
+
+    def own_pool(self, name: str, *, key: str, kind: str, settings: Mapping[str, str]) -> Pool:
+        """One of the lake's own pools (`naming.OWN_POOLS`), made if it is not there yet.
+
+        Raises InvalidInput, Unavailable.
+        """
+        with contextlib.suppress(NotFound):
+            return self.pool(name)
+        config = PoolConfig(self.context.ids.new(), name, PoolKey.parse(key), kind, dict(settings), {})
+        with contextlib.suppress(AlreadyExists):  # another process was faster
+            self.catalog.create(config, own=True)
+        return self.pool(name)
+
+    def new_pool(
+        self,
+        name: str,
+        *,
+        key: str | PoolKey,
+        kind: str = "append",
+        settings: Mapping[str, str] | None = None,
+        aggregates: Mapping[str, str] | None = None,
+    ) -> PoolConfig:
+        """A pool with a new id that is not listed yet; raises InvalidInput for a rule that no pool can have."""
+        parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
+        check_rule(kind, aggregates or {}, parsed)
+        return PoolConfig(
+            self.context.ids.new(), name, parsed, kind, dict(settings or {}), dict(aggregates or {})
+        )
+
+    def change_pools(
+        self,
+        *,
+        created: Sequence[PoolConfig] = (),
+        changed: Sequence[tuple[PoolConfig, Mapping[str, str]]] = (),
+    ) -> int:
+        """List new pools and change settings of others, all or none; returns the version of the list.
+
+        Raises PlanAgain if the list is not as it was when this was planned, NotFound if the drop of a pool to
+        change was interrupted, InvalidInput.
+        """
+        with ThreadPoolExecutor(max_workers=_LOOKING) as threads:
+            list(threads.map(self._check_not_closed, (pool.name for pool, _ in changed)))
+        return self.catalog.change(created=created, changed=changed)
+
+    def drop_pool(self, name: str, *, id: str = "") -> int:
+        """Move a pool to the dropped ones; nothing is deleted.  Returns the version of the list.
+
+        First an entry closes the pool's own journal: a writer that still holds the pool loses the race to that
+        entry, and all its later commits are refused.  If a drop is interrupted, the pool stays listed; drop it, or
+        restore it, again.  With `id` it must still be this pool that has the name.  Raises NotFound, Unavailable,
+        OutcomeUnknown, Conflict (others restore it all the time; another pool has the name).
+        """
+        return planned(lambda: self._drop_pool(name, id))
+
+    def _drop_pool(self, name: str, id: str) -> int:
+        pool = self._pool(self.catalog.load().state.named(name), "")
+        if id and pool.config.id != id:
+            raise Conflict(f"pool {name!r} is another one now: pools were renamed meanwhile; look again")
+        # no writer can read a damaged journal to its end, so none can add to it
+        with contextlib.suppress(Corrupt):
+            pool.close()
+        return self.catalog.drop(pool.config)
+
+    def dropped_pools(self) -> list[DroppedPool]:
+        """The dropped pools that are on the store, newest drop first."""
+        return sorted(self.catalog.load().state.dropped.values(), key=lambda d: -d.version)
+
+    def restore_pool(self, name: str, *, new_name: str = "") -> Pool:
+        """Take back a dropped pool: NAME, or NAME#ID if several had the name; under `new_name` if it is given.
+
+        It has all that it had.  If a restore is interrupted, the pool is listed and refuses all work; restore it,
+        or drop it, again.  Raises NotFound (none, or its grace time is over), AlreadyExists (the name),
+        InvalidInput (several, or it was never dropped), Conflict (dropped again meanwhile), Unavailable,
+        OutcomeUnknown.
+        """
+        state = self.catalog.load().state
+        config = state.to_restore(name)
+        closed = self._pool(config, "").history.load().state.closed
+        if closed is None and config.id in state.pools:
+            raise InvalidInput(f"pool {config.name!r} is not dropped; there is nothing to restore")
+        if new_name:
+            naming.check_chosen_name(new_name, what="pool")
+        self.catalog.restore(config.id, name=new_name or config.name)
+        pool = self._pool(msgspec.structs.replace(config, name=new_name or config.name), "")
+        if closed is not None:  # otherwise its journal was damaged when it was dropped
+            pool.reopen(closed)
+        return self.pool(pool.name)
+
+    def give_up_folder(self, pool_id: str) -> None:
+        """Note in a folder that the list of pools does not have that it is not needed; nothing is deleted.
+
+        Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
+        """
+        state = self.catalog.load().state
+        if pool_id in state.pools:
+            raise InvalidInput(
+                f"{pool_id} is the folder of {state.pools[pool_id].name!r}; drop it by its name"
+            )
+        if pool_id in state.dropped:
+            raise InvalidInput(
+                f"{pool_id} is the folder of a dropped pool; lake vacuum --dropped deletes it in time"
+            )
+        if not naming.is_id(pool_id) or next(iter(self.store.list(pool_id)), None) is None:
+            raise NotFound(f"{pool_id}: there is no such folder of a pool; lake fsck lists them")
+        give_up(self.context, pool_id, why="it is not needed")
+
+    def rename_pool(self, name: str, new: str) -> int:
+        """Give a pool another name; returns the version of the list.
+
+        Raises NotFound (also if a drop of it was interrupted), AlreadyExists, InvalidInput.
+        """
+        self._check_not_closed(name)
+        return self.catalog.rename(name, new)
+
+    def configure_pool(self, name: str, settings: dict[str, str]) -> int:
+        """Change settings; returns the version of the list.
+
+        Raises NotFound (also if a drop of the pool was interrupted), InvalidInput.
+        """
+        self._check_not_closed(name)
+        return self.catalog.configure(name, settings)
+
+    def _check_not_closed(self, name: str) -> None:
+        pool = self._pool(self.catalog.load().state.named(name), "")
+        with contextlib.suppress(Corrupt):  # the list of pools does not depend on the pool's journal
+            pool.history.load_open()
+
+    def pool(self, name: str, *, id: str = "") -> Pool:
+        """A pool by name, or a sub-pool (`logs.$nokey`); raises NotFound.
+
+        With `id` it is the pool of this id, which had the name when the caller began, whatever it is called now.
+        """
+        base, sub_pool = naming.split_pool(name)
+        state = self.catalog.load().state
+        return self._pool(state.still(id, name=base) if id else state.named(base), sub_pool)
+
+    def pools_of(self, names: Sequence[str]) -> dict[str, Pool]:
+        """Those of these pools that exist, by name, after one look at the list of pools.  Raises Unavailable."""
+        state = self.catalog.load().state
+        split = {name: naming.split_pool(name) for name in names}
+        return {
+            name: self._pool(state.pools[state.names[base]], sub_pool)
+            for name, (base, sub_pool) in split.items()
+            if base in state.names
+        }
+
+    def _pool(self, config: PoolConfig, sub_pool: str) -> Pool:
+        history = self._histories.get(config.id)
+        if history is None:
+            history = History(
+                self.store,
+                pool_id=config.id,
+                key=config.key,
+                rule=rule_of(config),
+                clock=self.context.clock,
+                format_version=self.context.format_version,
+                metadata=self.context.metadata,
+            )
+            self._histories[config.id] = history
+        history.pool_name = config.name
+        with contextlib.suppress(InvalidInput):  # a setting that a newer program wrote; the default is kept
+            history.keep_tokens(Settings(config.settings)["token.keep"])
+        return Pool(self.context, config, history, sub_pool, self.limits)
+
+
+def _encoded(head: Mapping[str, Any]) -> bytes:
+    """The content of `lake.json`."""
+    return json.dumps(head, indent=1).encode() + b"\n"
+
+
+AIRFLOW = {
+    "dag": "AIRFLOW_CTX_DAG_ID",
+    "run": "AIRFLOW_CTX_DAG_RUN_ID",
+    "task": "AIRFLOW_CTX_TASK_ID",
+    "try": "AIRFLOW_CTX_TRY_NUMBER",
+}
+"""What Airflow says of the task that runs this process: the metadata, and the variable that Airflow sets."""
+
+
+def default_metadata() -> dict[str, str]:
+    """The metadata of a task of Airflow; empty elsewhere."""
+    return {name: os.environ[variable] for name, variable in AIRFLOW.items() if os.environ.get(variable)}
+
+
+def default_author() -> str:
+    """LAKE_AUTHOR, or who runs the process."""
+    try:
+        return os.environ.get("LAKE_AUTHOR") or getpass.getuser()
+    except (KeyError, OSError):  # no such user in this container
+        return f"uid-{os.getuid()}"

@@ -1,0 +1,219 @@
+"""Loads: begin, build objects, commit one transaction; and the preview, which does all but write.
+
+Called by `Branch`; Spark tasks call `builder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.history import Draft
+from lake_core.history.rebase import rebase
+from lake_core.leases import HeldLease
+from lake_core.phrases import counted
+from lake_core.records import Action, AddObject, Consume, Source
+from lake_core.records.pools import PoolConfig
+from lake_core.schemas.rule import rule_of
+from lake_core.store import Store
+from lake_core.values.keytext import check_classes
+from log_lake.lake.replace_checks import key_classes_with
+from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
+from log_lake.loading.block import QUARANTINE, Block
+from log_lake.loading.builder import ObjectBuilder
+from log_lake.loading.files import check_rejected, rejected_fault
+from log_lake.loading.preview import Nowhere, Preview, PreviewBuilder
+from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.objects.metadata import Origin
+from log_lake.objects.write import WrittenObject
+from log_lake.settings import Settings
+
+if TYPE_CHECKING:
+    from log_lake.lake.branch import Branch
+    from log_lake.lake.delete_spec import DeleteSpec
+
+
+def begin_load(
+    branch: Branch, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
+) -> PendingLoad | LoadResult:
+    """A load at the newest version, or the first result under the token."""
+    branch.check_writable()
+    loaded = branch.history.load_open()
+    if (first := branch.history.first_use(loaded.state, token, branch=branch.name)) is not None:
+        return repeated_load(first)
+    context, config = branch.context, branch.config
+    return PendingLoad(
+        origin=Origin(context.lake_id, config.id, context.ids.new(), context.author),
+        branch=branch.name,
+        read_version=loaded.version,
+        memory=branch.settings["load.memory"],
+        token=token,
+        message=message,
+        max_rejected=Settings({**config.settings, **(options or {})})["bad_records.max"],
+        first=naming.first_above(loaded.state.removed.floor, now=context.now()),
+    )
+
+
+def builder(
+    store: Store,
+    config: PoolConfig,
+    pending: PendingLoad,
+    new_id: Callable[[], str],
+    *,
+    first_ordinal: int = 0,
+    limits: ObjectLimits = OBJECT_LIMITS,
+) -> ObjectBuilder:
+    """Builds objects of a load, in any process; `first_ordinal` is that of the first object."""
+
+    def id_of_load() -> str:
+        return naming.not_below(new_id(), pending.first)
+
+    return ObjectBuilder(
+        store,
+        config.key,
+        pending.origin,
+        pending.memory,
+        id_of_load,
+        first_ordinal,
+        rule_of(config),
+        limits,
+        Settings(config.settings)["format"],
+    )
+
+
+def lease_of(branch: Branch, pending: PendingLoad, *, why: str) -> HeldLease:
+    """The lease of a load, to be held until it is committed."""
+    return branch.write_lease(
+        pending.origin.transaction_id, read_version=pending.read_version, first=pending.first, why=why
+    )
+
+
+def load_files(
+    branch: Branch,
+    files: list[str],
+    *,
+    format: str,
+    options: Mapping[str, str] | None,
+    token: str,
+    message: str,
+    progress: Callable[[str, float], None],
+) -> LoadResult:
+    """Load files as one transaction."""
+    pending = begin_load(branch, token=token, message=message, options=options)
+    if isinstance(pending, LoadResult):
+        return pending
+    building = branch.builder(pending)
+    with (
+        lease_of(branch, pending, why="load"),
+        branch.open_files(files, options=options, progress=progress) as source,
+    ):
+        for block in source.blocks(format, limit=pending.max_rejected):
+            building.add(block)
+        return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
+
+
+def load_blocks(branch: Branch, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
+    """Load records as one transaction."""
+    pending = begin_load(branch, token=token, message=message)
+    if isinstance(pending, LoadResult):
+        return pending
+    building = branch.builder(pending)
+    with lease_of(branch, pending, why="load"):
+        for block in blocks:
+            building.add(block)
+        return commit_written(branch, pending, building.finish())
+
+
+def preview(
+    branch: Branch,
+    files: list[str],
+    *,
+    format: str,
+    options: Mapping[str, str] | None,
+    progress: Callable[[str, float], None],
+) -> Preview:
+    """What a load of the files would do; bad records are counted, whatever the policy."""
+    chosen = dict(options or {})
+    policy = Settings({**branch.config.settings, **chosen})["bad_records"]
+    chosen["bad_records"] = QUARANTINE
+    pending = begin_load(branch, options=chosen)
+    assert isinstance(pending, PendingLoad)  # only a token has a first result
+    nowhere, new_id = cast(Store, Nowhere(branch.store)), branch.context.ids.new
+    building = PreviewBuilder(
+        nowhere, branch.config.key, pending.origin, pending.memory, new_id, rule=branch.rule
+    )
+    with branch.open_files(files, options=chosen, progress=progress) as source:
+        for block in source.blocks(format):
+            building.add(block)
+    written = building.finish()
+    answer = replace(building.preview(), notes=source.notes)
+    objects = [w.action for w in written]
+    if answer.bad and policy != QUARANTINE:
+        return replace(answer, fails=True)
+    if fault := rejected_fault(objects, pending.max_rejected):
+        return replace(answer, fails=True, why=fault)
+    if not objects:  # the load commits nothing
+        return answer
+    draft = _draft(branch, pending, tuple(objects), [w.schema for w in written])
+    now = int(branch.context.now() * 1_000_000)
+    rebase(branch.history.load().state, draft, key=branch.config.key, rule=branch.rule, time=now)
+    return answer
+
+
+def commit_written(
+    branch: Branch,
+    pending: PendingLoad,
+    written: Sequence[WrittenObject],
+    *,
+    replaced: DeleteSpec | None = None,
+) -> LoadResult:
+    """Commit the objects that a builder wrote."""
+    objects, schemas = [w.action for w in written], [w.schema for w in written]
+    return commit_load(branch, pending, objects=objects, schemas=schemas, replaced=replaced)
+
+
+def commit_load(
+    branch: Branch,
+    pending: PendingLoad,
+    *,
+    objects: list[AddObject],
+    schemas: list[pa.Schema],
+    sources: list[Source] | None = None,
+    replaced: DeleteSpec | None = None,
+) -> LoadResult:
+    """Commit the objects of a load, as `Branch.commit` says."""
+    check_rejected(objects, pending.max_rejected)
+    if replaced is not None:
+        classes = key_classes_with(branch.revision(), objects, schemas)
+        check_classes(replaced.key_range, branch.config.key, classes)
+    transaction_id = pending.origin.transaction_id
+    actions: tuple[Action, ...] = (
+        *([Consume(tuple(sources))] if sources else []),
+        *([replaced.tombstone(transaction_id, reason=pending.message, replaces=True)] if replaced else []),
+        *objects,
+    )
+    if not actions:
+        return LoadResult(None)
+    draft = _draft(branch, pending, actions, schemas)
+    does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
+    committed = branch.commit_draft(draft, does=does)
+    return repeated_load(committed.repeated) if committed.repeated else committed_load(committed, objects)
+
+
+def _draft(
+    branch: Branch, pending: PendingLoad, actions: tuple[Action, ...], schemas: Sequence[pa.Schema]
+) -> Draft:
+    return Draft(
+        id=pending.origin.transaction_id,
+        branch=pending.branch,
+        read_version=pending.read_version,
+        author=branch.context.author,
+        actions=actions,
+        schemas=tuple(schemas),
+        message=pending.message,
+        token=pending.token,
+    )

@@ -1,0 +1,255 @@
+"""A pool: read it at a revision, write to a branch, follow a branch, look at its history.
+
+`lake.pool("logs")` is the pool, `lake.pool("logs.$nokey")` the view of a sub-pool of it: the same journal,
+other objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lake_core.context import Context
+from lake_core.errors import Conflict, Denied, InvalidInput, NotFound
+from lake_core.history import Committed, Draft, History, PoolState
+from lake_core.history.state import Closing, Tag
+from lake_core.journal import LoadedState
+from lake_core.leases import HeldLease, LeaseNote, Leases, list_leases
+from lake_core.leases.lease import MAX_TTL, READ
+from lake_core.naming import MAIN
+from lake_core.phrases import did_you_mean, human_duration
+from lake_core.records import Action, Close, Reopen, Transaction
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+from log_lake.lake import branches, tags
+from log_lake.lake.branch import Branch
+from log_lake.lake.branches import BranchResult
+from log_lake.lake.feed import Feed
+from log_lake.lake.tags import TagResult
+from log_lake.lake.view import FAIL, WARN, View
+from log_lake.reading.limits import LIMITS, Limits
+from log_lake.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool of the lake.  It remembers the newest state, so keep it to make later commits cheap.
+
+    It stays the same pool, whatever its name becomes.  While the pool is dropped, `branch`, `at` and `feed` raise
+    NotFound; views that were opened before go on reading.
+    """
+
+    context: Context
+    config: PoolConfig
+    history: History
+    sub_pool: str = ""
+    limits: Limits = LIMITS
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
+
+    @property
+    def name(self) -> str:
+        """As a user writes it."""
+        return f"{self.config.name}.{self.sub_pool}" if self.sub_pool else self.config.name
+
+    @property
+    def settings(self) -> Settings:
+        """The pool's policies."""
+        return Settings(self.config.settings)
+
+    def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
+        """A branch to write to; raises NotFound.
+
+        Of a sub-pool only with `to_delete`; otherwise raises InvalidInput.
+        """
+        if self.sub_pool and not to_delete:
+            raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
+        self._loaded(name)
+        return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
+
+    def at(self, revision: str = MAIN, *, on_missing: str = FAIL) -> View:
+        """The pool at a version, a transaction id, a branch, a tag, or BRANCH@TIME.
+
+        `on_missing`: `fail`, or `warn` to read an old revision without the objects that a vacuum took.
+        Raises NotFound, InvalidInput.
+        """
+        if on_missing not in (FAIL, WARN):
+            raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
+        loaded, branch = self.history.resolve_revision(revision)
+        return self._view(loaded, branch, on_missing=on_missing)
+
+    def at_branch(self, name: str = MAIN) -> View:
+        """The newest revision of a branch, and of nothing else that `at` takes.  Raises NotFound."""
+        return self._view(self._loaded(name), name, on_missing=FAIL)
+
+    def at_version(self, version: int, *, branch: str = MAIN) -> View:
+        """A branch after an entry, whichever branch the entry changed.  Raises NotFound."""
+        return self._view(self.history.load_version(version), branch, on_missing=FAIL)
+
+    def _view(self, loaded: LoadedState[PoolState], branch: str, *, on_missing: str) -> View:
+        return View(
+            config=self.config,
+            version=loaded.version,
+            branch=branch,
+            state=loaded.state,
+            now=self.context.now(),
+            sub_pool=self.sub_pool,
+            limits=self.limits,
+            store=self.store,
+            history=self.history,
+            on_missing=on_missing,
+        )
+
+    @contextlib.contextmanager
+    def leased(self, revision: str = MAIN, *, why: str = "", on_missing: str = FAIL) -> Iterator[View]:
+        """A view whose objects no vacuum deletes while the block runs: a lease is held and renewed.
+
+        Raises what `at` raises, and ObjectVacuumed if a vacuum has begun to take objects of the revision (not with
+        `on_missing=warn`).
+        """
+        view = self.at(revision, on_missing=on_missing)
+        with self.read_lease(view.version, why=why):
+            self._check_whole(view)
+            yield view
+
+    def leave_lease(self, view: View, *, duration: float, why: str = "") -> None:
+        """Leave a lease that holds the view's objects for so many seconds, and is not renewed.
+
+        For a reader that cannot say when it ends.  Raises InvalidInput (longer than a lease can live), and what
+        `leased` raises.
+        """
+        if not 0 < duration <= MAX_TTL:
+            raise InvalidInput(
+                f"a lease of {human_duration(duration)}: it may be up to {human_duration(MAX_TTL)}"
+            )
+        try:
+            self.read_lease(view.version, why=why, ttl=duration).take()
+        except Denied as error:
+            log.info("reads without a lease: %s", error)
+        self._check_whole(view)
+
+    def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
+        """The lease of a reader of a version, which lives for `ttl` seconds, default: the pool's `lease.ttl`."""
+        context = self.context
+        ttl = self.settings["lease.ttl"] if ttl is None else ttl
+        note = LeaseNote(READ, version, context.author, ttl, why, metadata=dict(context.metadata))
+        return HeldLease(self.store, self.config.id, context.ids.new(), note)
+
+    def _check_whole(self, view: View) -> None:
+        """Raises ObjectVacuumed if a vacuum that did not see the lease may take objects of the view."""
+        # a vacuum that begins from here on finds the lease; one that began before is in the newest state, and so is
+        # a drop, which `warn` does not excuse
+        view.check_whole(() if view.on_missing == WARN else None)
+
+    def leases(self) -> Leases:
+        """The leases of the pool, dead ones too.  Raises Unavailable."""
+        context, ttl = self.context, self.settings["lease.ttl"]
+        return list_leases(
+            self.store,
+            self.config.id,
+            id=context.ids.new(),
+            holder=context.author,
+            ttl=ttl,
+            why="list leases",
+            now=context.now(),
+        )
+
+    def create_branch(self, name: str, *, at: str = MAIN) -> BranchResult:
+        """Create a branch on a revision; on the tag `NAME@N` restore the deleted branch NAME.
+
+        Raises AlreadyExists, NotFound, InvalidInput (an impossible name), Conflict, OutcomeUnknown, Unavailable.
+        """
+        return branches.create(self, name, at=at)
+
+    def delete_branch(self, name: str) -> BranchResult:
+        """Delete a branch; `create_branch(name, at=result.root)` restores it.
+
+        Raises NotFound, InvalidInput (main, or a branch on which others began), Conflict, OutcomeUnknown,
+        Unavailable.
+        """
+        return branches.delete(self, name)
+
+    def tag(self, name: str, *, at: str = MAIN, reason: str = "", expires: float | None = None) -> TagResult:
+        """Name a revision, and keep it; `expires` is in seconds since 1970, None: it never expires.
+
+        Raises AlreadyExists (a tag does not move), NotFound, InvalidInput, OutcomeUnknown, Unavailable.
+        """
+        return tags.set_tag(self, name, at=at, reason=reason, expires=expires)
+
+    def delete_tag(self, name: str) -> TagResult:
+        """Delete a tag.  Raises NotFound, OutcomeUnknown, Unavailable."""
+        return tags.delete_tag(self, name)
+
+    @property
+    def tags(self) -> dict[str, Tag]:
+        """The tags by name, expired ones and those of deleted branches (`NAME@N`) too."""
+        return tags.tags(self)
+
+    def tag_costs(self) -> dict[str, int]:
+        """The bytes that each live tag alone keeps from being deleted, by name."""
+        return tags.costs(self)
+
+    def feed(self, branch: str = MAIN) -> Feed:
+        """The objects of the branch's transactions, to follow; raises NotFound."""
+        self._loaded(branch)
+        return Feed(self.history, branch, self.sub_pool)
+
+    def close(self) -> None:
+        """End the history of a pool that is being dropped; does nothing if it has ended.
+
+        A pool that was restored before is closed once more: a restore that is under way, and has read the last
+        closing, must not open it (decision 78).  Raises Corrupt, Unavailable, OutcomeUnknown.
+        """
+        loaded = self.history.load()
+        if loaded.state.closed is None or self.config.restored:
+            with contextlib.suppress(NotFound):  # another process closed it first
+                self.commit_actions((Close(),), branch=MAIN, on=loaded.version, message="drop")
+
+    def reopen(self, closed: Closing) -> None:
+        """Open the history of a pool that is listed again; `closed` was read before it was listed.
+
+        Does nothing if another process opened it.  Raises Conflict if the pool was dropped again meanwhile,
+        Corrupt, Unavailable, OutcomeUnknown.
+        """
+        loaded = self.history.load()
+        if loaded.state.closed is None:
+            return
+        try:
+            reopen = Reopen(closed.version)
+            self.commit_actions((reopen,), branch=MAIN, on=loaded.version, message="restore")
+        except Conflict:
+            if self.history.load().state.closed is not None:
+                raise
+
+    def commit_actions(
+        self, actions: tuple[Action, ...], *, branch: str = "", on: int | None = None, message: str
+    ) -> Committed:
+        """Commit a transaction that was decided on a version (default: the newest), of a branch or of none.
+
+        Raises what `History.commit` raises.
+        """
+        context = self.context
+        read_version = self.history.load_open().version if on is None else on
+        draft = Draft(context.ids.new(), branch, read_version, context.author, actions, message=message)
+        return self.history.commit(draft)
+
+    def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
+        """Transactions newest first; raises NotFound for an unknown branch."""
+        if branch is not None:
+            self._loaded(branch)
+        return self.history.read_transactions(branch=branch)
+
+    def _loaded(self, branch: str) -> LoadedState[PoolState]:
+        """The newest state; raises NotFound if it has no such branch."""
+        loaded = self.history.load_open()
+        if branch not in loaded.state.branches:
+            near = did_you_mean(branch, loaded.state.branches)
+            raise NotFound(f"pool {self.name!r}: branch {branch!r} does not exist; {near}")
+        return loaded

@@ -1,0 +1,157 @@
+"""Replaces: a load whose transaction also deletes what it replaces.  Called by `Branch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.records import AddObject
+from lake_core.records.conditions import Condition
+from lake_core.values.keytext import RangeText, check_classes, check_range
+from log_lake.lake.delete_spec import DeleteSpec, check_delete
+from log_lake.lake.loads import begin_load, commit_written, lease_of
+from log_lake.lake.replace_checks import check_fulfils, check_inside, key_classes_with
+from log_lake.lake.results import LoadResult, PendingLoad
+from log_lake.loading.block import Block
+
+if TYPE_CHECKING:
+    from log_lake.lake.branch import Branch
+
+
+@dataclass(frozen=True)
+class PendingReplace:
+    """A replace that is not committed: the load of the new records, and what they replace.
+
+    `waiting` is a range that waits for the new records, because only they tell the class of its values; None if
+    `spec` is settled.
+    """
+
+    load: PendingLoad
+    spec: DeleteSpec
+    waiting: RangeText | None = None
+
+    def check(self, records: pa.Table) -> None:
+        """Raises InvalidInput if a new record does not fulfil the condition."""
+        if self.spec.condition is not None and records.num_rows:
+            check_fulfils(records, self.spec.condition)
+
+    def settled(
+        self, branch: Branch, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]
+    ) -> DeleteSpec:
+        """What the new objects replace.  Raises InvalidInput if a record lies outside of the range."""
+        spec, key = self.spec, branch.config.key
+        if self.waiting is not None:
+            classes = key_classes_with(branch.revision(), objects, schemas)
+            spec = replace(spec, key_range=self.waiting.read(key, classes))
+            check_classes(spec.key_range, key, classes)
+            check_range(spec.key_range, key)
+        check_inside(objects, spec.key_range, key)
+        return spec
+
+
+def begin_replace(
+    branch: Branch,
+    *,
+    key_range: KeyRange | RangeText,
+    where: str | Condition | None,
+    token: str,
+    message: str,
+    options: Mapping[str, str] | None = None,
+    brought: pa.Schema | None = None,
+    narrow: bool = False,
+) -> PendingReplace | LoadResult:
+    """A load and what it replaces, or the first result under the token; `brought` are fields of the new records.
+
+    A range as text waits for the records if nothing else tells the class of its values.  With `narrow` the
+    condition narrows the range.
+    """
+    pending = begin_load(branch, token=token, message=message, options=options)
+    if isinstance(pending, LoadResult):
+        return pending
+    if where is not None and branch.rule.kind == "upsert":
+        raise InvalidInput(
+            "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
+        )
+    revision, waiting = branch.revision(), None
+    if isinstance(key_range, RangeText):
+        if not key_range.is_readable(revision.key, revision.key_classes):
+            waiting, key_range = key_range, EVERYTHING
+        else:
+            key_range = key_range.read(revision.key, revision.key_classes)
+    spec = check_delete(revision, key_range=key_range, where=where, narrow=narrow, brought=brought)
+    if spec is None:
+        raise InvalidInput("replace: no record can fulfil the condition; change it")
+    return PendingReplace(pending, spec, waiting)
+
+
+def replace_by_files(
+    branch: Branch,
+    files: list[str],
+    *,
+    key_range: KeyRange | RangeText,
+    where: str | Condition | None,
+    format: str,
+    options: Mapping[str, str] | None,
+    token: str,
+    message: str,
+    progress: Callable[[str, float], None],
+) -> LoadResult:
+    """Replace records by those of files."""
+    with branch.open_files(files, options=options, progress=progress) as source:
+        done = replace_by_blocks(
+            branch,
+            source.blocks(format),
+            key_range=key_range,
+            where=where,
+            token=token,
+            message=message,
+            options=options,
+        )
+    return replace(done, notes=source.notes)
+
+
+def replace_by_blocks(
+    branch: Branch,
+    blocks: Iterable[Block],
+    *,
+    key_range: KeyRange | RangeText,
+    where: str | Condition | None,
+    token: str,
+    message: str,
+    options: Mapping[str, str] | None = None,
+    narrow: bool = False,
+) -> LoadResult:
+    """Replace records by others, which must be among those that they replace.
+
+    A condition waits for the first of them, since it may name fields that only they bring: every new record must
+    fulfil it.
+    """
+    blocks = iter(blocks)
+    first = next(blocks, None) if where is not None else None
+    begun = begin_replace(
+        branch,
+        key_range=key_range,
+        where=where,
+        token=token,
+        message=message,
+        options=options,
+        brought=first.table.schema if first is not None else None,
+        narrow=narrow,
+    )
+    if isinstance(begun, LoadResult):
+        return begun
+    builder = branch.builder(begun.load)
+    with lease_of(branch, begun.load, why="replace"):
+        for block in chain([first] if first is not None else [], blocks):
+            begun.check(block.table)
+            builder.add(block)
+        written = builder.finish()
+        spec = begun.settled(branch, [w.action for w in written], [w.schema for w in written])
+        return commit_written(branch, begun.load, written, replaced=spec)

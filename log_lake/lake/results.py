@@ -1,0 +1,129 @@
+"""Results of writes to a branch.
+
+`LoadResult` also describes replaces and range drops; `PendingLoad` is a load that has begun but is not committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.errors import InvalidInput
+from lake_core.history import Committed
+from lake_core.history.state import Remembered
+from lake_core.naming import NOKEY, REJECTED
+from lake_core.phrases import counted
+from lake_core.records import AddObject
+from log_lake.objects.metadata import Origin
+from log_lake.settings.setting_types import Limit
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What a load did; `version` and `transaction_id` are None if there was nothing to load.
+
+    `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is the
+    bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`: what was
+    detected in the files.  `overtaken`: a reason for each replace that hides records of the load.
+    """
+
+    version: int | None
+    transaction_id: str | None = None
+    records: int = 0
+    objects: int = 0
+    size: int = 0
+    nokey: int = 0
+    rejected: int = 0
+    repeated: bool = False
+    notes: tuple[str, ...] = ()
+    overtaken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PendingLoad:
+    """A load that is not committed: all that workers need to build objects for it, and the driver to commit it.
+
+    None of its objects has a smaller id than `first`, whatever the clock of the worker says.
+    """
+
+    origin: Origin
+    branch: str
+    read_version: int
+    memory: int
+    token: str
+    message: str
+    max_rejected: Limit | None = None
+    first: str = ""
+
+
+@dataclass(frozen=True)
+class DeleteResult:
+    """What a delete did; `version` and `transaction_id` are None if there was nothing to delete.
+
+    `covers` counts references that may hold deleted records.
+    """
+
+    version: int | None
+    transaction_id: str | None = None
+    covers: int = 0
+    repeated: bool = False
+
+
+def repeated_load(first: Remembered) -> LoadResult:
+    """The result of the commit that used the token first."""
+    return LoadResult(
+        first.version,
+        first.transaction_id,
+        first.records,
+        first.objects,
+        first.size,
+        first.nokey,
+        first.rejected,
+        repeated=True,
+    )
+
+
+def repeated_delete(first: Remembered, *, token: str) -> DeleteResult:
+    """The result of the delete that used the token first.  Raises InvalidInput if that was no delete."""
+    if first.objects:
+        brought = counted(first.records + first.nokey + first.rejected, "record")
+        raise InvalidInput(
+            f"token {token!r} stands for version {first.version}, which brought {brought}, so nothing was deleted; "
+            "use another token for a delete"
+        )
+    return DeleteResult(first.version, first.transaction_id, repeated=True)
+
+
+def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> None:
+    """Raise InvalidInput if a repeated load brings other records than the load that used its token first.
+
+    Only counts are compared, since the history keeps no more of a token.  `exact`: every incoming record is kept;
+    otherwise records of equal keys may have become one.
+    """
+    first_records = first.records + first.nokey + first.rejected
+    if records == first_records or (records > first_records and not exact):
+        return
+    raise InvalidInput(
+        f"token {token!r} stands for version {first.version}, which brought {first_records:,} records; these are "
+        f"{records:,}, so nothing was written; use another token for other data"
+    )
+
+
+def repeated_line(first: LoadResult | DeleteResult, *, pool_name: str, token: str) -> str:
+    """The log line of work whose token was used before."""
+    return f"pool {pool_name}: token {token!r} stands for version {first.version}; nothing was written now"
+
+
+def committed_load(committed: Committed, objects: list[AddObject]) -> LoadResult:
+    def count(sub_pool: str) -> int:
+        return sum(o.records for o in objects if o.sub_pool == sub_pool)
+
+    return LoadResult(
+        committed.version,
+        committed.transaction_id,
+        records=count(""),
+        objects=len(objects),
+        size=sum(o.size for o in objects),
+        nokey=count(NOKEY),
+        rejected=count(REJECTED),
+        overtaken=committed.overtaken,
+    )

@@ -1,0 +1,133 @@
+"""Tags of a pool: set, delete, list, and what each one keeps.  Called by `Pool`.
+
+The objects of a deleted branch are not on the list of the removed while the tag `NAME@N` keeps them.  Deleting that
+tag puts those onto the list that no branch refers to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lake_core import naming
+from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.history import Draft, PoolState
+from lake_core.history.branch_state import BranchState
+from lake_core.history.create import branch_of
+from lake_core.history.state import Tag
+from lake_core.history.vacuuming import unlisted_objects
+from lake_core.records import DeleteTag, Discard, SetTag
+from log_lake.lake.branches import keeping, planned
+
+if TYPE_CHECKING:
+    from log_lake.lake.pool import Pool
+
+log = logging.getLogger(__name__)
+
+CHUNK = 10_000
+"""Objects that one transaction puts onto the list of the removed: about 300 KB of ids."""
+
+
+@dataclass(frozen=True)
+class TagResult:
+    """A tag that was set or deleted, and the version and branch that it names."""
+
+    version: int
+    transaction_id: str
+    tag: str
+    tagged: int
+    branch: str
+
+
+def set_tag(pool: Pool, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
+    """Name a revision; `expires` is in seconds since 1970."""
+    naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
+    if expires is not None and expires <= pool.context.now():
+        raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")
+    return planned(lambda: _set(pool, name, at=at, reason=reason, expires=expires))
+
+
+def _set(pool: Pool, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
+    loaded, branch = pool.history.resolve_revision(at)
+    branch_of(loaded.state, branch)
+    if not loaded.version:
+        raise InvalidInput(f"pool {pool.name!r} has no transaction yet, so there is nothing to tag")
+    until = None if expires is None else int(expires * 1_000_000)
+    action = SetTag(name, loaded.version, branch, reason, until)
+    newest = pool.history.load_open().version
+    draft = Draft(
+        pool.context.ids.new(), "", newest, pool.context.author, (action,), message=f"tag {at} as {name}"
+    )
+    done = keeping(pool, loaded, draft)
+    return TagResult(done.version, done.transaction_id, name, loaded.version, branch)
+
+
+def delete_tag(pool: Pool, name: str, *, chunk: int = CHUNK) -> TagResult:
+    """Delete a tag; of one that keeps a deleted branch, put what only it kept onto the list of the removed."""
+    return planned(lambda: _delete(pool, name, chunk))
+
+
+def _delete(pool: Pool, name: str, chunk: int) -> TagResult:
+    loaded = pool.history.load_open()
+    tag = loaded.state.tags.get(name)
+    unkept = sorted(_unkept(pool, loaded.state, tag).items()) if tag is not None and tag.deleted else []
+    chunks = [unkept[start : start + chunk] for start in range(0, len(unkept), chunk)]
+    for early in chunks[:-1]:  # while the tag is there, they are kept; after a kill the next try skips them
+        pool.commit_actions((_discard(early),), on=loaded.version, message=f"delete tag {name}")
+    last = (_discard(chunks[-1]),) if chunks else ()
+    done = pool.commit_actions((DeleteTag(name), *last), on=loaded.version, message=f"delete tag {name}")
+    tagged, branch = (tag.version, tag.branch) if tag is not None else (0, "")
+    return TagResult(done.version, done.transaction_id, name, tagged, branch)
+
+
+def _discard(chunk: list[tuple[str, int]]) -> Discard:
+    return Discard(tuple(id for id, _ in chunk), tuple(size for _, size in chunk))
+
+
+def _unkept(pool: Pool, state: PoolState, tag: Tag) -> dict[str, int]:
+    """The objects, with their sizes, that neither a branch nor the list of the removed has, once the tag is gone.
+
+    Other tags may keep some of them; the planner of a vacuum subtracts these.
+    """
+    try:
+        objects = _objects(branch_of(pool.history.load_version(tag.version).state, tag.branch))
+    except (NotFound, Corrupt) as error:  # a damaged tag must be deletable; what it kept is unknown
+        log.warning(
+            "%s: objects of the deleted branch %s stay on the store: %s", pool.name, tag.branch, error
+        )
+        return {}
+    unknown = unlisted_objects(state, objects) - state.removed.vacuumed()
+    return {id: objects[id] for id in unknown}
+
+
+def tags(pool: Pool) -> dict[str, Tag]:
+    """The tags by name, expired ones too."""
+    return dict(sorted(pool.history.load_open().state.tags.items()))
+
+
+def costs(pool: Pool) -> dict[str, int]:
+    """The bytes that each live tag alone keeps: objects that no branch and no other live tag refers to."""
+    state, now = pool.history.load_open().state, int(pool.context.now() * 1_000_000)
+    referenced = {id for branch in state.branches.values() for id in _objects(branch)}
+    kept = {
+        name: {
+            id: size
+            for id, size in _objects(
+                branch_of(pool.history.load_version(tag.version).state, tag.branch)
+            ).items()
+            if id not in referenced
+        }
+        for name, tag in sorted(state.tags.items())
+        if tag.is_live(now)
+    }
+    times = Counter(id for objects in kept.values() for id in objects)
+    return {
+        name: sum(size for id, size in objects.items() if times[id] == 1) for name, objects in kept.items()
+    }
+
+
+def _objects(branch: BranchState) -> dict[str, int]:
+    """The sizes of the objects that the branch refers to, by id."""
+    return {reference.object: reference.size for reference in branch.snapshot.all()}

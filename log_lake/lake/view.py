@@ -1,0 +1,237 @@
+"""Reading a pool at a revision: `pool.at("main")`, `pool.at("17")`.
+
+A view is a revision and a store.  The command, SQL, and PySpark read through it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.errors import ObjectMissing, ObjectVacuumed
+from lake_core.history import History, Reference
+from lake_core.history.absence import explained, vacuumed
+from lake_core.history.vacuuming import held_objects
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import AFTER, Value
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.phrases import counted
+from lake_core.records.conditions import Condition
+from lake_core.store import Store
+from lake_core.values.keytext import encoded, parts_of
+from log_lake.reading.explain import StoredRecord, explain
+from log_lake.reading.plan import ScanPlan, overlap_depth, plan_scan
+from log_lake.reading.revision import Revision
+from log_lake.reading.scan import result_schema, scan
+from log_lake.reading.split import split
+from log_lake.reading.summary import Summary, summarize
+
+log = logging.getLogger(__name__)
+
+
+FAIL, WARN = "fail", "warn"
+"""What a view does if a vacuum took an object of it: raise ObjectVacuumed; leave it out and log a warning."""
+
+
+def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] | None) -> Sequence[Reference]:
+    """The references that `only` names by object and low bound; all if it is None."""
+    names = None if only is None else set(only)
+    return [r for r in references if names is None or (r.object, r.low) in names]
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Revision):
+    """A revision that can be read, since it knows the store of its objects.
+
+    `history` tells whether a missing object was vacuumed; `on_missing` is `fail` or `warn`.
+    """
+
+    store: Store
+    history: History | None = field(default=None, compare=False)
+    on_missing: str = FAIL
+
+    @property
+    def depth(self) -> int:
+        """The most objects that overlap at one key."""
+        return overlap_depth(self.references)
+
+    def plan(
+        self,
+        *,
+        key_range: KeyRange = EVERYTHING,
+        columns: list[str] | None = None,
+        where: str | Condition | None = None,
+        keep: Collection[str] = (),
+    ) -> ScanPlan:
+        """What a scan opens; with columns of `hidden.ROW` to keep, also how records came (`plan_scan`).
+
+        Raises InvalidInput (unknown column, empty range, bad condition).
+        """
+        plan = plan_scan(self, key_range=key_range, columns=columns, where=where, keep=keep)
+        plan = replace(plan, references=self._without_vacuumed(plan.references))
+        log.info(
+            "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
+            self.config.name,
+            self.version,
+            len(plan.references),
+            self.snapshot.totals(self.sub_pool).references,
+            plan.depth,
+            len(plan.tombstones),
+        )
+        return plan
+
+    def scan(
+        self,
+        *,
+        key_range: KeyRange = EVERYTHING,
+        columns: list[str] | None = None,
+        where: str | Condition | None = None,
+        limit: int | None = None,
+    ) -> Iterator[pa.Table]:
+        """Records in key order, a table at a time, in bounded memory.
+
+        Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
+        """
+        return self.run(self.plan(key_range=key_range, columns=columns, where=where), limit=limit)
+
+    def run(self, plan: ScanPlan, *, limit: int | None = None) -> Iterator[pa.Table]:
+        """The records of a plan of this view."""
+        left = limit
+        for table in self._scanned(plan):
+            if left is None:
+                yield table
+                continue
+            yield table.slice(0, left)
+            left -= table.num_rows
+            if left <= 0:
+                return
+
+    def _scanned(self, plan: ScanPlan) -> Iterator[pa.Table]:
+        with self.absence_explained():
+            yield from scan(plan, self.store, pool_id=self.config.id)
+
+    def check_whole(self, references: Iterable[Reference] | None = None) -> None:
+        """Raises ObjectVacuumed if a vacuum has begun to take objects of these references; None: of all.
+
+        NotFound if the pool was dropped, after which the vacuum of dropped pools may have begun; Unavailable.
+        """
+        if self.history is None:
+            return
+        state = self.history.load_open().state
+        if self.version >= state.removed.horizon:
+            return  # otherwise all references are read
+        objects = {r.object for r in (self.references if references is None else references)}
+        gone = vacuumed(self.history, state, objects, version=self.version)
+        if gone:
+            objects_gone = counted(len(gone), "object")
+            raise ObjectVacuumed(
+                f"pool {self.config.name!r}: {objects_gone} of version {self.version} are vacuumed, or are about "
+                "to be; read a later version"
+            )
+
+    def may_lose(self, references: Iterable[Reference]) -> bool:
+        """Whether a vacuum may take an object of these references: no branch refers to it any more.
+
+        Raises NotFound if the pool was dropped; Unavailable.
+        """
+        if self.history is None:
+            return False
+        objects = {r.object for r in references}
+        return not objects <= held_objects(self.history.load_open().state, objects)
+
+    @contextmanager
+    def absence_explained(self) -> Iterator[None]:
+        """Raises ObjectVacuumed in place of ObjectMissing if a vacuum took the object."""
+        try:
+            yield
+        except ObjectMissing as error:
+            if self.history is None:
+                raise
+            raise explained(error, self.history, version=self.version) from error
+
+    def _without_vacuumed(self, references: Sequence[Reference]) -> tuple[Reference, ...]:
+        """The references without those whose objects a vacuum took, if the view is to warn of them only."""
+        if self.on_missing != WARN or self.history is None:
+            return tuple(references)
+        objects = {r.object for r in references}
+        gone = vacuumed(self.history, self.history.load().state, objects, version=self.version)
+        if not gone:
+            return tuple(references)
+        lost = sum(r.records for r in references if r.object in gone)
+        log.warning(
+            "%s at version %d: left out %s with %s, which were vacuumed: %s",
+            self.config.name,
+            self.version,
+            counted(len(gone), "object"),
+            counted(lost, "record"),
+            ", ".join(sorted(gone)),
+        )
+        return tuple(r for r in references if r.object not in gone)
+
+    def to_table(
+        self,
+        *,
+        key_range: KeyRange = EVERYTHING,
+        columns: list[str] | None = None,
+        where: str | Condition | None = None,
+    ) -> pa.Table:
+        """All records at once; for results that fit in memory."""
+        plan = self.plan(key_range=key_range, columns=columns, where=where)
+        tables = list(self.run(plan))
+        if not plan.columns:  # Arrow forgets how many records there are when it joins tables of no columns
+            return pa.table({"": pa.nulls(sum(t.num_rows for t in tables))}).select([])
+        return pa.concat_tables([pa.Table.from_batches([], result_schema(plan)), *tables])
+
+    def get(self, values: Value | list[Value]) -> pa.Table:
+        """The records of one key, or of all keys that begin with the values given."""
+        prefix = self.bound(values)
+        return self.to_table(key_range=KeyRange(prefix, prefix + AFTER))
+
+    def summary(self) -> Summary:
+        """How many records there are, and the bounds of each field, as far as the state tells them exactly."""
+        return summarize(self)
+
+    def explain(self, key_range: KeyRange) -> list[StoredRecord]:
+        """Every stored version of the keys in a range, and the fate of each."""
+        references = self._without_vacuumed(self.references_in(key_range))
+        with self.absence_explained():
+            return explain(self, self.store, key_range, references)
+
+    def split(
+        self, key_range: KeyRange, *, pieces: int, only: Collection[tuple[str, bytes]] | None = None
+    ) -> list[KeyRange]:
+        """The range as at most `pieces` ranges that follow each other and hold about equal bytes.
+
+        `only`: bytes of these references (object and low bound), None: of all.
+        Raises ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
+        """
+        references = self._without_vacuumed(among(self.references_in(key_range), only))
+        with self.absence_explained():
+            return split(references, self.store, pool_id=self.config.id, key_range=key_range, pieces=pieces)
+
+    def key_range(self, *, low: Any = None, high: Any = None) -> KeyRange:
+        """The range [low, high) from values in the order of the key; None is an open end."""
+        return KeyRange(b"" if low is None else self.bound(low), None if high is None else self.bound(high))
+
+    def bound(self, values: Any) -> bytes:
+        """Key values, or a prefix of them, as an encoded bound.
+
+        A scalar is the first field.  Texts are read as the type that the key field has in the pool.
+        Raises InvalidInput.
+        """
+        parts = values if isinstance(values, list | tuple) else [values]
+        return encoded(parts, self.key, self.key_classes)
+
+    def bound_of_text(self, text: str) -> bytes:
+        """A key as a user writes it (`values.keytext`), as an encoded bound; raises InvalidInput."""
+        return encoded(parts_of(text, self.key), self.key, self.key_classes)
+
+    def object_name(self, reference: Reference) -> str:
+        """Where the reference's data object is."""
+        return naming.data_object(self.config.id, reference.object)

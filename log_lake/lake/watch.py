@@ -1,0 +1,180 @@
+"""Looking whether pools have new transactions, many pools at once and without their states.
+
+A look costs one read for the list of pools, and one for each pool; these go on side by side.  If so many pools are
+watched that it costs less, activity notes are listed (`history.activity`), and only the pools that were written to
+lately are read.  Notes are hints, so every pool is read each `ALL` seconds; then one listing each tells whether
+entries were purged unseen, or the pool was rebuilt.
+
+A position is the last entry of a pool that was seen.  It names the pool by its id: a pool that was dropped and made
+again begins anew.  A pool that does not exist yet has the position 0 of no pool.
+
+    positions = begin(lake, ["flights"])
+    watcher = Watcher(lake)
+    while True:
+        news, positions = watcher.look(positions)
+
+Caller: the trigger of Airflow (`airflow_lake.triggers`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lake_core.errors import LakeError
+from lake_core.history.activity import is_quiet, listing_pays, read_notes
+from lake_core.history.change import changes_records
+from lake_core.journal.newest import newest_version
+from lake_core.records import Entry
+from log_lake.lake.lake import Lake
+from log_lake.lake.pool import Pool
+
+log = logging.getLogger(__name__)
+
+ALL = 3_600.0
+"""Seconds between two looks at every pool, whatever its activity note says."""
+
+READERS = 16
+"""Pools that are read at once."""
+
+MAX_ENTRIES = 1_000
+"""Entries of a pool that one look reads at most; the next look goes on."""
+
+
+class Position(NamedTuple):
+    """The last entry of a pool that was seen; `pool_id` is empty if the pool did not exist."""
+
+    pool_id: str = ""
+    version: int = 0
+
+    def version_of(self, pool_id: str) -> int:
+        """The version that was seen of the pool; 0 if this is another pool's position."""
+        return self.version if self.pool_id == pool_id else 0
+
+
+@dataclass(frozen=True)
+class News:
+    """A new transaction of a branch of a pool; `changes_records` is as of `history.change`.
+
+    `branch` is empty if entries were purged before they were seen: then any branch may have changed.
+    """
+
+    pool: str
+    position: Position
+    branch: str
+    changes_records: bool
+
+
+def begin(lake: Lake, names: list[str]) -> dict[str, Position]:
+    """The positions from which only what comes later is new.  Raises Unavailable, Corrupt."""
+    pools = lake.pools_of(names)
+
+    def newest(name: str) -> Position:
+        if name not in pools:
+            return Position()
+        pool = pools[name]
+        return Position(pool.config.id, newest_version(pool.store, pool.history.journal.name))
+
+    with ThreadPoolExecutor(max_workers=READERS) as threads:
+        return dict(zip(names, threads.map(newest, names), strict=True))
+
+
+class Watcher:
+    """Looks at pools again and again; of the last look it remembers which pools it read to their end.
+
+    Every `all_each` seconds it reads all of them.
+    """
+
+    def __init__(self, lake: Lake, *, all_each: float = ALL) -> None:
+        self._lake, self._all_each = lake, all_each
+        self._ends: dict[str, Position] = {}
+        self._notes = 0
+        self._looked = self._all = -math.inf
+
+    def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
+        """What was committed after the positions, by pool and oldest first; and the positions after it.
+
+        A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if
+        the list of pools cannot be read.
+        """
+        now = self._lake.context.now()  # before anything is read
+        asks_marks = False
+        if not 0 <= now - self._all < self._all_each:  # after a clock was set back too
+            asks_marks = self._all > -math.inf  # at first, `begin` and `resume` have just asked
+            self._ends, self._all = {}, now
+        pools = self._lake.pools_of(list(positions))
+        notes: dict[str, float] = {}
+        if listing_pays(reads=len(positions), notes=self._notes):
+            notes = read_notes(self._lake.store) or {}
+            self._notes = len(notes)
+        since = min(self._looked, now)  # a clock that was set back makes new notes look old
+
+        def is_at_end(name: str) -> bool:
+            """Whether the position is the pool's end, as it was seen at the last look."""
+            at = positions[name]
+            same_pool = name in pools and pools[name].config.id == at.pool_id
+            return same_pool and self._ends.get(name) == at and is_quiet(notes, at.pool_id, since=since)
+
+        ends = {name: positions[name] for name in positions if is_at_end(name)}
+
+        def read(name: str) -> list[News]:
+            try:
+                news = _read(pools[name], name, positions[name])
+                if asks_marks and not news and (passed := _passed(pools[name], name, positions[name])):
+                    news = [*passed, *_read(pools[name], name, passed[0].position)]
+            except LakeError as error:
+                log.warning("%s: %s; looks again later", name, error)
+                return []
+            if len(news) < MAX_ENTRIES:
+                ends[name] = news[-1].position if news else positions[name]
+            return news
+
+        with ThreadPoolExecutor(max_workers=READERS) as threads:
+            to_read = [name for name in positions if name in pools and name not in ends]
+            news = [one for part in threads.map(read, to_read) for one in part]
+        self._ends, self._looked = ends, now
+        return news, {**positions, **{one.pool: one.position for one in news}}
+
+
+def resume(lake: Lake, name: str, position: Position) -> tuple[list[News], Position]:
+    """As `Watcher.look`, of one pool, from a position that may be old: its entries may be purged by now.
+
+    What was purged unseen is one piece of news, of any branch.
+    """
+    pool = lake.pools_of([name]).get(name)
+    if pool is None:
+        return [], position
+    passed = _passed(pool, name, position)
+    return passed, passed[0].position if passed else Position(
+        pool.config.id, position.version_of(pool.config.id)
+    )
+
+
+def _passed(pool: Pool, name: str, position: Position) -> list[News]:
+    """What was purged unseen: one piece of news, or none."""
+    fence = pool.history.journal.marks().fence
+    is_passed = fence > position.version_of(pool.config.id)
+    return [News(name, Position(pool.config.id, fence), "", True)] if is_passed else []
+
+
+def _read(pool: Pool, name: str, position: Position) -> list[News]:
+    after = position.version_of(pool.config.id)
+    news: list[News] = []
+    for version in range(after + 1, after + 1 + MAX_ENTRIES):
+        entry = pool.history.journal.read(version)
+        if entry is None:
+            break
+        news += _news(entry, name, Position(pool.config.id, version))
+    return news
+
+
+def _news(entry: Entry, name: str, position: Position) -> list[News]:
+    """One piece of news for each branch that the entry has transactions of."""
+    changed: dict[str, bool] = {}
+    for transaction in entry.transactions:
+        changed[transaction.branch] = changed.get(transaction.branch, False) or changes_records(transaction)
+    return [News(name, position, branch, changes) for branch, changes in changed.items()]

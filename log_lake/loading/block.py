@@ -1,0 +1,143 @@
+"""A block of records as a reader yields it: a table, and the records that could not be read.
+
+A bad record is named by file, line and field.  Under the policy `fail` the first one raises; under `quarantine` it
+goes with the block, to the sub-pool `$rejected`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.schemas.limits import Fields
+from lake_core.schemas.rule import APPEND, Rule
+from lake_core.store import Address
+from log_lake.loading.expansion import Expansion
+from log_lake.loading.limits import READ_LIMITS, ReadLimits
+from log_lake.settings.csv_options import CsvOptions
+
+QUARANTINE = "quarantine"
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """One record that could not be read.
+
+    `line` counts from 1: the line in which the record begins, or the row in a format without lines.  `raw` is the
+    record's text, in which bytes that are not UTF-8 are replaced; `raw_bytes` then holds the true bytes.
+    """
+
+    file: str
+    line: int
+    reason: str
+    raw: str | None
+    raw_bytes: bytes | None = None
+
+
+REJECTED_SCHEMA = pa.schema(
+    [
+        ("file", pa.string()),
+        ("line", pa.int64()),
+        ("reason", pa.string()),
+        ("raw", pa.string()),
+        ("raw_bytes", pa.binary()),
+        ("transaction", pa.string()),
+        ("time", pa.timestamp("us", "UTC")),
+    ]
+)
+
+Faults = dict[int, str]
+"""By row of a table, why the record is bad."""
+
+Locate = Callable[[int], tuple[int, bytes]]
+"""The line and the text of a block's record, by its row in the table."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some records of one file, in its order.
+
+    `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records, null
+    for those that were changed on the way; it is None if the file has no types of its own.  `faults` says by row of
+    the table what no type holds; the value is null there.  `checked`: every record is within the limits, and
+    `table` has what `rows` had.
+    """
+
+    table: pa.Table
+    rejected: tuple[Rejected, ...] = ()
+    locate: Locate | None = None
+    rows: pa.Table | None = None
+    faults: Faults = field(default_factory=dict)
+    checked: bool = False
+
+
+def silent(*_: object) -> None:
+    """Ignores progress and messages."""
+
+
+@dataclass
+class Reading:
+    """How to read one file: declared fields, the fields of the key, the options, and the policy for bad records.
+
+    `rule` has the functions of the pool's fields: values that they cannot combine make bad records.
+
+    `path` is where the bytes are, if not at `file`.  `access` is as of `opening.remote`.  `constants` are fields
+    that the file's folders give to each record.  The reader calls `progress` with the bytes read, `tell` with what
+    it detected.  `fields` counts the fields of all files of the load, `expansion`
+    bounds the content of the file.
+    """
+
+    file: str
+    declared: dict[str, pa.Field] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+    rule: Rule = APPEND
+    bad_records: str = "fail"
+    keyless: str = "accept"
+    records: str = ""
+    """The path of the list that holds a JSON document's records; empty: the document is a record."""
+    csv: CsvOptions = field(default_factory=CsvOptions)
+    constants: tuple[tuple[pa.Field, str | None], ...] = ()
+    path: str = ""
+    access: Address | None = None
+    block_bytes: int = 16 << 20
+    limits: ReadLimits = READ_LIMITS
+    progress: Callable[[str, float], None] = silent
+    tell: Callable[[str], None] = silent
+    fields: Fields = field(default_factory=Fields)
+    expansion: Expansion = field(default_factory=Expansion)
+    keeps_rows: bool = False
+    """Whether the pool's objects hold records as they came (`hidden.ROW`)."""
+
+    def function(self, name: str) -> str:
+        """The function that the pool names for the field; "" if there is none."""
+        return dict(self.rule.aggregates).get(name, "")
+
+    def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
+        """The rejected record; raises InvalidInput if the policy is to fail."""
+        if self.bad_records != QUARANTINE:
+            raise InvalidInput(f"{self.file}, line {line}: {reason}")
+        if not isinstance(raw, bytes):
+            return Rejected(self.file, line, reason, raw)
+        raw = raw.rstrip(b"\r\n")
+        try:
+            return Rejected(self.file, line, reason, raw.decode())
+        except UnicodeDecodeError:
+            return Rejected(self.file, line, reason, raw.decode(errors="replace"), raw)
+
+    def unreadable(self, line: int, reason: str) -> NoReturn:
+        """Raises InvalidInput for a damaged file: its records are not there to be quarantined."""
+        where = f", line {line}" if line else ""
+        one_line = " ".join(line.strip() for line in reason.splitlines())  # Arrow's have several
+        raise InvalidInput(f"{self.file}{where}: {one_line}")
+
+
+def rejected_table(rejected: list[Rejected], *, transaction: str, time: dt.datetime) -> pa.Table:
+    """Rejected records of a load as the sub-pool stores them."""
+    return pa.Table.from_pylist(
+        [{**vars(r), "transaction": transaction, "time": time} for r in rejected], schema=REJECTED_SCHEMA
+    )

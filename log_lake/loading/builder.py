@@ -1,0 +1,192 @@
+"""From blocks to objects: gather up to the memory budget, sort, write, and describe.
+
+An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full.  Records
+without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  It returns all that a transaction needs.
+One builder serves one load, or one task of a distributed load: `first_ordinal` keeps the order of arrival between
+tasks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import class_of
+from lake_core.keys.spec import ARRIVAL
+from lake_core.naming import NOKEY, PARQUET, REJECTED, format_in, id_time, object_id_of
+from lake_core.schemas import APPEND, Rule
+from lake_core.schemas.hidden import check_names
+from lake_core.schemas.limits import MAX_CELLS, WIDE, Fields, leaves
+from lake_core.schemas.rule import prepared
+from lake_core.schemas.schema import cast_table, unit_remedy, unite_schemas
+from lake_core.store import Store
+from lake_core.values.typed_json import value_of
+from lake_core.values.types import is_json
+from log_lake.loading.block import Block, rejected_table
+from log_lake.loading.checks import program_table
+from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.objects.metadata import Origin
+from log_lake.objects.normalize import normalized
+from log_lake.objects.write import WrittenObject, write_object
+
+_ALIKE_BYTES = 64 << 20
+_MOST_ALIKE = 100
+"""Bytes, and number, of the small blocks that are gathered before they are taken together."""
+
+
+@dataclass
+class ObjectBuilder:
+    """Writes the objects of a load.  Call `add` for each block, then `finish`."""
+
+    store: Store
+    key: PoolKey
+    origin: Origin
+    memory: int
+    new_id: Callable[[], str]
+    first_ordinal: int = 0
+    rule: Rule = APPEND
+    limits: ObjectLimits = OBJECT_LIMITS
+    format: str = PARQUET
+    written: list[WrittenObject] = field(default_factory=list)
+    _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
+    _bytes: dict[str, int] = field(default_factory=dict)
+    _fields: Fields = field(default_factory=Fields)
+    _alike: list[pa.Table] = field(default_factory=list)
+    _alike_bytes: int = 0
+
+    def add(self, block: Block) -> None:
+        """Take a block; raises InvalidInput if the key has no order, or the block exceeds a limit."""
+        if not block.checked:
+            block = replace(block, table=program_table(block.table, tuple(self.key.names), self.rule))
+            if fault := self._fields.take(block.table.schema):
+                raise InvalidInput(fault)
+        if block.rejected:
+            id = self.origin.transaction_id
+            rejected = rejected_table(list(block.rejected), transaction=id, time=id_time(id))
+            self._gather(REJECTED, normalized(rejected))
+        if self._alike and not block.table.schema.equals(self._alike[0].schema, check_metadata=True):
+            self._take_alike()
+        self._alike.append(block.table)
+        few = len(self._alike) < _MOST_ALIKE and sum(table.num_rows for table in self._alike) < WIDE
+        self._alike_bytes += block.table.nbytes if few else 0
+        if not few or self._alike_bytes >= min(_ALIKE_BYTES, self.memory // 4):
+            self._take_alike()
+
+    def _take_alike(self) -> None:
+        """What is done a column at a time is done for several small blocks at once."""
+        if not self._alike:
+            return
+        table = self._alike[0] if len(self._alike) == 1 else pa.concat_tables(self._alike).combine_chunks()
+        self._alike, self._alike_bytes = [], 0
+        keyed, keyless = by_key(normalized(table), self.key)
+        self._gather(NOKEY, keyless)
+        self._gather("", keyed)
+
+    def finish(self) -> list[WrittenObject]:
+        """Write the rest, and return all objects of the load."""
+        self._take_alike()
+        for sub in list(self._pending):
+            self._write(sub)
+        return self.written
+
+    def _gather(self, sub_pool: str, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        self._pending.setdefault(sub_pool, []).append(table)
+        self._bytes[sub_pool] = self._bytes.get(sub_pool, 0) + table.nbytes
+        if self._bytes[sub_pool] >= self.memory:
+            self._write(sub_pool)
+
+    def _write(self, sub_pool: str) -> None:
+        tables = self._pending.pop(sub_pool, [])
+        self._bytes[sub_pool] = 0
+        for alike in groups(tables):
+            self._write_object(sub_pool, alike)
+
+    def _write_object(self, sub_pool: str, tables: list[pa.Table]) -> None:
+        schema = unite_schemas(t.schema for t in tables)
+        check_names(schema.names)
+        table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
+        key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
+        table = prepared(table, rule, key)
+        for name in key.names:
+            if is_json(table.schema.field(name)):
+                raise InvalidInput(_no_order(name, table.column(name)))
+        self.written.append(
+            write_object(
+                self.store,
+                table,
+                key=key,
+                object_id=object_id_of(self.new_id(), format_in(sub_pool, self.format)),
+                origin=self.origin,
+                ordinal=self.first_ordinal + len(self.written),
+                sub_pool=sub_pool,
+                rule=rule,
+                limits=self.limits,
+            )
+        )
+
+
+def _no_order(name: str, column: pa.ChunkedArray) -> str:
+    """Why the values of a key field, as typed JSON, have no common type."""
+    values = [value_of(text) for text in column.drop_null().to_pylist()]
+    advice = f"declare its type (lake set POOL type.{name}="
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        low, high = min(values), max(values)
+        return f"key field {name!r}: no type of 64 bits holds {low} and {high}; {advice}'decimal(20,0)')"
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        whole = next((v for v in values if isinstance(v, int) and float(v) != v), max(values))
+        part = next(v for v in values if not isinstance(v, int))
+        return f"key field {name!r}: no type holds both {whole} and {part}; {advice}double, or decimal(P,S))"
+    with contextlib.suppress(InvalidInput):  # raised for a value that is in no key
+        if remedy := unit_remedy({class_of(value) for value in values}):
+            return f"key field {name!r}: some values have nanoseconds, some are too far for them; {remedy}"
+    return f"key field {name!r}: its values are of several classes, which have no common order; {advice}TYPE)"
+
+
+def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Tables that become one object each, in their order.
+
+    In one object each table has the fields of all.  A group ends if the absent values would be too many.  The more
+    fields there are, the fewer may be absent, since chunks of columns are short then.
+    """
+    group: list[pa.Table] = []
+    rows = values = 0
+    fields = Fields()
+    for table in tables:
+        cells = table.num_rows * sum(1 for _ in leaves(table.schema))
+        fault = fields.take(table.schema)
+        rows, values = rows + table.num_rows, values + cells
+        if group and (fault or rows * fields.count - values > MAX_CELLS // (1 + fields.count // WIDE)):
+            yield group
+            group, rows, values, fields = [], table.num_rows, cells, Fields()
+            fields.take(table.schema)
+        group.append(table)
+    if group:
+        yield group
+
+
+def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
+    """The records with the key, and those without.
+
+    A record has the key if the leading key field is there and not null.  Further key fields may be null; null sorts
+    first.
+    """
+    if not key.fields:
+        return table, table.slice(0, 0)
+    leading = table.schema.get_field_index(key.names[0])
+    if leading < 0 or pa.types.is_null(table.schema.field(leading).type):
+        return table.slice(0, 0), table
+    for name in key.names[1:]:
+        if table.schema.get_field_index(name) < 0:
+            table = table.append_column(name, pa.nulls(table.num_rows))
+    if not table.column(leading).null_count:
+        return table, table.slice(0, 0)
+    valid = pc.is_valid(table.column(leading))
+    return table.filter(valid), table.filter(pc.invert(valid))

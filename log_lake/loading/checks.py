@@ -1,0 +1,206 @@
+"""The checks of every file, in any format: UTF-8, the limits of values and keys, a record with the key.
+
+A record that fails is a bad record: named by line or row, and rejected or quarantined.  Arrow checks a column at a
+time; only if one fails, its rows are checked one by one.  Called by `detect` for each file, and by `builder` for
+tables of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.schemas import hidden
+from lake_core.schemas.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
+from lake_core.schemas.rule import Rule, uncombinable
+from lake_core.values.nested import Items, alternatives, fields_of, is_list
+from lake_core.values.typed_json import json_lines
+from log_lake.loading.block import Block, Reading, Rejected
+from log_lake.loading.key_paths import with_key_paths
+from log_lake.loading.partitions import with_constants
+from log_lake.objects.storable import ALWAYS_STORABLE, unstorable
+
+
+def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = False) -> Iterator[Block]:
+    """The blocks of one file without records that exceed a limit; raises InvalidInput.
+
+    `trusts_json`: the reader wrote the typed JSON of the blocks itself.
+
+    If no record of the file has the key, and the policy is to fail, it raises before the last block.
+    """
+    row, keyed, last = 0, False, None
+    for block in blocks:
+        keyed_rows = with_key_paths(
+            with_constants(block.table, reading.constants, reading.file), reading.key, reading.declared
+        )
+        table = keyed_rows.table
+        if fault := reading.fields.take(table.schema):
+            reading.unreadable(0, fault)
+        # bad records count: their keys are there
+        keyed = keyed or bool(block.faults) or _has_key(table, reading)
+        wrong = {**faults(table, reading, trusts_json=trusts_json), **block.faults, **keyed_rows.wrong}
+        rows = table.num_rows
+        if wrong:
+            rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]
+            good = pa.array([at not in wrong for at in range(rows)], pa.bool_())
+            table = table.filter(good)
+            table = _without_empty_types(table, reading)
+            block = replace(block, rejected=tuple(sorted([*block.rejected, *rejected], key=_line)))
+        whole = None if reading.constants or keyed_rows.added else block.rows
+        if whole is not None:
+            table = hidden.beside(table, whole.filter(good) if wrong else whole)
+        block = Block(table, block.rejected, checked=True)  # the text is not needed any more
+        row += rows
+        if last is not None:
+            yield last
+        last = block
+    if row and not keyed and reading.keyless == "fail" and reading.key:
+        assert last is not None
+        names = [repr(field.name) for field in last.table.schema if not pa.types.is_null(field.type)]
+        raise InvalidInput(
+            f"{reading.file}: no record has the key field {reading.key[0]!r}; the last ones have "
+            f"{', '.join(names[:8]) or 'no fields'}{' and more' if len(names) > 8 else ''}; "
+            "--nokey accept sends them to $nokey"
+        )
+    if last is not None:
+        yield last
+
+
+def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
+    """The table, in which a combined field whose values were all bad gets the null type."""
+    for index, field in enumerate(table.schema):
+        if reading.function(field.name) and table.column(index).null_count == table.num_rows:
+            table = table.set_column(index, field.name, pa.nulls(table.num_rows))
+    return table
+
+
+def program_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> pa.Table:
+    """A program's table with the fields of the key.
+
+    Raises InvalidInput if a record exceeds a limit, or cannot be combined.
+    """
+    check_schema(table.schema)
+    table = with_key_paths(table, key, {}).table
+    for row, why in sorted(faults(table, Reading("", key=key, rule=rule)).items()):
+        raise InvalidInput(f"record {row + 1}: {why}")
+    return table
+
+
+def _line(rejected: Rejected) -> int:
+    return rejected.line
+
+
+def _has_key(table: pa.Table, reading: Reading) -> bool:
+    if not reading.key:
+        return True
+    index = table.schema.get_field_index(reading.key[0])
+    return index >= 0 and table.column(index).null_count < table.num_rows
+
+
+def _rejected(block: Block, table: pa.Table, at: int, row: int, why: str, reading: Reading) -> Rejected:
+    if block.locate is not None:
+        line, raw = block.locate(at)
+        return reading.reject(line, why, raw)
+    return reading.reject(row + at + 1, why, _shown(table.slice(at, 1)))
+
+
+def _shown(record: pa.Table) -> str | None:
+    """The record as JSON, without fields that cannot be written so; None if no field is left."""
+    good = [name for name in record.schema.names if _has_text(record.select([name]))]
+    return str(json_lines(record.select(good))[0].as_py()) if good else None
+
+
+def _has_text(record: pa.Table) -> bool:
+    try:
+        json_lines(record)[0].as_py()
+    except (pa.ArrowException, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _fault_of(column: pa.ChunkedArray) -> str:
+    """Why Arrow takes the column for invalid; "" if it is valid."""
+    try:
+        column.validate(full=True)
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    except pa.ArrowException as error:
+        why = str(error).splitlines()[0]
+        return "not UTF-8" if "UTF8" in why else f"not a value of {column.type}: {why}"
+    return ""
+
+
+def _is_sound(kind: pa.DataType) -> bool:
+    """Whether every value of the type can be stored."""
+    if pa.types.is_struct(kind) or pa.types.is_list(kind):
+        return all(_is_sound(kind.field(i).type) for i in range(kind.num_fields))
+    return kind.id in ALWAYS_STORABLE
+
+
+def faults(table: pa.Table, reading: Reading, *, trusts_json: bool = False) -> dict[int, str]:
+    """The faults of the table's rows, by row; `trusts_json` as in `checked`."""
+    wrong: dict[int, str] = {}
+    functions = dict(reading.rule.aggregates)
+    for field, column in zip(table.schema, table.columns, strict=True):
+        name = field.name
+        if name not in functions and _is_sound(field.type):
+            continue
+        for row, why in unstorable(column, None if trusts_json else field).items():
+            wrong.setdefault(row, f"field {name!r}: {why}")
+        for row, why in uncombinable(field, column, functions.get(name, "")).items():
+            wrong.setdefault(row, f"field {name!r}: {why}")
+        if pa.types.is_primitive(column.type) or pa.types.is_null(column.type):
+            continue
+        limit = MAX_KEY_BYTES if name in reading.key else MAX_VALUE_BYTES
+        if column.nbytes > limit or pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type):
+            for row in _too_long(column, limit):
+                what = "a key's value" if name in reading.key else "a value"
+                wrong.setdefault(row, f"field {name!r}: {what} may have at most {limit:,} bytes")
+        if _fault_of(column):
+            for row in range(len(column)):  # a slice of records would have all their members
+                if why := _fault_of(column.take(pa.array([row]))):
+                    wrong.setdefault(row, f"field {name!r}: {why}")
+    return wrong
+
+
+def _too_long(column: pa.ChunkedArray, limit: int) -> list[int]:
+    """Rows that hold, at any depth, a text or binary value longer than the limit."""
+    rows: list[int] = []
+    first = 0
+    for chunk in column.chunks:
+        if _longest(chunk) > limit:
+            rows += [first + row for row in range(len(chunk)) if _longest(chunk.slice(row, 1)) > limit]
+        first += len(chunk)
+    return rows
+
+
+def _longest(array: pa.Array) -> int:
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _longest(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _longest(array.dictionary)
+    if pa.types.is_struct(kind):
+        return max((_longest(part) for part in fields_of(array)), default=0)
+    if pa.types.is_union(kind):
+        return max((_longest(part.values) for part in alternatives(array)), default=0)
+    if pa.types.is_map(kind):
+        return max(map(_longest, Items(array).entries))
+    if is_list(kind):
+        return _longest(array.flatten())
+    if not (_is_bytes(kind) and len(array)):
+        return 0
+    return int(pc.max(pc.binary_length(array)).as_py() or 0)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_large_binary(kind)
+    )

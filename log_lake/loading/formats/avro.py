@@ -1,0 +1,228 @@
+"""Avro: typed by the schema in the file (`avro_types`), read by fastavro, which gives Python values.
+
+The records of a union at the top are united, in the order of the file.  A value that the lake cannot keep makes a
+bad record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lake_core.errors import LakeError
+from lake_core.schemas.limits import batch_rows, schema_fault
+from lake_core.schemas.schema import mixed_table, unite_schemas
+from lake_core.values.text import NotReadable
+from lake_core.values.typed_json import dumps_shown
+from log_lake.loading.block import Block, Reading, Rejected
+from log_lake.loading.declared import declared_columns
+from log_lake.loading.formats.avro_container import TooLarge, open_container
+from log_lake.loading.formats.avro_types import Form, Types, Unsupported
+from log_lake.loading.formats.calendars import Calendar
+from log_lake.loading.formats.promises import block_fault
+from log_lake.loading.opening import open_unpacked
+from log_lake.objects.normalize import normalized
+
+BATCH_ROWS = 16_384
+
+_NO_VALUES = (NotReadable, pa.ArrowException, ValueError, OverflowError)
+"""The exceptions of a value that is none of its type: Arrow raises the latter two for text that is not UTF-8 and
+for numbers that are too large."""
+
+
+def read_avro(reading: Reading) -> Iterator[Block]:
+    """The file's records, in blocks; raises InvalidInput."""
+    import fastavro  # few files are Avro, and loading it takes time
+
+    with open_unpacked(reading) as file:
+        with _naming(reading):
+            container = open_container(file)
+            types = Types()
+            forms = types.alternatives(container.schema)
+            wire = [types.wrapped(form, number) for number, form in enumerate(forms)]
+            blocks = fastavro.block_reader(
+                container.with_schema(
+                    wire if isinstance(container.schema, list) else wire[0], reading.expansion
+                ),
+                handle_unicode_errors="surrogateescape",
+            )
+            calendar = Calendar.of_spark({name.encode(): value for name, value in container.metadata.items()})
+        rows = _Rows(reading, forms, calendar)
+        batches = _batches(blocks, rows.most, reading.block_bytes)
+        first = 1
+        while True:  # bounded by the file
+            with _naming(reading):
+                values = next(batches, None)
+            if values is None:
+                return
+            yield rows.block(values, first)
+            first += len(values)
+
+
+def _batches(blocks: Iterable[Any], most: int, most_bytes: int) -> Iterator[list[dict[str, Any]]]:
+    """The records of fastavro's blocks: at most `most` together, fewer if they have `most_bytes` in binary form.
+
+    Raises ValueError if a block has more than the records that it counts.
+    """
+    values: list[dict[str, Any]] = []
+    size = 0
+    for block in blocks:
+        content, begin = block.bytes_, 0
+        for value in block:
+            values.append(value)
+            end = content.tell()
+            size, begin = size + end - begin, end
+            if len(values) >= most or size >= most_bytes:
+                yield values
+                values, size = [], 0
+        if fault := block_fault(block.num_records, len(content.read())):
+            raise ValueError(fault)
+    if values:
+        yield values
+
+
+@contextmanager
+def _naming(reading: Reading) -> Iterator[None]:
+    """Within the block every exception becomes InvalidInput, because fastavro raises many classes for a damaged
+    file."""
+    try:
+        yield
+    except LakeError:
+        raise
+    except (Unsupported, TooLarge) as error:
+        reading.unreadable(0, str(error))
+    except EOFError:
+        reading.unreadable(0, "not a readable Avro file: it ends within its header or within a value")
+    except KeyError as error:
+        reading.unreadable(0, f"not a readable Avro file: its header or its schema has no {error}")
+    except Exception as error:
+        reading.unreadable(0, f"not a readable Avro file: {str(error) or type(error).__name__}")
+
+
+class _Rows:
+    """Makes blocks of the values of one file; raises InvalidInput if none of its types is one of records."""
+
+    def __init__(self, reading: Reading, forms: list[Form], calendar: Calendar) -> None:
+        self._reading, self._forms, self._calendar = reading, forms, calendar
+        if not any(form.members for form in forms):
+            fault = _fault(forms[0]) if forms else "its schema is a union of no types"
+            reading.unreadable(0, f"{fault}; a pool holds records with fields")
+        self._faults = ["" if form.members else _fault(form) for form in forms]
+        schemas = [pa.schema(form.kind.type) for form in forms if form.members]
+        for schema in schemas:
+            if fault := schema_fault(schema):
+                reading.unreadable(0, fault)
+        self.most = min(batch_rows(schema, BATCH_ROWS) for schema in schemas)
+
+    def block(self, values: list[dict[str, Any]], first: int) -> Block:
+        """The values as records; `first` is the number of the first one in the file."""
+        rows: list[list[int]] = [[] for _ in self._forms]
+        rejected: list[Rejected] = []
+        for at, value in enumerate(values):
+            number = int(next(iter(value))[1:])
+            if self._faults[number]:
+                rejected.append(self._reading.reject(first + at, self._faults[number], None))
+            else:
+                rows[number].append(at)
+        parts: list[_Part] = []
+        for number, (form, chosen) in enumerate(zip(self._forms, rows, strict=True)):
+            if chosen:
+                records = [values[at][f"f{number}"] for at in chosen]
+                part, bad = _part(form, records, chosen)
+                rejected += [
+                    self._reading.reject(first + chosen[at], why, _raw(form, records[at])) for at, why in bad
+                ]
+                parts.append(part)
+        return Block(self._united(parts), tuple(sorted(rejected, key=lambda one: one.line)))
+
+    def _united(self, parts: list[_Part]) -> pa.Table:
+        """One table, its records in the order of the file."""
+        reading = self._reading
+        tables = [
+            declared_columns(self._calendar.rebased(part.table), reading.declared, source=reading.file)
+            for part in parts
+        ]
+        if len(tables) <= 1:
+            return tables[0] if tables else pa.table({})
+        stored = [normalized(table) for table in tables]
+        order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+        return mixed_table(stored, unite_schemas(t.schema for t in stored), order, what=reading.file)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The records of one type, and where in the block they were."""
+
+    table: pa.Table
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+
+
+def _fault(form: Form) -> str:
+    """Why values of the form are no records."""
+    if pa.types.is_null(form.kind.type):
+        return "a value that is null, and no record"
+    is_record = isinstance(form.wire, dict) and form.wire["type"] == "record"
+    return "its records have no fields" if is_record else f"its values are no records, but {_said(form)}"
+
+
+def _said(form: Form) -> str:
+    return "JSON" if form.kind.metadata else f"of type {form.kind.type}"
+
+
+def _part(form: Form, records: list[Any], rows: list[int]) -> tuple[_Part, list[tuple[int, str]]]:
+    """The records as a table, without those that have a bad value; these by their number, and why."""
+    bad: dict[int, str] = {}
+    try:
+        return _Part(_table(form, records), np.array(rows, np.int64)), []
+    except _NO_VALUES:  # one of them, or several: each value is tried alone
+        for name, member in _columns(form):
+            for at, record in enumerate(records):
+                if why := _why_not(member, record[name[0]]):
+                    bad.setdefault(at, f"field {name[1]!r}: {why}")
+        if not bad:
+            raise
+    good = [at for at in range(len(records)) if at not in bad]
+    table = _table(form, [records[at] for at in good])
+    return _Part(table, np.array([rows[at] for at in good], np.int64)), sorted(bad.items())
+
+
+def _columns(form: Form) -> list[tuple[tuple[str, str], Form]]:
+    """The fields of a record: the name on the wire and the own name, and the form."""
+    return [((f"f{at}", name), member) for at, (name, member) in enumerate(form.members)]
+
+
+def _table(form: Form, records: list[Any]) -> pa.Table:
+    columns = [
+        pa.array([member.stored(record[name]) for record in records], member.kind.type)
+        for (name, _), member in _columns(form)
+    ]
+    return pa.table(columns, schema=pa.schema(form.kind.type))
+
+
+def _why_not(form: Form, value: Any) -> str:
+    """Why the value is none of its type; "" if it is one."""
+    try:
+        pa.array([form.stored(value)], form.kind.type)
+    except NotReadable as error:
+        return str(error)
+    except UnicodeError:
+        return "not UTF-8"
+    except _NO_VALUES as error:
+        return str(error)
+    return ""
+
+
+def _raw(form: Form, record: Any) -> str:
+    """The bad record as JSON; a value that has no text is shown as the file has it."""
+    shown: dict[str, Any] = {}
+    for (name, own), member in _columns(form):
+        try:
+            shown[own] = member.shown(record[name])
+        except NotReadable:
+            shown[own] = repr(record[name])
+    return dumps_shown(shown)

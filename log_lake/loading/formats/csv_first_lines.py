@@ -1,0 +1,38 @@
+"""Lines before the header of a CSV file that say how it is written: Excel's `sep=`, and those of W3C logs.
+
+Called by `csv_text`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from log_lake.settings.csv_options import CsvOptions
+
+_SEPARATOR = re.compile(rb'"?sep=([^\r\n"])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
+_W3C = re.compile(rb"(?:\xef\xbb\xbf)?#(?:Software|Version|Date|Start-Date|Fields): ?")
+_FIELDS = re.compile(rb"^#Fields: *([^\r\n]*)", re.MULTILINE)
+
+
+def separator_line(begin: bytes) -> tuple[str, bytes]:
+    """The delimiter that Excel's line `sep=;` at the begin of a file names, and that line; both empty if there is
+    none."""
+    line = _SEPARATOR.match(begin)
+    if line is None or not line[1].isascii():
+        return "", b""
+    return line[1].decode(), line[0]
+
+
+def w3c_log(begin: bytes, options: CsvOptions) -> str:
+    """What to do about a log in the W3C's extended format, whose header is a comment; "" if it is none, or is told.
+
+    Web servers such as IIS write it.  Read as CSV, its first request would be the header.
+    """
+    if options.names or not _W3C.match(begin):
+        return ""
+    fields = _FIELDS.search(begin)
+    names = "NAMES" if fields is None else ",".join(fields[1].decode(errors="replace").split())
+    return (
+        "this is a log in the W3C's extended format, whose header is a comment; load it with --format csv "
+        f"--csv-comment '#' --csv-delimiter ' ' --csv-header none --csv-null - --csv-names {names}"
+    )

@@ -1,0 +1,97 @@
+"""Times of files that count seconds and nanoseconds, in the type of Arrow that holds them exactly.
+
+Parquet's INT96 and ORC's timestamps reach further than Arrow's nanoseconds, which end in the years 1677 and 2262.
+Most programs write whole microseconds, which reach further than the lake's years 1 to 9999.  So microseconds are
+the type, and nanoseconds only if a value has them (decision 140).  A column that has both, nanoseconds and years
+beyond 1677 to 2262, becomes typed JSON.  A time outside of the years 1 to 9999 makes a bad record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lake_core.keys.encoding import TICKS, Instant
+from lake_core.values.nested import Rows
+from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, ZONED
+from lake_core.values.typed_json import text_of
+from lake_core.values.types import json_field
+from log_lake.loading.block import Faults
+
+Ints = npt.NDArray[np.int64]
+
+_NEAR = 9_223_372_035
+"""Seconds before and after 1970 that nanoseconds of 64 bits hold, each with any fraction."""
+
+
+@dataclass(frozen=True)
+class Instants:
+    """Times: seconds since 1970, and the nanoseconds (0 to 999,999,999) behind them; `valid` is False for nulls."""
+
+    seconds: Ints
+    nanos: Ints
+    valid: npt.NDArray[np.bool_]
+
+    @staticmethod
+    def of(array: pa.Array) -> Instants:
+        """The times of an array of timestamps."""
+        ticks = TICKS[array.type.unit]
+        values = _integers(array)
+        return Instants(values // ticks, values % ticks * (10**9 // ticks), _valid(array))
+
+    @staticmethod
+    def of_both(seconds: pa.Array, nanos: pa.Array) -> Instants:
+        """Times that one array has in whole seconds, and the other in nanoseconds modulo 2^64."""
+        whole = _integers(seconds)
+        with np.errstate(over="ignore"):
+            return Instants(whole, _integers(nanos) - whole * 10**9, _valid(seconds))
+
+    @staticmethod
+    def of_pairs(array: pa.StructArray, seconds: str, nanos: str) -> Instants:
+        """The times of records with these two fields."""
+        return Instants(_integers(array.field(seconds)), _integers(array.field(nanos)), _valid(array))
+
+    def stored(self, field: pa.Field, rows: Rows, path: str, faults: Faults) -> tuple[pa.Array, pa.Field]:
+        """The times in the type that holds them, and their field, which has the zone of `field`.
+
+        Adds to `faults`, by row of the table, the times outside of the years 1 to 9999, which are null here; `path`
+        names the field.
+        """
+        outside = self.valid & ((self.seconds < FIRST_SECOND) | (self.seconds > LAST_SECOND))
+        for at in np.flatnonzero(outside).tolist():
+            time = np.datetime64(int(self.seconds[at]), "s")
+            faults.setdefault(
+                int(rows[at]), f"field {path!r}: a timestamp outside of the years 1 to 9999 ({time})"
+            )
+        valid = self.valid & ~outside
+        seconds, nanos = np.where(valid, self.seconds, 0), np.where(valid, self.nanos, 0)
+        zone = field.type.tz
+        if not (nanos % 1000).any():
+            return _timestamps(seconds * 10**6 + nanos // 1000, valid, field, "us")
+        if (np.abs(seconds) <= _NEAR).all():
+            return _timestamps(seconds * 10**9 + nanos, valid, field, "ns")
+        tag = ZONED if zone else NAIVE
+        texts = [
+            text_of(Instant((tag, second, nano))) if there else None
+            for second, nano, there in zip(seconds.tolist(), nanos.tolist(), valid.tolist(), strict=True)
+        ]
+        return pa.array(texts, pa.string()), json_field(field.name)
+
+
+def _integers(array: pa.Array) -> Ints:
+    """The integers of an array, 0 for nulls."""
+    return np.asarray(array.cast(pa.int64()).fill_null(0))
+
+
+def _valid(array: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(array.is_valid())
+
+
+def _timestamps(
+    ticks: Ints, valid: npt.NDArray[np.bool_], field: pa.Field, unit: str
+) -> tuple[pa.Array, pa.Field]:
+    kind = pa.timestamp(unit, field.type.tz)
+    return pa.array(ticks, pa.int64(), mask=~valid).cast(kind), field.with_type(kind).with_nullable(True)

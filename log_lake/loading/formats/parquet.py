@@ -1,0 +1,104 @@
+"""Parquet: its records have types; declared types, limits and damage are checked.
+
+What Arrow reads goes through these steps.  Times of INT96 become exact (`int96`).  Dates of the hybrid calendar
+become Gregorian (`calendars`).  Variants become typed JSON (`variants`).  The counts of the footer are compared
+with what was read (`promises`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake_core.errors import InvalidInput
+from lake_core.schemas.limits import batch_rows, schema_fault
+from log_lake.loading.block import Block, Faults, Reading
+from log_lake.loading.declared import declared_columns
+from log_lake.loading.expansion import least_bytes
+from log_lake.loading.formats.calendars import Calendar
+from log_lake.loading.formats.int96 import Int96
+from log_lake.loading.formats.parquet_batches import BATCH_ROWS, batches
+from log_lake.loading.formats.promises import footer_fault, rows_fault
+from log_lake.loading.formats.variants import Variants
+from log_lake.loading.opening import open_seekable
+
+_ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
+"""The exceptions that Arrow raises for files that it cannot read; the last three are Python's own."""
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A Parquet file, and the row groups of it that are read."""
+
+    parquet: pq.ParquetFile
+    source: pa.NativeFile
+    row_groups: list[int]
+
+    @property
+    def calendar(self) -> Calendar:
+        """The calendar of its dates."""
+        return Calendar.of_spark(self.parquet.metadata.metadata or {})
+
+    @property
+    def promised(self) -> int:
+        """How many records the row groups have, as the footer says."""
+        return sum(self.parquet.metadata.row_group(at).num_rows for at in self.row_groups)
+
+
+def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Iterator[Block]:
+    """The file's records, or those of some row groups, in blocks; raises InvalidInput."""
+    with _opened(reading, row_groups) as file:
+        most = batch_rows(file.parquet.schema_arrow, BATCH_ROWS)
+        with _naming(reading):
+            calendar, variants = file.calendar, Variants.of(file.parquet)
+            int96 = Int96(file.parquet, file.source, file.row_groups, batch_rows=most, calendar=calendar)
+        decoded = batches(file.parquet, file.source, file.row_groups)
+        rows = 0
+        while True:  # bounded by the file
+            faults: Faults = {}
+            with _naming(reading):
+                batch = next(decoded, None)
+                if batch is None:
+                    break
+                table = pa.Table.from_batches([int96.exact(batch, faults)])
+                table = variants.as_json(calendar.rebased(table), faults)
+            rows += table.num_rows
+            yield Block(declared_columns(table, reading.declared, source=reading.file), faults=faults)
+        if fault := rows_fault(rows, file.promised):
+            reading.unreadable(0, fault)
+
+
+@contextmanager
+def _opened(reading: Reading, row_groups: list[int] | None = None) -> Iterator[_Opened]:
+    with open_seekable(reading) as file:
+        with _naming(reading):
+            source = pa.PythonFile(file, mode="r")
+            parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            chosen = list(range(parquet.num_row_groups)) if row_groups is None else row_groups
+            schema, records = parquet.schema_arrow, parquet.metadata.num_rows
+            fault = schema_fault(schema) or reading.expansion.fault(records * least_bytes(schema))
+            fault = fault or footer_fault(parquet, chosen)
+        if fault:
+            reading.unreadable(0, fault)
+        yield _Opened(parquet, source, chosen)
+
+
+@contextmanager
+def _naming(reading: Reading) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInput as error:
+        reading.unreadable(0, str(error))
+    except _ARROW_ERRORS as error:
+        reading.unreadable(0, f"not a readable Parquet file: {error}")
+
+
+def row_group_sizes(reading: Reading) -> list[int]:
+    """Uncompressed bytes of each row group, for splitting work; raises InvalidInput."""
+    with _opened(reading) as file:
+        footer = file.parquet.metadata
+        return [footer.row_group(at).total_byte_size for at in file.row_groups]

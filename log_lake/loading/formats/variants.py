@@ -1,0 +1,202 @@
+"""Columns of Parquet's VARIANT as typed JSON, also those that are shredded.
+
+Arrow gives a variant as a record of `metadata`, `value`, and, if it is shredded, `typed_value`: the part of the
+value that has a type of its own.  The fields of an object and the elements of a list have the last two again.
+Source: Parquet's VariantShredding.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake_core.keys.encoding import from_array
+from lake_core.values.nested import Items, Rows, fields_of, is_list, rebuilt
+from lake_core.values.typed_json import text_of
+from lake_core.values.types import json_field
+from lake_core.values.variant import Unreadable, VariantReader, checked, date_of, number
+from log_lake.loading.block import Faults
+
+METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
+_ANNOTATED = re.compile(
+    r"^ *(?:required|optional|repeated) group field_id=-?\d+ (.*) \(Variant\(\d+\)\) \{$", re.M
+)
+_ROW_METADATA = b"org.apache.spark.sql.parquet.row.metadata"
+"""Spark's schema of the records.  Spark 4.0 says only there that a field is a variant."""
+
+_MISSING: Any = object()
+"""An object does not have the field."""
+
+_reader = lru_cache(maxsize=1_024)(VariantReader)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The names of the fields of a Parquet file that are variants."""
+
+    names: frozenset[str]
+
+    @staticmethod
+    def of(parquet: pq.ParquetFile) -> Variants:
+        """By the annotations of the file's schema, and by Spark's own schema."""
+        names = set(_ANNOTATED.findall(str(parquet.schema)))
+        with_spark: Mapping[bytes, bytes] = parquet.metadata.metadata or {}
+        with contextlib.suppress(ValueError, RecursionError):  # another program's text under Spark's name
+            names |= _named("", json.loads(with_spark.get(_ROW_METADATA, b"null")))
+        return Variants(frozenset(names))
+
+    def as_json(self, table: pa.Table, faults: Faults) -> pa.Table:
+        """The records with typed JSON for variants, at any depth.
+
+        Adds to `faults`, by row of the table, the variants that cannot be read; their values are null here.
+        """
+        if not self.names:
+            return table
+        rows = np.arange(table.num_rows)
+        for at, field in enumerate(table.schema):
+
+            def change(array: pa.Array, inner: pa.Field, of: Rows, path: str = field.name) -> Any:
+                if not (inner.name in self.names and _is_variant(inner.type)):
+                    return None
+                return _texts(array, of, path, faults), json_field(inner.name)
+
+            array, changed = rebuilt(table.column(at).combine_chunks(), field, rows, change)
+            table = table.set_column(at, changed, array)
+        return table
+
+
+def _named(name: str, kind: Any) -> set[str]:
+    """The names of variants in a schema of Spark's, as Parquet calls them."""
+    match kind:
+        case "variant":
+            return {name}
+        case {"type": "struct", "fields": list(fields)}:
+            return set().union(*(_named(field["name"], field["type"]) for field in fields))
+        case {"type": "array", "elementType": element}:
+            return _named("element", element)
+        case {"type": "map", "valueType": value}:
+            return _named("value", value)
+    return set()
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    if not pa.types.is_struct(kind):
+        return False
+    members = {field.name: field.type for field in kind}
+    others = members.keys() - {METADATA}
+    return (
+        METADATA in members
+        and bool(others)
+        and others <= {VALUE, TYPED}
+        and pa.types.is_binary(members[METADATA])
+        and pa.types.is_binary(members.get(VALUE, pa.binary()))
+    )
+
+
+def _texts(array: pa.StructArray, rows: Rows, path: str, faults: Faults) -> pa.Array:
+    parts = _members(array)
+    readers = [
+        None if metadata is None else _or_fault(_reader, metadata) for metadata in parts[METADATA].to_pylist()
+    ]
+    values = _values(array, readers)
+    texts: list[str | None] = []
+    for at, value in enumerate(values):
+        text = None
+        if isinstance(value, Unreadable):
+            faults.setdefault(int(rows[at]), f"field {path!r}: {value}")
+        elif value is not None and value is not _MISSING:
+            text = text_of(value)
+        texts.append(text)
+    return pa.array(texts, pa.string())
+
+
+def _members(array: pa.StructArray) -> dict[str, pa.Array]:
+    return {field.name: member for field, member in zip(array.type, fields_of(array), strict=True)}
+
+
+def _values(array: pa.StructArray, readers: list[Any]) -> list[Any]:
+    """The value of each record of `value` and `typed_value`; _MISSING if it has none, Unreadable for a fault."""
+    parts = _members(array)
+    plain = parts[VALUE].to_pylist() if VALUE in parts else [None] * len(array)
+    typed = _typed(parts[TYPED], readers) if TYPED in parts else [_MISSING] * len(array)
+    return [_value(one, other, reader) for one, other, reader in zip(plain, typed, readers, strict=True)]
+
+
+def _value(plain: bytes | None, typed: Any, reader: Any) -> Any:
+    if isinstance(reader, Unreadable) or isinstance(typed, Unreadable):
+        return reader if isinstance(reader, Unreadable) else typed
+    if plain is None or reader is None:
+        return typed
+    try:
+        value = reader.value(plain)
+    except Unreadable as error:
+        return error
+    if typed is _MISSING:
+        return value
+    if not (isinstance(value, dict) and isinstance(typed, dict)) or value.keys() & typed.keys():
+        return Unreadable("a damaged VARIANT: two values in one place")
+    return typed | value
+
+
+def _typed(array: pa.Array, readers: list[Any]) -> list[Any]:
+    """The shredded values of an array; _MISSING where it is null."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        columns = {name: _values(member, readers) for name, member in _members(array).items()}
+        rows = [_record({name: column[at] for name, column in columns.items()}) for at in range(len(array))]
+    elif is_list(kind):
+        items = Items(array)
+        elements = _values(items.values, [readers[row] for row in items.rows.tolist()])
+        ends = np.asarray(items.offsets).tolist()
+        rows = [_list(elements[low:high]) for low, high in pairwise(ends)]
+    else:
+        rows = _scalars(array)
+    return [row if there else _MISSING for row, there in zip(rows, array.is_valid().to_pylist(), strict=True)]
+
+
+def _record(members: dict[str, Any]) -> Any:
+    for value in members.values():
+        if isinstance(value, Unreadable):
+            return value
+    return {name: value for name, value in members.items() if value is not _MISSING}
+
+
+def _list(elements: list[Any]) -> Any:
+    for value in elements:
+        if isinstance(value, Unreadable):
+            return value
+    return [None if value is _MISSING else value for value in elements]
+
+
+def _scalars(array: pa.Array) -> list[Any]:
+    """The values of an array that is not nested, None for null."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if pa.types.is_fixed_size_binary(
+        array.type
+    ):  # a UUID: no other type of Parquet's VARIANT has a fixed size
+        return [None if value is None else str(uuid.UUID(bytes=value)) for value in array.to_pylist()]
+    if pa.types.is_date(array.type):
+        days = array.cast(pa.date32()).cast(pa.int32()).to_pylist()
+        return [None if day is None else _or_fault(date_of, day) for day in days]
+    if pa.types.is_decimal(array.type):
+        return [None if value is None else number(value) for value in array.to_pylist()]
+    return [_or_fault(checked, value) for value in from_array(array)]
+
+
+def _or_fault(read: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return read(value)
+    except Unreadable as error:
+        return error

@@ -1,0 +1,151 @@
+"""Key fields inside of records: the key `user.id` of `{"user": {"id": 5}}`.
+
+Everything below a load knows a key as a field of its own, by its exact name.  So a load gives each record the field
+`user.id`, a copy of what is at the path, and the pool keeps both (decision 146).  A record that has a field of that
+exact name keeps it: the path counts only if there is no such field, or it is null.  A path leads through records,
+maps with keys of text, and fields that are JSON.  If fields of several names fit, each record has the value of the
+longest name that is not null in it (decision 182).  No path leads into a list.
+
+Pure.  Called by `checks` for each block of a file, and for tables of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.schemas.schema import cast_column, unite_fields
+from lake_core.values.nested import fields_of
+from lake_core.values.typed_json import value_of
+from lake_core.values.types import is_json
+from log_lake.loading.declared import declared_columns
+from log_lake.loading.formats.python_values import table_from_records
+
+Values = tuple[pa.Field, pa.ChunkedArray]
+"""A column with its field."""
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Records with the fields of their key, and those whose value at a path is not of the declared type: why."""
+
+    table: pa.Table
+    wrong: Mapping[int, str]
+    added: bool
+
+
+def with_key_paths(table: pa.Table, names: Iterable[str], declared: Mapping[str, pa.Field]) -> Keyed:
+    """The records, in which each name of the key that leads into records is a field too."""
+    wrong: dict[int, str] = {}
+    added = False
+    for name in names:
+        index = table.schema.get_field_index(name)
+        own = [] if index < 0 else [(table.schema.field(index), table.column(index))]
+        if own and not own[0][1].null_count:
+            continue
+        values = [*own, *((field.with_name(name), column) for field, column in _at(table, name))]
+        if len(values) == len(own):
+            continue
+        field, column = _declared(*reduce(_filled, values), declared, wrong)
+        table = table.set_column(index, field, column) if own else table.append_column(field, column)
+        added = True
+    return Keyed(table, wrong, added)
+
+
+def _filled(first: Values, second: Values) -> Values:
+    """The first values; where they are null, the second ones."""
+    (field, column), (other, others) = first, second
+    absent = pc.is_null(column)
+    if not pc.any(pc.and_(absent, pc.is_valid(others))).as_py():
+        return first
+    if column.null_count == len(column):
+        return second
+    others = pc.if_else(absent, others, pa.scalar(None, others.type))
+    united = unite_fields(field, other)
+    return united, pc.coalesce(cast_column(column, field, united), cast_column(others, other, united))
+
+
+def may_have_key(name: str, fields: Collection[str]) -> bool:
+    """Whether records of these fields may have the field of a key: by its name, or as a path."""
+    return name in fields or any(head in fields for head, _ in cuts(name))
+
+
+def cuts(name: str) -> Iterator[tuple[str, str]]:
+    """The name cut at each of its dots, the longest beginning first."""
+    at = name.rfind(".")
+    while at >= 0:  # bounded by the name
+        if 0 < at < len(name) - 1:
+            yield name[:at], name[at + 1 :]
+        at = name.rfind(".", 0, at)
+
+
+def _at(table: pa.Table, name: str) -> Iterator[Values]:
+    """The values at a path, for each way in which its names may be divided; the longest first name comes first."""
+    for head, rest in cuts(name):
+        index = table.schema.get_field_index(head)
+        if index >= 0:
+            yield from _inside(table.schema.field(index), table.column(index), rest)
+
+
+def _inside(field: pa.Field, column: pa.ChunkedArray, rest: str) -> Iterator[Values]:
+    kind = field.type
+    if is_json(field):
+        yield _inside_json(column, rest)
+        return
+    for head, below in ((rest, ""), *cuts(rest)):
+        inner = None
+        if pa.types.is_struct(kind) and (at := kind.get_field_index(head)) >= 0:
+            chunks = [fields_of(chunk)[at] for chunk in column.chunks]
+            inner = kind.field(at), pa.chunked_array(chunks, kind.field(at).type)
+        elif pa.types.is_map(kind) and pa.types.is_string(kind.key_type):
+            inner = kind.item_field, pc.map_lookup(column, pa.scalar(head), "first")
+        if inner is not None:
+            yield from _inside(*inner, below) if below else (inner,)
+
+
+def _inside_json(column: pa.ChunkedArray, rest: str) -> Values:
+    values = [None if text is None else _value_at(value_of(text), rest) for text in column.to_pylist()]
+    table = table_from_records([{"": value} for value in values], {})
+    return table.schema.field(0), table.column(0)
+
+
+def _value_at(value: Any, rest: str) -> Any:
+    if not isinstance(value, dict):
+        return None
+    inner = value.get(rest)
+    for head, below in cuts(rest):
+        if inner is not None:
+            break
+        inner = _value_at(value.get(head), below)
+    return inner
+
+
+def _declared(
+    field: pa.Field, column: pa.ChunkedArray, declared: Mapping[str, pa.Field], wrong: dict[int, str]
+) -> Values:
+    """The values in the type that the pool declares for the field; one that is not of it is null, and `wrong` says
+    why."""
+    if field.name not in declared:
+        return field, column
+    target = {field.name: declared[field.name]}
+    table = pa.table([column], schema=pa.schema([field]))
+    try:
+        table = declared_columns(table, target, source="")
+    except InvalidInput:
+        rows = [table.slice(row, 1) for row in range(table.num_rows)]
+        for row, one in enumerate(rows):
+            try:
+                rows[row] = declared_columns(one, target, source="")
+            except InvalidInput as error:
+                wrong.setdefault(row, str(error).removeprefix(": "))
+                rows[row] = pa.table(
+                    [pa.nulls(1, declared[field.name].type)], schema=pa.schema(target.values())
+                )
+        table = pa.concat_tables(rows)
+    return table.schema.field(0), table.column(0)

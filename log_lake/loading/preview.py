@@ -1,0 +1,104 @@
+"""A load that commits nothing: `lake load --dry-run` (decision 35).
+
+A dry run reads the files, sorts their records and writes them as objects, in the same memory as a load.  But the
+objects go nowhere (`Nowhere`), and `Branch` rebases the draft on the newest state instead of committing it.  So a
+dry run refuses whatever a load would refuse.  It keeps only counts, the united schema, the first records and the
+first bad records.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from lake_core.naming import NOKEY
+from lake_core.schemas.schema import cast_table, unite_schemas
+from lake_core.store import Store
+from log_lake.loading.block import Block, Rejected
+from log_lake.loading.builder import ObjectBuilder
+
+SHOWN = 5
+"""Records that a dry run shows, at most."""
+
+SHOWN_REJECTED = 20
+"""Bad records that a dry run shows, at most."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The result of a dry run.
+
+    `schema` and `sample` are of records with the key; `rejected` are the first of the `bad` records.  `fails`: a
+    load would fail, because of the bad records and the policy for them.  `why`: the message if they are too many.
+    """
+
+    schema: pa.Schema
+    sample: pa.Table
+    records: int
+    nokey: int
+    bad: int
+    rejected: tuple[Rejected, ...]
+    fails: bool = False
+    why: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+
+class Nowhere:
+    """The store, except that new objects are written nowhere."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @contextmanager
+    def open_output(self, name: str) -> Iterator[BinaryIO]:
+        """A file that keeps nothing."""
+        with open(os.devnull, "wb") as nothing:
+            yield nothing
+
+
+@dataclass
+class PreviewBuilder(ObjectBuilder):
+    """Builds objects on a store that keeps none, and remembers what a dry run shows."""
+
+    _schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    _sample: list[pa.Table] = field(default_factory=list)
+    _rejected: list[Rejected] = field(default_factory=list)
+    _records: int = 0
+    _nokey: int = 0
+    _bad: int = 0
+
+    def add(self, block: Block) -> None:
+        """Take a block, as a load does."""
+        self._bad += len(block.rejected)
+        self._rejected += block.rejected[: SHOWN_REJECTED - len(self._rejected)]
+        super().add(block)
+
+    def _gather(self, sub: str, table: pa.Table) -> None:
+        if sub == NOKEY:
+            self._nokey += table.num_rows
+        elif not sub:
+            self._schema = unite_schemas([self._schema, table.schema])
+            if self._records < SHOWN and table.num_rows:
+                self._sample.append(table.slice(0, SHOWN - self._records))
+            self._records += table.num_rows
+        super()._gather(sub, table)
+
+    def preview(self) -> Preview:
+        """The result, after all blocks."""
+        sample = [cast_table(table, self._schema, what="the load") for table in self._sample]
+        return Preview(
+            self._schema,
+            pa.concat_tables([self._schema.empty_table(), *sample]),
+            self._records,
+            self._nokey,
+            self._bad,
+            tuple(self._rejected),
+        )

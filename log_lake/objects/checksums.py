@@ -1,0 +1,173 @@
+"""Checksums of a data object: of its blocks while it is written, of its tail when it ends.
+
+Parquet checks its pages and not its footer, and DataFusion does not check pages.  So an object says in its metadata
+the CRC-32 of each block of its data, and in a pair of its own (`lake.crc32`) the one of its tail: page index and
+footer, computed with eight zeros instead of that number.  A reader checks the tail when it opens the object.  Arrow
+checks each page that it decodes.  DataFusion checks no pages, so a thread checks the blocks (decision 32).
+
+Objects from before there were checksums have neither; a reader reads them unchecked.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from lake_core.errors import Corrupt
+from log_lake.objects.failures import reading
+
+KEY = b"lake.crc32"
+NOTHING_YET = b"00000000"
+BLOCK = 1 << 20
+"""Bytes of a block.  A range of a large object needs few more bytes checked than it reads, and the checksums take
+one part in a hundred thousand (decision 32)."""
+
+_PLACE = KEY + b"\x18\x08"
+"""The bytes of a Thrift pair with this key and a value of eight bytes, up to the value."""
+
+
+class SummedFile:
+    """A file to write to, and the checksums of the bytes written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = 0
+        self._gathered = bytearray()
+        self._blocks: list[int] = []
+        self._part_sum: int | None = None
+        self._tail: list[bytes] | None = None
+
+    def write(self, data: Any) -> int:
+        """Take bytes, and hand them to the file a block at a time, because each call of a store's file costs.
+
+        From the beginning of the tail on, the bytes stay in memory until `end_tail`.
+        """
+        view = memoryview(data).cast("B")
+        self._size += view.nbytes
+        if self._part_sum is not None:
+            self._part_sum = zlib.crc32(view, self._part_sum)
+        if self._tail is not None:
+            self._tail.append(bytes(view))
+            return view.nbytes
+        self._gathered += view
+        while len(self._gathered) >= BLOCK:  # bounded by what was written
+            self._put(self._gathered[:BLOCK])
+            del self._gathered[:BLOCK]
+        return view.nbytes
+
+    def _put(self, block: bytearray) -> None:
+        if block:
+            self._file.write(block)
+            self._blocks.append(zlib.crc32(block))
+
+    def take_sum(self) -> int:
+        """The checksum of the bytes written since this was called last; 0 at the first call, which begins it."""
+        taken, self._part_sum = self._part_sum, 0
+        return taken or 0
+
+    def begin_tail(self) -> tuple[int, tuple[int, ...]]:
+        """The position at which the data end, and the checksums of their blocks."""
+        self._put(self._gathered)
+        self._gathered = bytearray()
+        self._tail = []
+        return self._size, tuple(self._blocks)
+
+    def end_tail(self) -> None:
+        """Write the tail, with its checksum instead of the eight zeros."""
+        assert self._tail is not None
+        tail = b"".join(self._tail)
+        position = tail.rindex(_PLACE + NOTHING_YET) + len(_PLACE)
+        self._file.write(tail[:position] + _text(zlib.crc32(tail)) + tail[position + len(NOTHING_YET) :])
+
+    def end_plain_tail(self) -> None:
+        """Write the tail as it is: it has its own checksum."""
+        assert self._tail is not None
+        self._file.write(b"".join(self._tail))
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    @property
+    def closed(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """The store closes its file."""
+
+
+def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int, *, name: str) -> None:
+    """Raises Corrupt if page index or footer differ from the bytes written.
+
+    Two places say that an object has checksums.  If only one of them does, the other is damaged.
+    """
+    written = pairs.get(KEY)
+    if written is None and not data_end:
+        return  # an object from before there were checksums
+    size = file.size()
+    if written is None or not 0 < data_end < size:
+        raise Corrupt(f"{name}: the footer is damaged: it has one of its two checksums only")
+    file.seek(data_end)
+    tail = file.read(size - data_end)
+    position = tail.rfind(_PLACE + written)
+    if position < 0 or len(written) != len(NOTHING_YET):
+        raise Corrupt(f"{name}: the footer is damaged: its checksum is missing")
+    position += len(_PLACE)
+    computed = _text(zlib.crc32(tail[:position] + NOTHING_YET + tail[position + len(NOTHING_YET) :]))
+    if computed != written:
+        raise Corrupt(
+            f"{name}: the footer is damaged: its checksum is {computed.decode()}, and should be {written!r}"
+        )
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The checksums of an object's blocks, for a reader of the part [begin, end).
+
+    `blocks` is empty for an object from before there were checksums.
+    """
+
+    blocks: tuple[int, ...]
+    data_end: int
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes a check reads."""
+        return self.end - self.begin if self.blocks else 0
+
+    def check(self, path: str) -> None:
+        """Raises Corrupt if a block that the part touches differs from the bytes written; Unavailable."""
+        if not self.blocks:
+            return
+        with reading(path), open(path, "rb") as file:
+            self.check_open(file, name=path)
+
+    def check_open(self, file: Any, *, name: str) -> None:
+        """As `check`, of a file that is open."""
+        for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
+            at = number * BLOCK
+            file.seek(at)
+            if zlib.crc32(file.read(min(BLOCK, self.data_end - at))) != self.blocks[number]:
+                upto = min(at + BLOCK, self.data_end)
+                raise Corrupt(f"{name}: damaged between the bytes {at} and {upto}")
+
+
+def _text(crc: int) -> bytes:
+    return f"{crc:08x}".encode()

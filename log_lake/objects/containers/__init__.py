@@ -1,0 +1,84 @@
+"""What a data object is on the store: a file of groups of sorted records, in one of several formats.
+
+`DataObject` (`objects.read`) knows key ranges, batches and checks; `ObjectWriter` (`objects.write`) knows order and
+statistics.  What differs between formats is here: how a footer is found, how groups become Arrow batches, and how
+tables become groups.  A format is a module with an opened file (`Container`) and a file that is written (`Sink`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from log_lake.objects.metadata import ObjectMetadata
+from log_lake.objects.weight import Weight
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a data object says, decoded.  Objects never change, so a process may keep it."""
+
+    metadata: ObjectMetadata
+    schema: pa.Schema
+    """All columns, the hidden ones too."""
+    group_rows: tuple[int, ...]
+    """The number of records of each group."""
+    size: int
+    """Bytes of the decoded footer, about."""
+    took: dict[tuple[str, ...] | None, float] = field(default_factory=dict)
+    """Decoded bytes of a record, by the columns read; the key None stands for all columns."""
+
+
+class Container(Protocol):
+    """A data object's file, open for reading.  Its methods may raise whatever Arrow raises (`objects.failures`)."""
+
+    @property
+    def footer(self) -> Footer:
+        """What the file's end says."""
+        ...
+
+    @property
+    def written_schema(self) -> pa.Schema:
+        """All columns as they were written."""
+        ...
+
+    def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
+        """Decoded bytes of the groups in the columns; None: in all."""
+        ...
+
+    def batches(
+        self, groups: Sequence[int], columns: Sequence[str] | None, *, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of the groups, about `rows` at a time, in the columns asked for that the object has."""
+        ...
+
+    def begin(self, group: int) -> int:
+        """Where in the file the group begins."""
+        ...
+
+    def column_sizes(self, names: Collection[str]) -> dict[str, int]:
+        """The stored bytes of each of the columns that the object has."""
+        ...
+
+    def close(self) -> None:
+        """Close what was opened here; the file itself is the caller's."""
+        ...
+
+
+class Sink(Protocol):
+    """A data object's file, open for writing; closed, whether or not it finished."""
+
+    def write(self, table: pa.Table, groups: Sequence[int]) -> None:
+        """Write the next records as groups of these sizes, at least one."""
+        ...
+
+    def finish(self, described: ObjectMetadata) -> None:
+        """End the file with the metadata, to which the checksums are added."""
+        ...
+
+    def close(self) -> None:
+        """Close what was opened here; the file itself is the caller's."""
+        ...

@@ -1,0 +1,47 @@
+"""How large the groups of a data object become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core import naming
+from log_lake.objects.weight import Sizes
+
+
+@dataclass(frozen=True)
+class ObjectLimits:
+    """The sizes of row groups; an object with row groups of any size can be read.
+
+    The `Lake` passes them to loads and compactions within `reading.Limits`.
+    """
+
+    row_group: int = 10_240
+    """Records of a group, at most.  A point read decodes one, and other programs read many small ones slowly
+    (decision 124)."""
+
+    typed_group: int = 8_192
+    """The same in ZNG and ZST, if that is less: a point read decodes all of it."""
+
+    row_group_bytes: int = 16 << 20
+    """Decoded bytes of a row group.  If records are so large that fewer than `row_group` have room, it has fewer,
+    but at least one.  A reader holds a whole row group, so this bounds the memory of a merge (decision
+    33)."""
+
+    column_bytes: int = 8 << 10
+    """A row group may have this many bytes for each column, if there are thousands: the smallest chunk of a column
+    costs as much to write as these.  Fields inside of records count as columns."""
+
+    gathered: int = 8
+    """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
+
+    def group_records(self, format: str) -> int:
+        """Records that a group of such a file has, at most."""
+        return self.row_group if format == naming.PARQUET else min(self.row_group, self.typed_group)
+
+    def max_bytes(self, sizes: Sizes) -> int:
+        """Decoded bytes that a row group of such columns may have."""
+        return max(self.row_group_bytes, self.column_bytes * sizes.leaves)
+
+
+OBJECT_LIMITS = ObjectLimits()
+"""The defaults."""

@@ -1,0 +1,146 @@
+"""Data objects as Parquet files: a group is a row group, and the footer's pair `lake` holds the metadata.
+
+Columns are chosen by exact name.  Called by `objects.read` and `objects.write`.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake_core.errors import Corrupt
+from log_lake.objects import metadata
+from log_lake.objects.checksums import check_tail
+from log_lake.objects.containers import Footer
+from log_lake.objects.weight import Weight, leaves_of, weigh
+
+FOOTER_GROWTH = 3
+"""Decoded bytes for each stored byte of a footer, about."""
+
+BUFFERED_GROUP = 32 << 20
+"""Bytes.  In a row group of this size or more, the reader takes columns a part at a time; otherwise it would hold
+the whole group (decision 33).  The writer makes such groups of very large records, and of thousands of columns."""
+
+BUFFERS = 16 << 20
+"""Bytes of these parts, of all columns together."""
+
+
+@dataclass(frozen=True)
+class ParquetFooter(Footer):
+    """The footer of a Parquet file, decoded."""
+
+    parquet: pq.FileMetaData = None
+    leaves: dict[str, range] = None  # type: ignore[assignment]
+    largest_group: int = 0
+
+
+def open_parquet(
+    file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str
+) -> ParquetContainer:
+    """The open object; without a `footer` from before, it is read and checked.
+
+    Raises Corrupt if it is damaged, another object's, or contradicts itself.
+    """
+    decoded = footer if isinstance(footer, ParquetFooter) else None
+    parquet = _opened(file, decoded)
+    if decoded is None:
+        decoded = _footer(parquet, name, object_id)
+        check_tail(file, decoded.parquet.metadata or {}, decoded.metadata.data_end, name=name)
+    if decoded.largest_group > BUFFERED_GROUP:
+        parquet = _opened(file, decoded, buffer_size=max(4 << 10, BUFFERS // decoded.parquet.num_columns))
+    return ParquetContainer(name, parquet, decoded)
+
+
+def _opened(file: pa.NativeFile, footer: ParquetFooter | None, *, buffer_size: int = 0) -> pq.ParquetFile:
+    stored = footer.parquet if footer else None
+    return pq.ParquetFile(
+        file, metadata=stored, pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True
+    )
+
+
+def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> ParquetFooter:
+    file_metadata = parquet.metadata
+    described = metadata.decode((file_metadata.metadata or {}).get(metadata.KEY), name=name)
+    schema = parquet.schema_arrow.remove_metadata()
+    groups = [file_metadata.row_group(number) for number in range(file_metadata.num_row_groups)]
+    described.check(object_id, records=file_metadata.num_rows, groups=len(groups), name=name)
+    return ParquetFooter(
+        described,
+        schema,
+        tuple(group.num_rows for group in groups),
+        FOOTER_GROWTH * int(file_metadata.serialized_size),
+        parquet=file_metadata,
+        leaves=leaves_of(schema),
+        largest_group=max((group.total_byte_size for group in groups), default=0),
+    )
+
+
+@dataclass(frozen=True)
+class ParquetContainer:
+    """An open Parquet file."""
+
+    name: str
+    parquet: pq.ParquetFile
+    footer: ParquetFooter
+
+    @property
+    def written_schema(self) -> pa.Schema:
+        """All columns as they were written: Parquet renames the elements of lists, Arrow's own copy does not."""
+        stored = (self.footer.parquet.metadata or {}).get(b"ARROW:schema")
+        if stored is None:
+            return self.footer.schema
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))).remove_metadata()
+
+    def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
+        """Decoded bytes, as the footer says."""
+        leaves = self.footer.leaves
+        if columns is not None and leaves.keys() <= set(columns):
+            columns = None
+        return weigh(self.footer.parquet, groups, None if columns is None else self._chunks(columns))
+
+    def _chunks(self, columns: Sequence[str]) -> list[int]:
+        return [leaf for name in columns for leaf in self.footer.leaves.get(name, ())]
+
+    def batches(
+        self, groups: Sequence[int], columns: Sequence[str] | None, *, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of the groups, decoded on all cores."""
+        present = None if columns is None else [c for c in columns if c in self.footer.leaves]
+        names = None if present is None or len(present) == len(self.footer.schema) else present
+        missing = sum(self.footer.group_rows[group] for group in groups)
+        select: bool | None = None  # as the first batch tells
+        for batch in self.parquet.iter_batches(
+            batch_size=rows, row_groups=list(groups), columns=names, use_threads=True
+        ):
+            # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
+            if select is None:
+                select = present is not None and batch.schema.names != present
+            missing -= batch.num_rows
+            yield batch.select(present) if select else batch
+        if missing > 0:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
+            raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {groups} are missing")
+
+    def begin(self, group: int) -> int:
+        """Where in the file the row group begins."""
+        first = self.footer.parquet.row_group(group).column(0)
+        return min(at for at in (first.dictionary_page_offset, first.data_page_offset) if at is not None)
+
+    def column_sizes(self, names: Collection[str]) -> dict[str, int]:
+        """The stored bytes of each of the columns that the object has."""
+        leaves = {name: leaves for name, leaves in self.footer.leaves.items() if name in names}
+        sizes = dict.fromkeys(leaves, 0)
+        for index in range(self.footer.parquet.num_row_groups):
+            group = self.footer.parquet.row_group(index)
+            for name, of_name in leaves.items():
+                sizes[name] += sum(group.column(leaf).total_compressed_size for leaf in of_name)
+        return sizes
+
+    def close(self) -> None:
+        """Close the reader."""
+        with contextlib.suppress(Exception):
+            self.parquet.close()

@@ -1,0 +1,124 @@
+"""Writing a data object as Parquet: the columns that get a dictionary, and the tail with its checksum.
+
+Only columns whose values recur get a dictionary.  On lineitem this is smaller and cheaper to write than
+dictionaries for all (decision 12).  Decimals of up to 18 digits are integers, which readers decode faster than
+bytes (decision 124).  Called by `objects.write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import BinaryIO
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lake_core.keys import PoolKey
+from log_lake.objects import checksums, metadata
+from log_lake.objects.checksums import SummedFile
+from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.objects.metadata import ObjectMetadata
+
+_FEW = 256
+"""Records sampled of an object smaller than a row group.  Sampling all would take as long as the dictionaries save
+(decision 25)."""
+
+
+_LARGEST_DICTIONARY = 1 << 20
+"""Bytes.  Parquet gives up a larger dictionary, and counting its distinct values would copy them."""
+
+
+class ParquetSink:
+    """A Parquet file that is being written."""
+
+    def __init__(self, file: SummedFile, first: pa.Table, *, key: PoolKey, limits: ObjectLimits) -> None:
+        self._file = file
+        self._parquet = parquet_writer(file, first, key=key, limits=limits)
+
+    def write(self, table: pa.Table, groups: Sequence[int]) -> None:
+        """Write the records as row groups of these sizes."""
+        at = 0
+        for size, run in groupby(groups[:-1]):  # one call for groups of one size; a smaller one may end it
+            count = size * len(list(run))
+            if at + count + groups[-1] == table.num_rows and groups[-1] <= size:
+                count += groups[-1]
+            self._parquet.write_table(table.slice(at, count), row_group_size=size)
+            at += count
+        if at < table.num_rows:
+            self._parquet.write_table(table.slice(at), row_group_size=groups[-1])
+
+    def finish(self, described: ObjectMetadata) -> None:
+        """Write the footer, with the metadata and the checksums."""
+        data_end, blocks = self._file.begin_tail()
+        described = msgspec.structs.replace(described, data_end=data_end, blocks=blocks)
+        self._parquet.add_key_value_metadata(
+            {metadata.KEY: metadata.encode(described), checksums.KEY: checksums.NOTHING_YET}
+        )
+        self._parquet.close()
+        self._file.end_tail()
+
+    def close(self) -> None:
+        """Close the writer, whether or not it finished."""
+        self._parquet.close()
+
+
+def parquet_writer(
+    file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey, limits: ObjectLimits = OBJECT_LIMITS
+) -> pq.ParquetWriter:
+    """A writer for tables like the first one; the first one's values decide which columns get a dictionary."""
+    sorting = [
+        pq.SortingColumn(first.schema.get_field_index(f.name), descending=f.descending, nulls_first=True)
+        for f in key.fields
+    ]
+    return pq.ParquetWriter(
+        file,
+        first.schema,
+        compression="zstd",
+        write_page_index=True,
+        write_page_checksum=True,
+        store_decimal_as_integer=True,
+        sorting_columns=sorting or None,
+        use_dictionary=_recurring(
+            first.slice(0, limits.row_group if first.num_rows >= limits.row_group else _FEW)
+        ),
+    )
+
+
+def _recurring(sample: pa.Table) -> list[str]:
+    """The columns whose values recur; all members of records and lists count among them, without a look."""
+    chosen: list[str] = []
+    for column, kept in zip(sample.schema, sample.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            chosen += _leaves(column)
+        elif not pa.types.is_null(column.type) and _recurs(kept):
+            chosen.append(column.name)
+    return chosen
+
+
+def _recurs(sample: pa.ChunkedArray) -> bool:
+    """Whether there are fewer than half as many distinct values as records."""
+    nulls = sample.null_count
+    if len(sample) < 3:
+        return nulls == len(sample)
+    if (pa.types.is_string(sample.type) or pa.types.is_binary(sample.type)) and (
+        sample.nbytes > _LARGEST_DICTIONARY
+        and (pc.max(pc.binary_length(sample)).as_py() or 0) > _LARGEST_DICTIONARY
+    ):
+        return False
+    return (len(sample.unique()) - (nulls > 0)) * 2 < len(sample)
+
+
+def _leaves(column: pa.Field, prefix: str = "") -> list[str]:
+    """The Parquet paths of the plain columns inside of a nested one."""
+    path = f"{prefix}{column.name}"
+    if pa.types.is_struct(column.type):
+        return [leaf for member in column.type for leaf in _leaves(member, f"{path}.")]
+    if pa.types.is_list(column.type):
+        return _leaves(column.type.value_field.with_name("element"), f"{path}.list.")
+    if pa.types.is_map(column.type):
+        entries = (column.type.key_field.with_name("key"), column.type.item_field.with_name("value"))
+        return [leaf for member in entries for leaf in _leaves(member, f"{path}.key_value.")]
+    return [path]

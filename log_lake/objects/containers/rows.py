@@ -1,0 +1,196 @@
+"""Records as they came, beside the fields that queries see: the columns `hidden.ROW` of a table, and ZNG rows.
+
+A record of a typed format (ZNG, ZST) is stored as one value of its own type.  Above the containers it is a row of a
+table, as a record of Parquet is: the fields of all types united, and `ROW` with its type's digest and its bytes.
+Merges, filters and sorts move `ROW` along and never look into it.  A record without it came from another format, or
+was changed on the way (a declared type, an aggregate, an emptied delete marker): its fields say what it is.
+
+The digest is the name of the type's content, so tables of several objects need no common numbering.  A process
+keeps each type that it met.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.errors import InvalidInput
+from lake_core.schemas.hidden import BODY, ROW, TYPE, beside, user_fields
+from lake_core.schemas.schema import cast_table, mixed_table
+from log_lake.objects.normalize import normalized
+from log_lake.zng.columns import Column, RecordColumn
+from log_lake.zng.from_arrow import batch_of_tables
+from log_lake.zng.rows import Batch, Rows, batch_of, rows_of
+from log_lake.zng.slices import Buffer, Ints, Mask, Slices, binary_array, made
+from log_lake.zng.to_arrow import record_batch
+from log_lake.zng.type_values import type_value
+from log_lake.zng.types import Record, Type, plain
+
+MAX_TYPES = 100_000
+"""Types that a process keeps; data with more types than this have none in any useful sense."""
+
+_BY_DIGEST: dict[bytes, Type] = {}
+_DIGESTS: dict[Type, bytes] = {}
+
+
+def digest_of(kind: Type) -> bytes:
+    """The name of the type, by its content.  Raises InvalidInput if there are too many types."""
+    digest = _DIGESTS.get(kind)
+    if digest is None:
+        if len(_DIGESTS) >= MAX_TYPES:
+            raise InvalidInput(
+                f"this process met more than {MAX_TYPES:,} types of records; begin another one, and load data of "
+                "so many types into a pool with format=parquet"
+            )
+        digest = hashlib.sha256(type_value(kind)).digest()[:16]
+        _BY_DIGEST[digest] = kind
+        _DIGESTS[kind] = digest
+    return digest
+
+
+def type_of(digest: bytes) -> Type:
+    """The type of that name; it was met before, with the record's bytes."""
+    return _BY_DIGEST[digest]
+
+
+def row_columns(values: Rows | Batch) -> pa.Table:
+    """The columns `ROW` of the values."""
+    return pa.table([type_column(values), body_column(values)], schema=ROW)
+
+
+def type_column(values: Rows | Batch) -> pa.Array:
+    """The column `TYPE` of the values, also after a projection."""
+    types = (values.told if isinstance(values, Batch) else None) or values.types
+    digests = pa.array([digest_of(kind) for kind in types], pa.binary())
+    return digests.take(pa.array(values.kinds))
+
+
+def body_column(values: Rows | Batch) -> pa.Array:
+    """The column `BODY` of the values."""
+    rows = rows_of(values) if isinstance(values, Batch) else values
+    slices = Slices(rows.buffer, rows.start, np.maximum(rows.length, 0), np.zeros(len(rows), np.int64))
+    return binary_array(slices, pa.binary())
+
+
+def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:
+    """The records in the columns of the schema; fields of other names are not looked into.
+
+    Raises Corrupt if bytes are no values of their type.
+    """
+    if not len(schema):
+        return pa.Table.from_batches(
+            [pa.RecordBatch.from_struct_array(pa.array([{}] * len(values), pa.struct([])))]
+        )
+    batch = _projected(values if isinstance(values, Batch) else batch_of(values), set(schema.names))
+    tables = []
+    for kind, column in zip(batch.types, batch.columns, strict=True):
+        records = pa.Table.from_batches([record_batch(kind, column)])
+        tables.append(normalized(records, marks_hold=True) if records.num_columns else records)
+    if len(tables) <= 1:
+        return cast_table(tables[0], schema, what=what) if tables else schema.empty_table()
+    return mixed_table(tables, schema, batch.order, what=what)
+
+
+def _projected(batch: Batch, names: set[str]) -> Batch:
+    """The values of the types that occur, with only the fields of these names."""
+    present = np.unique(batch.kinds)
+    types: list[Type] = []
+    columns: list[Column] = []
+    for at in present.tolist():
+        kind, column = batch.types[at], batch.columns[at]
+        record = plain(kind)
+        assert isinstance(record, Record)
+        assert isinstance(column, RecordColumn)
+        chosen = [number for number, name in enumerate(record.names) if name in names]
+        if len(chosen) < len(record.names):
+            kind = Record(
+                tuple(record.names[number] for number in chosen),
+                tuple(record.children[number] for number in chosen),
+            )
+            column = RecordColumn(column.valid, tuple(column.fields[number] for number in chosen))
+        types.append(kind)
+        columns.append(column)
+    return Batch(types, np.searchsorted(present, batch.kinds), columns)
+
+
+def rows_of_table(table: pa.Table) -> Rows:
+    """The records of a table as they came, or as their fields say.
+
+    Raises InvalidInput for a type or value that ZNG cannot hold.
+    """
+    if TYPE not in table.schema.names:
+        return _of_fields(table)
+    digests = table.column(TYPE).combine_chunks()
+    exact = np.asarray(digests.is_valid())
+    if exact.all():
+        return _exact(digests, table.column(BODY).combine_chunks())
+    if not exact.any():
+        return _of_fields(table)
+    mask = pa.array(exact)
+    parts = [
+        _exact(digests.filter(mask), table.column(BODY).filter(mask).combine_chunks()),
+        _of_fields(table.filter(pc.invert(mask))),
+    ]
+    return _together(parts, exact)
+
+
+def with_rows_of_fields(table: pa.Table) -> pa.Table:
+    """The table with the columns `ROW`, of records that have their fields only."""
+    return beside(table, row_columns(_of_fields(table)))
+
+
+def _exact(digests: pa.Array, bodies: pa.Array) -> Rows:
+    coded = digests.dictionary_encode()
+    types = [type_of(digest) for digest in coded.dictionary.to_pylist()]
+    offsets = np.frombuffer(bodies.buffers()[1], np.int32, len(bodies) + 1, offset=4 * bodies.offset)
+    data = np.frombuffer(bodies.buffers()[2] or b"", np.uint8)
+    start = offsets[:-1].astype(np.int64)
+    buffer = made(data[int(offsets[0]) : int(offsets[-1])])
+    return Rows(
+        buffer,
+        types,
+        np.asarray(coded.indices).astype(np.int64),
+        start - int(offsets[0]),
+        np.diff(offsets).astype(np.int64),
+    )
+
+
+def _of_fields(table: pa.Table) -> Rows:
+    """The records of the fields: one type, of the fields that at least one of them has."""
+    names = [
+        name
+        for name in user_fields(table.schema).names
+        if table.column(name).null_count < table.num_rows or not table.num_rows
+    ]
+    records = table.select(names).combine_chunks()
+    if not names:
+        batch = pa.RecordBatch.from_struct_array(pa.array([{}] * table.num_rows, pa.struct([])))
+        return rows_of(batch_of_tables([batch]))
+    return rows_of(batch_of_tables(records.to_batches()))
+
+
+def _together(parts: Sequence[Rows], first: Mask) -> Rows:
+    """Two lots of values in one order: the values of the first lot are where `first` is set."""
+    kinds, start, length = (np.zeros(len(first), np.int64) for _ in range(3))
+    begun = types = 0
+    every: list[Type] = []
+    for rows, mask in zip(parts, (first, ~first), strict=True):
+        kinds[mask], start[mask], length[mask] = rows.kinds + types, rows.start + begun, rows.length
+        begun += rows.buffer.size
+        types += len(rows.types)
+        every += rows.types
+    data = np.concatenate([rows.buffer.data[: rows.buffer.size] for rows in parts])
+    numbers = _numbers(every)
+    return Rows(
+        Buffer(data, parts[0].buffer.where), list(dict.fromkeys(every)), numbers[kinds], start, length
+    )
+
+
+def _numbers(types: Sequence[Type]) -> Ints:
+    """The number of each type among the distinct ones."""
+    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(types))}
+    return np.array([numbers[kind] for kind in types], np.int64)

@@ -1,0 +1,281 @@
+"""What the objects of the typed formats have in common: a footer of our own within a file that others can read.
+
+A group of records is a part of the file that is read alone: in ZNG a stream, in ZST the columns of super types that
+begin anew.  Behind it stand the hidden columns of its records (`hidden.ORDER`), if there are any, as Arrow's IPC
+stream.  Behind all groups stands the footer, in JSON, and its mark: magic, the footer's length, its checksum, and
+that of the bytes that follow.  Programs that know nothing of it skip both, because no value of theirs is there.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.errors import Corrupt
+from lake_core.records.decoding import check_counts, decoding
+from lake_core.schemas.hidden import BODY, ORDER, ROW, TYPE, user_fields
+from lake_core.schemas.schema import stored_schema
+from log_lake.objects.checksums import SummedFile
+from log_lake.objects.containers import Footer
+from log_lake.objects.containers.rows import body_column, rows_of_table, table_of, type_column
+from log_lake.objects.metadata import ObjectMetadata
+from log_lake.objects.weight import Sizes, Weight
+from log_lake.zng.rows import Batch, Rows
+
+_MARK = struct.Struct("<8sIII")
+_MAGIC = b"lakerows"
+MARK_BYTES = _MARK.size
+FOOTER_GROWTH = 4
+"""Decoded bytes for each stored byte of a footer, about."""
+
+MAX_FOOTER_BYTES = 256 << 20
+
+
+class Group(msgspec.Struct, frozen=True, array_like=True):
+    """A group: its records, where its bytes are, where its hidden columns begin in them, its decoded bytes.
+
+    `sum` is the CRC-32 of its bytes, since values tell no damage.  `types` is how many super types the file has up
+    to its end; only ZST counts them.
+    """
+
+    records: int
+    begin: int
+    end: int
+    order: int
+    decoded: int
+    sum: int
+    types: int = 0
+
+    def __post_init__(self) -> None:
+        check_counts("a group of a data object", records=self.records, decoded=self.decoded, types=self.types)
+        if not 0 <= self.begin <= self.order <= self.end:
+            raise Corrupt(f"a group of a data object from {self.begin} over {self.order} to {self.end}")
+
+
+class TypedDescription(msgspec.Struct, frozen=True):
+    """The content of the footer; `schema` is Arrow's IPC form of all columns but `hidden.ROW`."""
+
+    object: ObjectMetadata
+    schema: bytes
+    groups: tuple[Group, ...]
+
+
+_DECODER = msgspec.json.Decoder(TypedDescription)
+
+
+@dataclass(frozen=True)
+class TypedFooter(Footer):
+    """The footer of an object in a typed format, decoded."""
+
+    groups: tuple[Group, ...] = ()
+
+
+def encoded_footer(description: TypedDescription, *, after: bytes = b"") -> bytes:
+    """The footer with its mark; `after` are the bytes that follow it in the file."""
+    footer = msgspec.json.encode(description)
+    return footer + _MARK.pack(_MAGIC, len(footer), zlib.crc32(footer), zlib.crc32(after))
+
+
+def read_footer(
+    file: Any, end: int, *, size: int, name: str, before: Callable[[int], bytes]
+) -> TypedDescription:
+    """The description whose mark ends at `end`.  Raises Corrupt.
+
+    `before` gives the bytes that stand between the data and a footer of so many bytes.
+    """
+    mark = file.read_at(MARK_BYTES, max(0, end - MARK_BYTES))
+    if len(mark) < MARK_BYTES:
+        raise Corrupt(f"{name}: no data object: it has {size:,} bytes")
+    magic, length, sum_of_footer, sum_after = _MARK.unpack(mark)
+    begin = end - MARK_BYTES - length
+    if magic != _MAGIC or begin < 0 or length > MAX_FOOTER_BYTES:
+        raise Corrupt(f"{name}: no data object: the mark of its footer is missing or damaged")
+    footer = file.read_at(length, begin)
+    after = file.read_at(size - end, end)
+    if zlib.crc32(footer) != sum_of_footer or zlib.crc32(after) != sum_after:
+        raise Corrupt(f"{name}: the footer is damaged: its checksum is another one")
+    with decoding(name, "the metadata of this data object is damaged"):
+        description = _DECODER.decode(footer)
+    data_end, expected = description.object.data_end, before(length + MARK_BYTES)
+    if begin - data_end != len(expected) or file.read_at(len(expected), data_end) != expected:
+        raise Corrupt(f"{name}: damaged between the bytes {data_end} and {begin}")
+    return description
+
+
+def checked_footer(description: TypedDescription, *, name: str, object_id: str) -> TypedFooter:
+    """The footer.  Raises Corrupt if it is another object's, or contradicts itself."""
+    groups = description.groups
+    told = description.object
+    told.check_version(name)
+    told.check(object_id, records=sum(group.records for group in groups), groups=len(groups), name=name)
+    schema = stored_schema(description.schema)
+    return TypedFooter(
+        told,
+        schema,
+        tuple(group.records for group in groups),
+        FOOTER_GROWTH * len(msgspec.json.encode(description)),
+        groups=groups,
+    )
+
+
+@dataclass(frozen=True)
+class GroupBytes:
+    """The bytes of a group, read at once and found sound; it is read from as the file is."""
+
+    begin: int
+    data: bytes
+
+    def read_at(self, size: int, offset: int) -> bytes:
+        """At most `size` bytes of the group from an offset of the file on."""
+        at = offset - self.begin
+        return self.data[at : at + size]
+
+
+@dataclass(frozen=True)
+class TypedContainer:
+    """An open object of a typed format; a format says how the rows of a group are found (`rows`)."""
+
+    name: str
+    file: Any
+    footer: TypedFooter
+
+    def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
+        """The records of a group; with `fields`, at least these.  Raises Corrupt."""
+        raise NotImplementedError
+
+    def read(self, number: int) -> GroupBytes:
+        """The bytes of a group.  Raises Corrupt if they are others than were written."""
+        group = self.footer.groups[number]
+        data = self.file.read_at(group.end - group.begin, group.begin)
+        if len(data) < group.end - group.begin or zlib.crc32(data) != group.sum:
+            raise Corrupt(f"{self.name}: damaged between the bytes {group.begin:,} and {group.end:,}")
+        return GroupBytes(group.begin, data)
+
+    @property
+    def written_schema(self) -> pa.Schema:
+        """All columns as they were written."""
+        return self.footer.schema
+
+    def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
+        """Decoded bytes of all columns: the footer tells no other."""
+        if not groups:
+            return Weight()
+        sizes = [self.footer.groups[group].decoded for group in groups]
+        records = sum(self.footer.group_rows[group] for group in groups)
+        return Weight(sum(sizes), max(sizes), sum(sizes) / max(1, records))
+
+    def batches(
+        self, groups: Sequence[int], columns: Sequence[str] | None, *, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of the groups, about `rows` at a time."""
+        names = self.footer.schema.names if columns is None else columns
+        names = [name for name in names if name in (TYPE, BODY) or name in self.footer.schema.names]
+        for number in groups:
+            for table in self._tables(number, names):
+                yield from table.combine_chunks().to_batches(max_chunksize=rows)
+
+    def _tables(self, number: int, names: Sequence[str]) -> Iterator[pa.Table]:
+        schema, group = self.footer.schema, self.footer.groups[number]
+        users = pa.schema([schema.field(name) for name in user_fields(schema).names if name in names])
+        data = self.read(number)
+        order = self._order(group, data) if any(name in ORDER.names for name in names) else None
+        at = 0
+        for rows in self.rows(number, data, None if BODY in names else users.names):
+            table = table_of(rows, users, what=self.name)
+            columns = dict(zip(users.names, table.columns, strict=True))
+            if TYPE in names:
+                columns[TYPE] = type_column(rows)
+            if BODY in names:
+                columns[BODY] = body_column(rows)
+            if order is not None:
+                part = order.slice(at, len(rows))
+                columns |= dict(zip(part.schema.names, part.columns, strict=True))
+            at += len(rows)
+            if at > group.records or (names and any(len(columns[name]) != len(rows) for name in names)):
+                break
+            if not names:
+                yield table
+                continue
+            fields = [ROW.field(name) if name in (TYPE, BODY) else schema.field(name) for name in names]
+            yield pa.table([columns[name] for name in names], schema=pa.schema(fields))
+        if at != group.records:
+            raise Corrupt(f"{self.name}: damaged: a group has {at} records, not {group.records}")
+
+    def _order(self, group: Group, data: GroupBytes) -> pa.Table:
+        return pa.ipc.open_stream(data.read_at(group.end - group.order, group.order)).read_all()
+
+    def begin(self, group: int) -> int:
+        """Where in the file the group begins."""
+        return self.footer.groups[group].begin
+
+    def column_sizes(self, names: Collection[str]) -> dict[str, int]:
+        """Not told: the bytes of all columns stand together."""
+        return dict.fromkeys((name for name in self.footer.schema.names if name in names), 0)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class TypedSink:
+    """An object of a typed format that is being written; a format says how a group is written, and the end."""
+
+    def __init__(self, file: SummedFile) -> None:
+        self.file = file
+        self._schema: pa.Schema | None = None
+        self._sizes: Sizes | None = None
+        self._groups: list[Group] = []
+
+    def write(self, table: pa.Table, groups: Sequence[int]) -> None:
+        """Write the records as groups of these sizes.  Raises CannotHold."""
+        if self._schema is None:
+            names = [name for name in table.schema.names if name not in ROW.names]
+            self._schema = pa.schema([table.schema.field(name) for name in names])
+            self._sizes = Sizes.of(table.schema)
+        assert self._sizes is not None
+        at = 0
+        for size in groups:
+            part = table.slice(at, size)
+            at += size
+            begin, _ = self.file.tell(), self.file.take_sum()
+            types = self.put_rows(rows_of_table(part))
+            order = self.file.tell()
+            if ORDER.names[0] in part.schema.names:
+                order = self.put_order(_ipc(part.select(ORDER.names)))
+            end = self.file.tell()
+            decoded = self._sizes.size(part)
+            self._groups.append(Group(part.num_rows, begin, end, order, decoded, self.file.take_sum(), types))
+
+    def put_rows(self, rows: Rows) -> int:
+        """Write the records of a group; how many super types the file has then."""
+        raise NotImplementedError
+
+    def put_order(self, data: bytes) -> int:
+        """Write bytes that are no values; where they begin."""
+        raise NotImplementedError
+
+    def described(self, described: ObjectMetadata) -> TypedDescription:
+        """The footer's content; the file's tail begins here."""
+        data_end, blocks = self.file.begin_tail()
+        assert self._schema is not None
+        return TypedDescription(
+            msgspec.structs.replace(described, data_end=data_end, blocks=blocks),
+            self._schema.serialize().to_pybytes(),
+            tuple(self._groups),
+        )
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table.combine_chunks())
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

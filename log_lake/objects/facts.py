@@ -1,0 +1,133 @@
+"""What one data object says of itself, and what it holds: facts from which others decide.
+
+`read_facts` reads the footer, whose checksum covers it.  `read_content` reads every byte and every record of a key
+range: the checksums of the blocks, those of the pages, the order of the records, and the statistics that the
+catalog should have.  Both read the object as it is on the store now.
+
+Callers: `repair.check_objects` compares the facts with references; `repair.rebuild` makes references of them.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.columns import key_at, keys_at, sort_order
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.keys.spec import ARRIVAL
+from lake_core.records import Column
+from lake_core.schemas.hidden import ORDINAL, SEQ, user_fields
+from lake_core.schemas.schema import schema_id
+from log_lake.objects.failures import reading
+from log_lake.objects.metadata import ObjectMetadata
+from log_lake.objects.read import DataObject
+from log_lake.objects.statistics import LONGEST_BOUND, column_statistics, unite_statistics
+
+NOT_CUT = 1 << 40
+"""Bytes of a bound in statistics that are compared with stored ones: more than any value has."""
+
+
+class ObjectFacts(msgspec.Struct, frozen=True):
+    """What the footer of an object says, and the bytes of its file.  `schema_id` is made of the fields there."""
+
+    size: int
+    metadata: ObjectMetadata
+    schema_id: str
+
+
+class Content(msgspec.Struct, frozen=True):
+    """The records of an object in a key range.
+
+    `low` and `last` are the first and the last key, b"" if there are no records.  `columns` are exact, or cut as
+    the catalog holds them.  `sequences` are all that the records carry, in order.  `faults`
+    say what is wrong inside the object.
+    """
+
+    records: int
+    low: bytes
+    last: bytes
+    columns: tuple[Column, ...]
+    sequences: tuple[int, ...]
+    faults: tuple[str, ...]
+
+
+def key_of(footer: ObjectMetadata) -> PoolKey:
+    """The key by which the object says that it is sorted.  Raises InvalidInput if it is none."""
+    return PoolKey.of_footer(footer.key) if footer.key else ARRIVAL
+
+
+def read_facts(data: DataObject) -> ObjectFacts:
+    """The facts of the footer.  Raises Corrupt, Unavailable."""
+    return ObjectFacts(data.size, data.metadata, schema_id(user_fields(data.written_schema)))
+
+
+def read_content(
+    data: DataObject, *, key: PoolKey, key_range: KeyRange = EVERYTHING, cut: bool = False
+) -> Content:
+    """All records in the key range, read and checked; with `cut` the bounds are those that the catalog would hold.
+
+    Raises Corrupt if the bytes or the pages are damaged, Unavailable.
+    """
+    data.check_bytes()
+    told = data.metadata
+    whole = key_range == EVERYTHING
+    firsts = [0, *accumulate(data.group_rows)] if whole else []
+    records, low, last = 0, b"", b""
+    before: tuple[bytes, int, int] | None = None
+    columns: tuple[Column, ...] = ()
+    seqs: set[int] = set()
+    faults: dict[str, None] = {}
+    with reading(data.name):
+        for batch in data.batches(key_range, key=key, columns=None):
+            table = pa.Table.from_batches([batch])
+            first, end = _order(table, 0, key), _order(table, table.num_rows - 1, key)
+            if (before is not None and first < before) or not _in_order(table, key):
+                faults["the records are out of order"] = None
+            for group in range(len(told.groups) if whole else 0):
+                row = firsts[group] - records
+                if 0 <= row < table.num_rows and keys_at(table, [row], key)[0] != told.groups[group]:
+                    faults["the first keys of its row groups are others"] = None
+            low, last, before = (low if records else first[0]), end[0], end
+            statistics = column_statistics(
+                table.select(user_fields(table.schema).names), longest=LONGEST_BOUND if cut else NOT_CUT
+            )
+            columns = unite_statistics(columns, statistics)
+            if SEQ in table.schema.names:
+                seqs.update(pc.unique(table.column(SEQ)).to_pylist())
+            records += table.num_rows
+    sequences = tuple(sorted(seqs))
+    if whole:
+        for what, footer_value, read in (
+            ("records", told.records, records),
+            ("first key", told.low, low),
+            ("end of its keys", told.high, last + b"\0"),
+            (
+                "oldest and newest sequence",
+                (told.first_seq, told.last_seq),
+                (*sequences[:1], *sequences[-1:]) or (None, None),
+            ),
+        ):
+            if footer_value != read:
+                faults[f"the footer says another {what} than the records have"] = None
+    return Content(records, low, last, columns, sequences, tuple(faults))
+
+
+def _order(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:
+    """What the records of an object are ordered by."""
+    if SEQ not in table.schema.names:
+        return key_at(table, row, key), 0, 0
+    return key_at(table, row, key), table.column(SEQ)[row].as_py(), table.column(ORDINAL)[row].as_py()
+
+
+def _in_order(table: pa.Table, key: PoolKey) -> bool:
+    then = (
+        tuple(table.column(name).to_numpy().astype(np.uint64) for name in (SEQ, ORDINAL))
+        if SEQ in table.schema.names
+        else ()
+    )
+    return sort_order(table, key, then=then) is None

@@ -1,0 +1,412 @@
+"""Reading one data object: its records of a key range, in order, a batch at a time.
+
+The first keys in the footer say which groups a range can touch; binary search cuts the ends, because the
+records are sorted.  Columns are chosen by exact name.  Objects never change, so a process keeps the footers that
+it used last: for a point read, reading the footer again would cost more than the record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.columns import key_at
+from lake_core.store import Store
+from log_lake.objects.checksums import Sums
+from log_lake.objects.containers import Container, Footer
+from log_lake.objects.containers.parquet import open_parquet
+from log_lake.objects.containers.zng import open_zng
+from log_lake.objects.containers.zst import open_zst
+from log_lake.objects.failures import missing, reading, unreadable
+from log_lake.objects.metadata import ObjectMetadata
+from log_lake.objects.weight import Sizes, Weight
+
+FOOTERS_KEPT = 64
+"""Footers that a process keeps for a store."""
+
+FOOTER_BYTES = 32 << 20
+"""Bytes that all kept footers may take.  The footer of a large object takes a few megabytes, that of one with
+thousands of columns many more."""
+
+SELECTIONS_KEPT = 16
+"""Selections of columns, for each footer, whose bytes a record are remembered."""
+
+BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
+"""Records and decoded bytes of a batch if the caller names no others."""
+
+FIRST_ROWS = 256
+"""Records that a reader decodes first.  Their size says how many to decode at a time (decision 33)."""
+
+LARGE_RECORD = 512
+"""Bytes.  Larger records are mostly text, and Arrow copies text once more when it brings batches into order.  So a
+batch of them gets half the bytes."""
+
+KEYS_FIRST = 3
+"""Columns for each field of the key, from which on a narrow range is found by the keys before others are decoded.
+Of sixteen columns, three of them the key, the keys take a tenth of the time (decision 122)."""
+
+FIRST_RECORD = 4 << 10
+"""Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
+
+
+class Footers:
+    """The footers used last, by the objects' names; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._footers: OrderedDict[str, Footer] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> Footer | None:
+        """The footer, if it is kept."""
+        with self._lock:
+            footer = self._footers.get(name)
+            if footer is not None:
+                self._footers.move_to_end(name)
+            return footer
+
+    def keep(self, name: str, footer: Footer) -> Footer:
+        """Keep the footer, and drop the one that was used least recently."""
+        with self._lock:
+            self._footers[name] = footer
+            while len(self._footers) > FOOTERS_KEPT or (
+                len(self._footers) > 1 and sum(f.size for f in self._footers.values()) > FOOTER_BYTES
+            ):  # ends with the one that was just kept
+                self._footers.popitem(last=False)
+        return footer
+
+
+_FOOTERS: weakref.WeakKeyDictionary[Store, Footers] = weakref.WeakKeyDictionary()
+
+
+def footers(store: Store) -> Footers:
+    """The footers kept for the store."""
+    return _FOOTERS.setdefault(store, Footers())
+
+
+class Open(Protocol):
+    """Opens an object of a format; `footer` is that of an earlier reader."""
+
+    def __call__(
+        self, file: pa.NativeFile, footer: Footer | None, /, *, name: str, object_id: str
+    ) -> Container:
+        """Raises Corrupt, and what Arrow raises."""
+        ...
+
+
+OPEN: dict[str, Open] = {naming.PARQUET: open_parquet, naming.ZNG: open_zng, naming.ZST: open_zst}
+
+SPELLED = {naming.PARQUET: "Parquet", naming.ZNG: "ZNG", naming.ZST: "ZST"}
+
+
+class DataObject:
+    """An open data object; close it, or use it as a context."""
+
+    def __init__(self, store: Store, *, pool_id: str, object_id: str) -> None:
+        self.name = naming.data_object(pool_id, object_id)
+        self.format = naming.format_of(object_id)
+        try:
+            self._file = store.open_input(self.name)
+        except FileNotFoundError as error:
+            raise missing(store.uri, self.name) from error
+        kept = footers(store).get(self.name)
+        try:
+            with reading(f"{store.uri}/{self.name}", f"not a readable {SPELLED[self.format]} file"):
+                self._container = OPEN[self.format](self._file, kept, name=self.name, object_id=object_id)
+        except BaseException:
+            self._file.close()
+            raise
+        self._footer = self._container.footer
+        if kept is None:
+            footers(store).keep(self.name, self._footer)
+        self.metadata: ObjectMetadata = self._footer.metadata
+        self.schema: pa.Schema = self._footer.schema
+        """All columns, the hidden ones too."""
+
+    def __enter__(self) -> DataObject:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file.  A failure is ignored, because the records read are good."""
+        for file in (self._container, self._file):
+            with contextlib.suppress(Exception):
+                file.close()
+
+    def batches(
+        self,
+        key_range: KeyRange,
+        *,
+        key: PoolKey,
+        columns: list[str] | None,
+        batch_rows: int = BATCH_ROWS,
+        batch_bytes: int = BATCH_BYTES,
+        record_bytes: int = 0,
+        groups: list[int] | None = None,
+        took: float = 0.0,
+    ) -> Iterator[pa.RecordBatch]:
+        """Records with keys in `span`, sorted.  If `span` cuts the object, `columns` must contain the key fields.
+
+        A batch has at most `batch_rows` records and about `batch_bytes`, or one record that is larger; each record
+        counts as `record_bytes` at least.  `groups` are some of `self.groups(span)`; None: all of them.
+        `took`: decoded bytes of a record of this object, as measured before; 0 if none was decoded yet.
+        Raises Corrupt if the file cannot be decoded.
+        """
+        inside = self.inside(key_range)
+        size = BatchSize(batch_rows, batch_bytes, record_bytes)
+        groups = self.groups(key_range) if groups is None else groups
+        try:
+            if len(groups) == 1 and self._is_narrow(key_range, key, columns):
+                yield from self._few(groups[0], key_range, key, columns, size)
+                return
+            for batch in self._decoded(groups, columns, size, took):
+                cut = _cut(batch, key_range, key, inside=inside)
+                if cut.num_rows:
+                    yield cut
+        except Exception as error:  # Arrow raises classes of many families
+            failure = unreadable(self.name, "cannot be decoded", error)
+            raise failure from (None if failure is error else error)
+
+    def _is_narrow(self, key_range: KeyRange, key: PoolKey, columns: list[str] | None) -> bool:
+        """Whether to look at the keys of a group before its other columns are decoded."""
+        width = len(self.schema) if columns is None else len(columns)
+        return (
+            self.format == naming.PARQUET  # other formats decode whole records
+            and bool(key.fields)
+            and not self.inside(key_range)
+            and width >= KEYS_FIRST * len(key.fields)
+        )
+
+    def _few(
+        self, group: int, key_range: KeyRange, key: PoolKey, columns: list[str] | None, size: BatchSize
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of the range in one group: its keys say where they end, and none behind is decoded."""
+        keys = pa.Table.from_batches(
+            self._container.batches([group], list(key.names), rows=self._rows(group))
+        ).combine_chunks()
+        begin = rows_below(keys, key_range.low, key)
+        end = keys.num_rows if key_range.high is None else _end(keys, key_range.high, key, begin)
+        if begin >= end:
+            return
+        stored = self.schema.names
+        names = stored if columns is None else [name for name in columns if name in stored]
+        others = [name for name in names if name not in keys.schema.names]
+        at = 0
+        for batch in self._decoded([group], others, size, 0.0, until=end) if others else keys.to_batches():
+            first = min(batch.num_rows, max(0, begin - at))
+            cut = batch.slice(first, max(0, end - at - first))
+            if cut.num_rows:
+                yield _beside(keys.slice(at + first, cut.num_rows), cut, names)
+            at += batch.num_rows
+
+    def _decoded(
+        self,
+        groups: list[int],
+        columns: list[str] | None,
+        size: BatchSize,
+        took: float,
+        *,
+        until: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of the groups; the decoded bytes of one batch say how many records the next one has.
+
+        `until`: of one group, only so many leading records are wanted.
+        """
+        sizes: Sizes | None = None
+        at = 0
+        while at < len(groups):
+            weighed = self._container.weigh(groups[at : at + 1], columns).record
+            first = size.first_rows(weighed)
+            if not took and self._rows(groups[at]) > first:
+                took = self._tried(groups[at], first, columns)
+            rows = size.rows(max(took, weighed))
+            run = [groups[at]]
+            run_rows = self._rows(groups[at])
+            if took:
+                for group in groups[at + 1 :]:
+                    if run_rows + self._rows(group) > rows:
+                        break
+                    run.append(group)
+                    run_rows += self._rows(group)
+                rows = -(
+                    -run_rows // -(-run_rows // rows)
+                )  # even batches: a merge is as slow as the smallest makes it
+            else:
+                rows = first
+            rows = rows if until is None else min(rows, until)
+            gathered: list[pa.RecordBatch] = []
+            decoded = 0
+            for batch in self._container.batches(run, columns, rows=rows):
+                sizes = sizes or Sizes.of(batch.schema)
+                took = sizes.record(batch)
+                gathered.append(batch)
+                decoded += batch.num_rows
+                if until is not None and decoded >= until:
+                    yield _joined(gathered)
+                    return
+                if sum(b.num_rows for b in gathered) + rows > size.rows(took):
+                    yield _joined(gathered)
+                    gathered = []
+            if gathered:
+                yield _joined(gathered)
+            at += len(run)
+
+    def _tried(self, group: int, rows: int, names: list[str] | None) -> float:
+        """Decoded bytes of a record: as measured before, otherwise by the first records of the group.
+
+        Decoding these records twice costs less than decoding the whole group so few at a time (decision 50).
+        """
+        columns = None if names is None else tuple(names)
+        measured = self._footer.took
+        took = measured.get(columns)
+        if took is None:
+            batch = next(self._container.batches([group], names, rows=rows))
+            took = Sizes.of(batch.schema).record(batch)
+            if len(measured) < SELECTIONS_KEPT:
+                measured[columns] = took
+        return took
+
+    def _rows(self, group: int) -> int:
+        return self._footer.group_rows[group]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        with reading(self.name):
+            return int(self._file.size())
+
+    @property
+    def written_schema(self) -> pa.Schema:
+        """All columns as they were written."""
+        with reading(self.name, "its schema cannot be read"):
+            return self._container.written_schema
+
+    @property
+    def group_rows(self) -> Sequence[int]:
+        """The number of records of each group."""
+        return self._footer.group_rows
+
+    @property
+    def group_offsets(self) -> list[int]:
+        """Where each group begins in the file."""
+        return [self._container.begin(group) for group in range(len(self.group_rows))]
+
+    def column_sizes(self, names: Collection[str]) -> dict[str, int]:
+        """The stored bytes of each of the columns that the object has."""
+        return self._container.column_sizes(names)
+
+    def check_bytes(self) -> None:
+        """Read all data and compare their checksums.  Raises Corrupt, Unavailable."""
+        footer = self.metadata
+        with reading(self.name):
+            Sums(footer.blocks, footer.data_end, 0, footer.data_end).check_open(self._file, name=self.name)
+
+    def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
+        """Decoded bytes of the groups that the range touches, as the footer says."""
+        return self._container.weigh(self.groups(key_range), columns)
+
+    def rows(self, key_range: KeyRange) -> int:
+        """How many records the groups that the range touches have: at least as many as the range."""
+        return sum(self._rows(group) for group in self.groups(key_range))
+
+    def sums(self, key_range: KeyRange) -> Sums:
+        """The checksums of the groups that the range touches."""
+        touched, begin, end = self.groups(key_range), 0, self.metadata.data_end
+        if touched:
+            begin = self._container.begin(touched[0])
+            if touched[-1] + 1 < len(self.metadata.groups):
+                end = self._container.begin(touched[-1] + 1)
+        return Sums(self.metadata.blocks, self.metadata.data_end, begin, end if touched else begin)
+
+    def inside(self, key_range: KeyRange) -> bool:
+        """Whether the whole object lies in the range."""
+        return key_range.low <= self.metadata.low and (
+            key_range.high is None or self.metadata.high <= key_range.high
+        )
+
+    def groups(self, key_range: KeyRange) -> list[int]:
+        """The groups that may hold keys of the range."""
+        firsts = self.metadata.groups
+        # the group before the first one at or above `low` may still hold keys from `low` on
+        begin = max(0, bisect_left(firsts, key_range.low) - 1)
+        end = len(firsts) if key_range.high is None else bisect_left(firsts, key_range.high)
+        return list(range(begin, max(begin, end)))
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """How many records and bytes a batch may have; a record counts as `least` bytes or more."""
+
+    most_rows: int
+    most_bytes: int
+    least: int
+
+    def rows(self, record: float) -> int:
+        """How many records of `record` bytes a batch has."""
+        size = max(1.0, record, self.least)
+        most = self.most_bytes / 2 if size > LARGE_RECORD else self.most_bytes
+        return max(1, min(self.most_rows, int(most / size)))
+
+    def first_rows(self, record: float) -> int:
+        """How many records the first batch has.  Only the footer has told their size so far; they may be larger."""
+        return min(self.rows(record), FIRST_ROWS, max(1, self.most_bytes // FIRST_RECORD))
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _beside(keys: pa.Table, others: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
+    """The records with these columns, in this order, from their keys and their other columns."""
+    (keys_batch,) = keys.to_batches()
+    sources = [others if name in others.schema.names else keys_batch for name in names]
+    fields = [source.schema.field(name) for source, name in zip(sources, names, strict=True)]
+    return pa.RecordBatch.from_arrays(
+        [source.column(name) for source, name in zip(sources, names, strict=True)],
+        schema=pa.schema(fields, metadata=others.schema.metadata),
+    )
+
+
+def _cut(batch: pa.RecordBatch, key_range: KeyRange, key: PoolKey, *, inside: bool) -> pa.RecordBatch:
+    if inside or not key.fields:
+        return batch
+    begin = rows_below(batch, key_range.low, key)
+    end = batch.num_rows if key_range.high is None else rows_below(batch, key_range.high, key)
+    return batch if begin == 0 and end == batch.num_rows else batch.slice(begin, max(0, end - begin))
+
+
+class _Keys:
+    """The encoded keys of a batch as a sequence, made one at a time for bisection."""
+
+    def __init__(self, batch: pa.RecordBatch | pa.Table, key: PoolKey) -> None:
+        self._batch, self._key = batch, key
+
+    def __len__(self) -> int:
+        return int(self._batch.num_rows)
+
+    def __getitem__(self, row: int) -> bytes:
+        return key_at(self._batch, row, self._key)
+
+
+def _end(records: pa.Table, limit: bytes, key: PoolKey, begin: int) -> int:
+    """As `rows_below`, if so many records are below; looks near `begin` first, since most ranges are narrow."""
+    keys, ahead = _Keys(records, key), 2
+    while begin + ahead <= len(keys) and keys[begin + ahead - 1] < limit:
+        ahead *= 4
+    return bisect_left(keys, limit, begin, min(len(keys), begin + ahead))
+
+
+def rows_below(records: pa.RecordBatch | pa.Table, limit: bytes, key: PoolKey) -> int:
+    """How many leading records of the sorted batch have keys below `limit`."""
+    return bisect_left(_Keys(records, key), limit)

@@ -1,0 +1,337 @@
+"""Sorting records and writing one data object.
+
+A load hands over a table that fits its memory budget (`write_object`).  It is sorted by the pool key, records of
+equal keys in their order of arrival, and written.  A compaction hands over sorted tables one after another
+(`ObjectWriter`), with the sequence and ordinal of each record.  Both write under a fresh id and describe the
+object by the AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees
+the object.
+
+Groups are small, so that a point read decodes little (decision 124).  What a group is on the store is the matter of
+`objects.containers`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core import naming
+from lake_core.errors import CannotHold
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.columns import keys_at, sort_order
+from lake_core.keys.encoding import key_class
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.records import AddObject, Column
+from lake_core.schemas import APPEND, Rule
+from lake_core.schemas.hidden import SEQ, user_fields, without_rows
+from lake_core.schemas.schema import schema_id
+from lake_core.store import Store
+from log_lake.combine.combine import combine
+from log_lake.objects import metadata
+from log_lake.objects.checksums import SummedFile
+from log_lake.objects.containers import Sink
+from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.objects.containers.parquet_sink import ParquetSink
+from log_lake.objects.containers.zng import ZngSink
+from log_lake.objects.containers.zst import ZstSink
+from log_lake.objects.failures import writing
+from log_lake.objects.metadata import ObjectMetadata, Origin, Sample
+from log_lake.objects.statistics import column_statistics, unite_statistics
+from log_lake.objects.weight import Sizes
+
+log = logging.getLogger(__name__)
+
+_SMALL_CHUNK = 1_024
+"""Tables with fewer records than this, on average, are joined before they are written, because each chunk costs as
+much as this many records."""
+
+_BEYOND = b"\0"
+"""A key with this byte appended is the smallest key above it."""
+
+
+class WrittenObject(tuple[AddObject, pa.Schema]):
+    """A new object as a transaction needs it: the action, and the schema that the action names."""
+
+    __slots__ = ()
+
+    @property
+    def action(self) -> AddObject:
+        return self[0]
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self[1]
+
+
+def write_object(
+    store: Store,
+    table: pa.Table,
+    *,
+    key: PoolKey,
+    object_id: str,
+    origin: Origin,
+    ordinal: int = 0,
+    sub_pool: str = "",
+    rule: Rule = APPEND,
+    limits: ObjectLimits = OBJECT_LIMITS,
+) -> WrittenObject:
+    """Sort, combine by the rule, and write the records (at least one, `normalized`).
+
+    The format is that of `object_id`, or the next plainer one that holds the records.
+
+    Raises InvalidInput if a key field has a type without order, Unavailable if the store fails.
+    """
+    for name in key.names:
+        key_class(table.schema.field(name).type)
+    with writing(f"{store.uri}/{naming.data_object(origin.pool_id, object_id)}"):
+        order = sort_order(table, key)
+        if order is not None:
+            table = table.take(pa.array(order))
+        if rule.kind == "aggregate":
+            table = without_rows(table)
+        table = combine(table, key, rule)
+
+    writer = ObjectWriter(
+        store,
+        key=key,
+        object_id=object_id,
+        origin=origin,
+        ordinal=ordinal,
+        sub_pool=sub_pool,
+        limits=limits,
+    )
+    written = write_tables(writer, lambda: [table])
+    assert written is not None
+    return written
+
+
+def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]]) -> WrittenObject | None:
+    """Write the tables as the writer's object; None if they have no records.
+
+    If a record does not fit the format, begin again with all tables, in the next plainer format.
+    """
+    while True:  # ends: Parquet holds all records of a pool
+        try:
+            with writer:
+                for table in tables():
+                    writer.write(table)
+            return writer.written if writer.records else None
+        except CannotHold as error:
+            plainer = naming.plainer(writer.object_id)
+            log.info("%s: %s; writes %s instead", writer.object_id, error, plainer)
+            writer = replace(writer, object_id=plainer)
+
+
+@dataclass
+class ObjectWriter:
+    """Writes sorted tables of one schema as one object: a context, whose end makes the object and `written`.
+
+    Tables of a compaction have the hidden columns of `hidden.ORDER`.  If the block raises, or writes no record, no
+    object appears.  Raises Unavailable if the store fails.
+    """
+
+    store: Store
+    key: PoolKey
+    object_id: str
+    origin: Origin
+    ordinal: int = 0
+    sub_pool: str = ""
+    limits: ObjectLimits = OBJECT_LIMITS
+    partition: KeyRange = EVERYTHING
+    """All keys that were merged into this object and no other of its origin, whether or not records are left."""
+    records: int = field(default=0, init=False)
+    _schema: pa.Schema = field(default=None, init=False)
+    _written: WrittenObject | None = field(default=None, init=False)
+    _gathered: list[pa.Table] = field(default_factory=list, init=False)
+    _rows: int = field(default=0, init=False)
+    _bytes: int = field(default=0, init=False)
+    _sizes: Sizes | None = field(default=None, init=False)
+    _sink: Sink | None = field(default=None, init=False)
+    _file: SummedFile | None = field(default=None, init=False)
+    _stack: ExitStack = field(default_factory=ExitStack, init=False)
+    _groups: list[bytes] = field(default_factory=list, init=False)
+    _sample: Sample = field(default_factory=Sample, init=False)
+    _columns: tuple[Column, ...] = field(default=(), init=False)
+    _seqs: tuple[int, int] | None = field(default=None, init=False)
+    _low: bytes = field(default=b"", init=False)
+    _last: bytes = field(default=b"", init=False)
+
+    @property
+    def name(self) -> str:
+        """The object's name in the store."""
+        return naming.data_object(self.origin.pool_id, self.object_id)
+
+    @property
+    def written(self) -> WrittenObject:
+        """The object, after a block that wrote records."""
+        assert self._written is not None
+        return self._written
+
+    def __enter__(self) -> ObjectWriter:
+        self._stack.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        written = None
+        try:
+            if kind is None and (self.records or self._rows):
+                with self._writing():
+                    self._flush(everything=True)
+                    written = self._finish()
+        except BaseException as failure:
+            self._abandon(failure)
+            raise
+        if error is not None:
+            self._abandon(error)
+            return
+        with self._writing():
+            self._stack.__exit__(None, None, None)
+        self._written = written
+
+    @property
+    def _group_records(self) -> int:
+        return self.limits.group_records(naming.format_of(self.object_id))
+
+    def _abandon(self, failure: BaseException) -> None:
+        """End the file so that no object appears; if this fails too, the first failure is the one to report."""
+        with contextlib.suppress(Exception):
+            self._stack.__exit__(type(failure), failure, failure.__traceback__)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(f"{self.store.uri}/{self.name}")
+
+    def write(self, table: pa.Table) -> None:
+        """Take the next records; all tables have the schema of the first."""
+        if not table.num_rows:
+            return
+        if naming.format_of(self.object_id) == naming.PARQUET:
+            table = without_rows(table)
+        self._gathered.append(table)
+        self._rows += table.num_rows
+        self._sizes = self._sizes or Sizes.of(table.schema)
+        self._bytes += self._sizes.size(table)
+        limits = self.limits
+        if self._rows >= limits.gathered * self._group_records or self._bytes >= limits.max_bytes(
+            self._sizes
+        ):
+            with self._writing():
+                self._flush(everything=False)
+
+    def _flush(self, *, everything: bool) -> None:
+        """Write what is gathered, in whole row groups unless it is the end."""
+        if not self._rows:
+            return
+        assert self._sizes is not None
+        gathered = pa.concat_tables(self._gathered)
+        most = self.limits.max_bytes(self._sizes)
+        few = self._rows < _SMALL_CHUNK * len(self._gathered)
+        if few and self._bytes < 2 * most:
+            gathered = gathered.combine_chunks()
+        groups = _row_groups(gathered, self._sizes, self._bytes, rows=self._group_records, most=most)
+        rows = self._rows
+        if not everything and groups[-1] < self._group_records and len(groups) > 1:
+            rows -= groups.pop()
+        table, rest = gathered.slice(0, rows), gathered.slice(rows)
+        self._gathered, self._rows = ([rest], rest.num_rows) if rest.num_rows else ([], 0)
+        self._bytes = self._sizes.size(rest) if rest.num_rows else 0
+        if self._sink is None:
+            self._open(table)
+        assert self._sink is not None
+        self._describe(table, groups)
+        self._sink.write(table, groups)
+
+    def _open(self, first: pa.Table) -> None:
+        self._schema = first.schema
+        self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
+        self._sink = self._stack.enter_context(closing(self._new_sink(self._file, first)))
+
+    def _new_sink(self, file: SummedFile, first: pa.Table) -> Sink:
+        format = naming.format_of(self.object_id)
+        if format == naming.PARQUET:
+            return ParquetSink(file, first, key=self.key, limits=self.limits)
+        return ZngSink(file) if format == naming.ZNG else ZstSink(file)
+
+    def _describe(self, table: pa.Table, groups: list[int]) -> None:
+        """Add the records to the statistics, sample and groups that the footer and the transaction will hold."""
+        firsts = [0, *accumulate(groups[:-1])]
+        ranks = self._sample.wants(self.records, table.num_rows)
+        rows = [*firsts, *(rank - self.records for rank in ranks), table.num_rows - 1]
+        keys = keys_at(table, rows, self.key)
+        self._groups += keys[: len(firsts)]
+        self._sample.take(zip(ranks, keys[len(firsts) : -1], strict=True))
+        self._low, self._last = self._groups[0], keys[-1]
+        ordered = SEQ in table.schema.names
+        users = table.select(user_fields(table.schema).names)
+        self._columns = unite_statistics(self._columns, column_statistics(users))
+        if ordered:
+            bounds = pc.min_max(table.column(SEQ))
+            oldest, newest = bounds["min"].as_py(), bounds["max"].as_py()
+            seqs = self._seqs or (oldest, newest)
+            self._seqs = min(seqs[0], oldest), max(seqs[1], newest)
+        self.records += table.num_rows
+
+    def _finish(self) -> WrittenObject:
+        assert self._sink is not None
+        assert self._file is not None
+        schema = user_fields(self._schema)
+        described = ObjectMetadata(
+            version=metadata.VERSION,
+            object=self.object_id,
+            origin=self.origin,
+            key=str(self.key),
+            sub_pool=self.sub_pool,
+            schema=schema_id(schema),
+            records=self.records,
+            low=self._low,
+            high=self._last + _BEYOND,
+            groups=tuple(self._groups),
+            sample=self._sample.done(self.records - 1, self._last),
+            partition=(
+                metadata.ALL_KEYS
+                if self.partition == EVERYTHING
+                else (self.partition.low, self.partition.high)
+            ),
+            first_seq=self._seqs[0] if self._seqs else None,
+            last_seq=self._seqs[1] if self._seqs else None,
+        )
+        self._sink.finish(described)
+        action = AddObject(
+            object=self.object_id,
+            records=self.records,
+            size=self._file.tell(),
+            schema=described.schema,
+            low=described.low,
+            high=described.high,
+            ordinal=self.ordinal,
+            sub_pool=self.sub_pool,
+            columns=self._columns,
+            seqs=self._seqs,
+        )
+        return WrittenObject((action, schema))
+
+
+def _row_groups(table: pa.Table, sizes: Sizes, size: int, *, rows: int, most: int) -> list[int]:
+    """How many records of a table of `size` bytes go into each row group: at most `rows`, and `most` bytes.
+
+    Slices too large in bytes are halved.
+    """
+    row_counts: list[int] = []
+    left = [(at, min(rows, table.num_rows - at)) for at in range(0, table.num_rows, rows)][::-1]
+    small = size <= most
+    while left:  # a slice of one record is not halved
+        at, rows = left.pop()
+        if rows == 1 or small or sizes.size(table.slice(at, rows)) <= most:
+            row_counts.append(rows)
+        else:
+            left += [(at + rows // 2, rows - rows // 2), (at, rows // 2)]
+    return row_counts

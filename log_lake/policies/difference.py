@@ -1,0 +1,133 @@
+"""A policy file against the list of pools: what to create, change and drop; pure.
+
+A pool that the file names gets exactly its settings.  One that the file does not name stays as it is, unless the
+caller prunes.  The lake's own pools (`naming.OWN_POOLS`) stay in any case, and no file names them.  Key, kind and
+aggregates of a pool never change: a file that says otherwise is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lake_core.catalog.state import PoolsState
+from lake_core.naming import OWN_POOLS
+from lake_core.records.pools import PoolConfig
+from log_lake.policies.file import PolicyFile, PoolPolicy
+from log_lake.policies.nodes import Fault
+from log_lake.settings.settings import KNOWN, Settings
+
+
+@dataclass(frozen=True)
+class Created:
+    """A pool that is not there.  `was_dropped`: a dropped pool of the name can be restored, with its records."""
+
+    policy: PoolPolicy
+    was_dropped: bool = False
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A pool that gets other settings: those that change, by name, with the text before and after; "" is none."""
+
+    pool: PoolConfig
+    settings: Mapping[str, tuple[str, str]]
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """The settings as `Lake.change_pools` takes them."""
+        return {name: after for name, (_, after) in self.settings.items()}
+
+    @property
+    def removing(self) -> tuple[str, ...]:
+        """Changed settings by which agents will remove more than before."""
+        texts = {name: text for name, text in self.pool.settings.items() if _can_be_read(name, text)}
+        before = Settings(texts)
+        after = Settings({name: text for name, text in {**texts, **self.changes}.items() if text})
+        return tuple(
+            name for name in self.settings if name in KNOWN and KNOWN[name].removes_more(before, after)
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What to do, each part by name.  `unnamed` are pools that the file does not name and that stay."""
+
+    created: tuple[Created, ...] = ()
+    changed: tuple[Changed, ...] = ()
+    dropped: tuple[PoolConfig, ...] = ()
+    unnamed: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the lake is as the file says."""
+        return not (self.created or self.changed or self.dropped)
+
+    @property
+    def removes(self) -> bool:
+        """Whether it drops a pool, or lets agents remove more than before."""
+        return bool(self.dropped) or any(one.removing for one in self.changed)
+
+
+def compare(file: PolicyFile, state: PoolsState, *, prune: bool = False) -> tuple[Difference, list[Fault]]:
+    """The difference, and what is refused; if anything is refused, nothing must be carried out."""
+    dropped_names = {one.pool.name for one in state.dropped.values() if not one.is_deleted}
+    created: list[Created] = []
+    changed: list[Changed] = []
+    faults: list[Fault] = []
+    for name, policy in sorted(file.pools.items()):
+        pool_id = state.names.get(name)
+        if pool_id is None:
+            created.append(Created(policy, name in dropped_names))
+            continue
+        pool = state.pools[pool_id]
+        faults += _refused(policy, pool)
+        settings = {
+            setting: (pool.settings.get(setting, ""), policy.settings.get(setting, ""))
+            for setting in sorted({*pool.settings, *policy.settings})
+            if pool.settings.get(setting, "") != policy.settings.get(setting, "")
+        }
+        if settings:
+            changed.append(Changed(pool, settings))
+    others = sorted(set(state.names) - set(file.pools) - set(OWN_POOLS))
+    difference = Difference(
+        tuple(created),
+        tuple(changed),
+        tuple(state.pools[state.names[name]] for name in others) if prune else (),
+        () if prune else tuple(others),
+    )
+    return difference, faults
+
+
+def _refused(policy: PoolPolicy, pool: PoolConfig) -> Iterator[Fault]:
+    """What the file wants otherwise of a pool, and no pool can change."""
+    never = "a pool keeps it: write what it has, or make a pool of another name"
+    if policy.key != pool.key:
+        yield Fault(
+            policy.place("key"),
+            f"pool {pool.name!r} has the key {pool.key} (the file: {policy.key}); {never}",
+        )
+    if policy.kind != pool.kind:
+        yield Fault(
+            policy.place("kind"),
+            f"pool {pool.name!r} has the kind {pool.kind} (the file: {policy.kind}); {never}",
+        )
+    elif dict(policy.aggregates) != pool.aggregates:
+        yield Fault(
+            policy.place("aggregates"),
+            f"pool {pool.name!r} has the aggregates {_functions(pool.aggregates)} (the file: "
+            f"{_functions(policy.aggregates)}); {never}",
+        )
+
+
+def _functions(aggregates: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={function}" for name, function in sorted(aggregates.items())) or "none"
+
+
+def _can_be_read(name: str, text: str) -> bool:
+    """Whether this program takes the stored text; another release may have stored it."""
+    try:
+        KNOWN[name].parse(text)
+    except (KeyError, ValueError):
+        return False
+    return True

@@ -1,0 +1,81 @@
+"""Statistics of the lake as bounds of Iceberg: for each column of an object, at or below and above all values.
+
+The lake has them in the encoding of keys, long texts cut.  Iceberg wants its own bytes of a value, texts as whole
+characters.  Doubles and floats get no upper bound: Spark counts NaN as greater than every number, and neither
+statistics of the lake nor bounds of Iceberg have NaN in them.  Pure.
+"""
+
+from __future__ import annotations
+
+import decimal
+
+from pyiceberg import types as T
+from pyiceberg.conversions import to_bytes
+
+from lake_core.keys.encoding import Instant, Value
+from log_lake.objects.statistics import exact_value
+
+_LAST_CHARACTER = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def lower_bound(kind: T.PrimitiveType, low: bytes | None) -> bytes | None:
+    """The bound at or below all values, of a low bound in the encoding of keys; None if there is none."""
+    if low is None:
+        return None
+    value = exact_value(low)
+    if value is not None:
+        return _bytes(kind, value)
+    if isinstance(kind, T.StringType):
+        return _beginning(low).decode(errors="ignore").encode()
+    return _beginning(low) if isinstance(kind, T.BinaryType) else None
+
+
+def upper_bound(kind: T.PrimitiveType, high: bytes | None) -> bytes | None:
+    """The bound at or above all values, of a high bound in the encoding of keys; None if there is none."""
+    if high is None or isinstance(kind, T.FloatType | T.DoubleType):
+        return None
+    value = exact_value(high)
+    if value is not None:
+        return _bytes(kind, value)
+    begins = _beginning(
+        high[:-1] + bytes((high[-1] - 1,))
+    )  # the lake added 1 to what the greatest begins with
+    if isinstance(kind, T.StringType):
+        return _above_text(begins)
+    return _above_bytes(begins) if isinstance(kind, T.BinaryType) else None
+
+
+def _beginning(cut: bytes) -> bytes:
+    """What a text or bytes begin with, of an encoding without its end; a last 0 may be half of a sign."""
+    return cut[1:].removesuffix(b"\0").replace(b"\0\xff", b"\0")
+
+
+def _above_text(begins: bytes) -> bytes | None:
+    """The text after all that begin with these bytes, cut to characters; None if there is none."""
+    characters = begins.decode(errors="ignore")
+    while characters:  # bounded by its length
+        after = ord(characters[-1]) + 1
+        if after <= _LAST_CHARACTER:
+            after = _SURROGATES.stop if after in _SURROGATES else after
+            return (characters[:-1] + chr(after)).encode()
+        characters = characters[:-1]
+    return None
+
+
+def _above_bytes(begins: bytes) -> bytes | None:
+    kept = begins.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
+
+
+def _bytes(kind: T.PrimitiveType, value: Value) -> bytes:
+    """A value in Iceberg's bytes."""
+    if isinstance(value, Instant):
+        value = value[1] * 1_000_000 + value[2] // 1_000
+    elif isinstance(kind, T.FloatType | T.DoubleType):
+        value = float(value) or -0.0  # which Iceberg sorts before 0.0
+    elif isinstance(kind, T.DecimalType):
+        with decimal.localcontext(prec=80):
+            value = decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-kind.scale))
+    encoded: bytes = to_bytes(kind, value)
+    return encoded

@@ -1,0 +1,92 @@
+"""An object of the pool, and the file of its deletes, as Iceberg describes them.
+
+Counts and bounds come from the state, which has them exactly; sizes, the number of records and where row groups
+begin from the object's footer.  Iceberg, too, counts only the first columns of very wide tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyiceberg import types as T
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
+
+from lake_core.records import Column
+from log_lake.objects.read import DataObject
+from log_lake.publish.bounds import lower_bound, upper_bound
+from log_lake.publish.positions import FILE_PATH_ID
+
+MAX_COUNTED = 100
+"""Columns with statistics in each description; a description is read for every query.  Iceberg writes as many."""
+
+
+def data_file(
+    data: DataObject, statistics: Iterable[Column], *, location: str, schema: Schema, sort_order: int
+) -> DataFile:
+    """The description of an object.  Raises Corrupt, Unavailable."""
+    records = data.metadata.records
+    counted = {
+        column.name: column
+        for column in schema.fields[:MAX_COUNTED]
+        if data.schema.get_field_index(column.name) >= 0
+    }
+    told = {one.name: one for one in statistics if one.name in counted}
+    lower: dict[int, bytes] = {}
+    upper: dict[int, bytes] = {}
+    for name, one in told.items():
+        id, kind = counted[name].field_id, counted[name].field_type
+        if not isinstance(kind, T.PrimitiveType):
+            continue
+        if (low := lower_bound(kind, one.low)) is not None:
+            lower[id] = low
+        if (high := upper_bound(kind, one.high)) is not None:
+            upper[id] = high
+    sizes = data.column_sizes(counted)
+    plain = [column for column in counted.values() if isinstance(column.field_type, T.PrimitiveType)]
+    return DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=location,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=records,
+        file_size_in_bytes=data.size,
+        column_sizes={c.field_id: sizes[c.name] for c in plain},
+        value_counts={c.field_id: records for c in plain},
+        null_value_counts={
+            counted[name].field_id: one.nulls for name, one in told.items() if counted[name] in plain
+        },
+        nan_value_counts={},
+        lower_bounds=lower,
+        upper_bounds=upper,
+        key_metadata=None,
+        split_offsets=data.group_offsets,
+        equality_ids=None,
+        sort_order_id=sort_order,
+        spec_id=0,
+    )
+
+
+def deletes_description(*, location: str, size: int, count: int, of: str) -> DataFile:
+    """The description of a file that hides `count` records of the object at the location `of`."""
+    path = of.encode()
+    return DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES,
+        file_path=location,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=count,
+        file_size_in_bytes=size,
+        column_sizes=None,
+        value_counts={FILE_PATH_ID: count},
+        null_value_counts={FILE_PATH_ID: 0},
+        nan_value_counts={},
+        lower_bounds={FILE_PATH_ID: path},
+        upper_bounds={FILE_PATH_ID: path},
+        key_metadata=None,
+        split_offsets=None,
+        equality_ids=None,
+        sort_order_id=None,
+        spec_id=0,
+    )

@@ -1,0 +1,179 @@
+"""The fields of a pool as columns of an Iceberg table; and what Iceberg does not have.
+
+| in the lake | in the table |
+|---|---|
+| booleans, floats, doubles, text, bytes, dates | the same |
+| integers: signed, of up to 32 bits; of 64 | int; long |
+| decimals | the same |
+| timestamps in microseconds, with and without zone | timestamptz, timestamp |
+| times of day in microseconds | time |
+| records, lists, maps | struct, list, map |
+| a field that is null in every record | not in the table |
+
+Iceberg has no unsigned integers, no nanoseconds (before version 3), no durations, and no field of several kinds.
+Spark's reader of Iceberg compares statistics in milliseconds with microseconds, and loses records (decision 109).
+Its readers take an object's column for the table's if the types are equal, or if the table's is one of these wider
+ones: int to long, float to double, a decimal with more digits before the point.  Any other union of types is one
+that only the lake makes.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+from pyiceberg import types as T
+
+from lake_core.errors import InvalidInput
+from lake_core.phrases import counted, did_you_mean
+from lake_core.schemas.hidden import DELETED, user_fields
+from lake_core.values.types import is_json, show_type
+
+RESERVED = frozenset(
+    {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
+)
+"""Names that readers of Iceberg give to columns of their own."""
+
+
+def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = ()) -> pa.Schema:
+    """The fields that the table has; raises InvalidInput for one that Iceberg cannot say."""
+    for name in without:
+        if name not in schema.names:
+            raise InvalidInput(
+                f"pool {pool_name!r}: field {name!r} does not exist; {did_you_mean(name, schema.names)}"
+            )
+    kept = [f for f in user_fields(schema) if f.name not in without and not pa.types.is_null(f.type)]
+    by_folded: dict[str, str] = {}
+    for column in kept:
+        fault = _fault(column)
+        other = by_folded.setdefault(column.name.casefold(), column.name)
+        if column.name in RESERVED:
+            fault = "has a name that Iceberg reserves"
+        elif other != column.name:
+            fault = f"differs from {other!r} in case only, which readers do not tell apart"
+        if fault:
+            raise InvalidInput(
+                f"pool {pool_name!r}: field {column.name!r} {fault}; leave it out (--without {column.name})"
+            )
+    if not kept:
+        raise InvalidInput(f"pool {pool_name!r}: there is no field to publish; load records first")
+    return pa.schema([_without_nulls(column) for column in kept])
+
+
+def upsert_fields(schema: pa.Schema) -> pa.Schema:
+    """The fields of an upsert pool without the one that tells delete markers."""
+    return pa.schema([f for f in schema if f.name != DELETED])
+
+
+def _fault(column: pa.Field) -> str:
+    """What Iceberg does not have of the field's type; "" if it has all."""
+    kind = column.type
+    if is_json(column):
+        return "holds values of several kinds, or empty records, as JSON"
+    if pa.types.is_null(kind):
+        return "holds lists or maps of nulls"
+    if pa.types.is_struct(kind):
+        members = [member for member in kind if not pa.types.is_null(member.type)]
+        if not members:
+            return "is a record that holds nothing but nulls"
+        return next((fault for member in members if (fault := _fault(member))), "")
+    if pa.types.is_list(kind):
+        return _fault(kind.value_field)
+    if pa.types.is_map(kind):
+        return _fault(kind.key_field) or _fault(kind.item_field)
+    if pa.types.is_timestamp(kind) and kind.unit == "ms":
+        return "holds timestamps in milliseconds, which readers of Iceberg filter wrongly"
+    return (
+        "" if plain_type(kind) is not None else f"is of type {show_type(column)}, which Iceberg does not have"
+    )
+
+
+def _without_nulls(column: pa.Field) -> pa.Field:
+    """The field without members of records that are null everywhere."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        return column.with_type(
+            pa.struct([_without_nulls(member) for member in kind if not pa.types.is_null(member.type)])
+        )
+    if pa.types.is_list(kind):
+        return column.with_type(pa.list_(_without_nulls(kind.value_field)))
+    if pa.types.is_map(kind):
+        return column.with_type(pa.map_(_without_nulls(kind.key_field), _without_nulls(kind.item_field)))
+    return column
+
+
+def plain_type(kind: pa.DataType) -> T.PrimitiveType | None:
+    """The type of the table; None for a type that Iceberg does not have, and for records, lists and maps."""
+    if pa.types.is_signed_integer(kind):
+        return T.LongType() if kind.bit_width == 64 else T.IntegerType()
+    if pa.types.is_decimal128(kind):
+        return T.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        return T.TimestamptzType() if kind.tz else T.TimestampType()
+    if pa.types.is_time(kind):
+        return T.TimeType() if kind.unit == "us" else None
+    return _SAME.get(kind)
+
+
+_SAME: dict[pa.DataType, T.PrimitiveType] = {
+    pa.bool_(): T.BooleanType(),
+    pa.float32(): T.FloatType(),
+    pa.float64(): T.DoubleType(),
+    pa.string(): T.StringType(),
+    pa.binary(): T.BinaryType(),
+    pa.date32(): T.DateType(),
+}
+
+
+# --- objects
+
+
+def check_objects(columns: pa.Schema, stored: Mapping[pa.Schema, int], *, pool_name: str) -> None:
+    """Raises InvalidInput if readers would not give a column of an object as the table's.
+
+    `stored`: how many objects have each schema.
+    """
+    for column in columns:
+        kinds: dict[str, int] = {}
+        for schema, objects in stored.items():
+            index = schema.get_field_index(column.name)
+            if index >= 0 and not _reads_as(schema.field(index), column):
+                kind = show_type(schema.field(index))
+                kinds[kind] = kinds.get(kind, 0) + objects
+        for kind, objects in kinds.items():
+            raise InvalidInput(
+                f"pool {pool_name!r}: field {column.name!r} is {show_type(column)}, and {kind} in "
+                f"{counted(objects, 'object')}, which Iceberg does not read as one; a compaction unites the "
+                f"objects that it merges (lake compact {pool_name} --strategy full); otherwise leave it out "
+                f"(--without {column.name})"
+            )
+
+
+def _reads_as(stored: pa.Field, column: pa.Field) -> bool:
+    """Whether readers of Iceberg give the stored values as the column's."""
+    if is_json(stored):
+        return False
+    from_, to = stored.type, column.type
+    if pa.types.is_struct(from_) and pa.types.is_struct(to):
+        return all(
+            from_.get_field_index(member.name) < 0 or _reads_as(from_.field(member.name), member)
+            for member in to
+        )
+    if pa.types.is_list(from_) and pa.types.is_list(to):
+        return _reads_as(from_.value_field, to.value_field)
+    if pa.types.is_map(from_) and pa.types.is_map(to):
+        return _reads_as(from_.key_field, to.key_field) and _reads_as(from_.item_field, to.item_field)
+    plain, target = plain_type(from_), plain_type(to)
+    return plain is not None and target is not None and is_wider(target, plain)
+
+
+def is_wider(wider: T.IcebergType, kind: T.IcebergType) -> bool:
+    """Whether Iceberg lets a column of the type become one of the wider type, or both are equal."""
+    if isinstance(wider, T.DecimalType) and isinstance(kind, T.DecimalType):
+        return wider.scale == kind.scale and wider.precision >= kind.precision
+    pairs = ((T.IntegerType, T.LongType), (T.FloatType, T.DoubleType))
+    return wider == kind or any(
+        isinstance(kind, narrow) and isinstance(wider, wide) for narrow, wide in pairs
+    )

@@ -1,0 +1,158 @@
+"""The files of the next table: which descriptions are carried over from the table before, and which are new.
+
+A description of an object is carried over as it is.  So is its file of deletes if the rule is the same: by the
+digest in its name, or, if there is none, by the rule of the revision that the table before shows.  Other objects
+are looked at, side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
+from pyiceberg.table.metadata import TableMetadataV2
+
+from lake_core import naming
+from log_lake.lake.view import View
+from log_lake.objects.read import DataObject
+from log_lake.publish.commit import create_file, read_file
+from log_lake.publish.data_files import data_file, deletes_description
+from log_lake.publish.manifests import Files, Listed, ManifestsOf, MemoryFile, is_deletes
+from log_lake.publish.metadata import Layout, current_snapshot, is_promoted, next_sequence
+from log_lake.publish.place import Place, location_of
+from log_lake.publish.positions import deletes_file, hidden_positions
+from log_lake.publish.rules import Rule
+
+_AT_ONCE = 8
+"""Objects that are looked at side by side: each is a few requests of the store."""
+
+
+@dataclass
+class Before:
+    """The files of the table before, by object, and the rules of its objects, as far as they are known."""
+
+    listed: Sequence[Listed] = ()
+    data: dict[str, DataFile] = field(default_factory=dict)
+    deletes: dict[str, DataFile] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+
+def files_before(
+    before: TableMetadataV2 | None, layout: Layout, place: Place, rules: Mapping[str, Rule]
+) -> Before:
+    """What of the table before may be carried over: nothing if a column got a wider type."""
+    if before is None or is_promoted(before, layout):
+        return Before()
+    was = Before(Files(partial(read_file, place)).listed(current_snapshot(before).manifest_list), rules=rules)
+    for one in was.listed:
+        for entry in one.entries:
+            file = entry.data_file
+            object_id = file.file_path.rpartition("/")[2][: naming.ID_LENGTH]
+            (was.deletes if is_deletes(file) else was.data)[object_id] = file
+    return was
+
+
+@dataclass(frozen=True)
+class Described:
+    """An object of the table: its description, and that of its deletes if it has some; whether they are new."""
+
+    data: DataFile
+    deletes: DataFile | None
+    is_new: bool
+    has_new_deletes: bool
+
+
+@dataclass(frozen=True)
+class Describing:
+    """Describes the objects of a view for the table at a place."""
+
+    view: View
+    place: Place
+    layout: Layout
+    was: Before
+    new_id: Callable[[], str]
+
+    def described(self, rules: Iterable[Rule]) -> list[Described]:
+        """The objects of the table, without those whose records are all hidden.
+
+        Writes new files of deletes.  Raises ObjectMissing, Corrupt, Unavailable.
+        """
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            return [one for one in threads.map(self._describe, rules) if one is not None]
+
+    def _describe(self, rule: Rule) -> Described | None:
+        named = self.place.location_of(f"deletes/{rule.object}-{rule.digest(self.view.state.lifts)}-")
+        data, deletes = self.was.data.get(rule.object), self.was.deletes.get(rule.object)
+        if data is not None and (
+            self.was.rules.get(rule.object) == rule
+            if deletes is None
+            else deletes.file_path.startswith(named)
+        ):
+            return Described(data, deletes, is_new=False, has_new_deletes=False)
+        store, pool_id = self.view.store, self.view.config.id
+        location = location_of(store, naming.data_object(pool_id, rule.object))
+        with DataObject(store, pool_id=pool_id, object_id=rule.object) as opened:
+            positions = hidden_positions(rule, opened, self.view, store)
+            if len(positions) == opened.metadata.records:
+                return None
+            new = data or data_file(
+                opened,
+                rule.references[0].columns,
+                location=location,
+                schema=self.layout.schema,
+                sort_order=self.layout.order.order_id,
+            )
+        if not len(positions):
+            return Described(new, None, is_new=data is None, has_new_deletes=False)
+        deletes_location = f"{named}{self.new_id()}.parquet"
+        file = deletes_file(location, positions)
+        create_file(self.place, deletes_location, file)
+        hides = deletes_description(
+            location=deletes_location, size=len(file), count=len(positions), of=location
+        )
+        return Described(new, hides, is_new=data is None, has_new_deletes=True)
+
+
+def manifests_of(
+    files: Sequence[Described],
+    was: Before,
+    layout: Layout,
+    place: Place,
+    *,
+    before: TableMetadataV2 | None,
+    snapshot_id: int,
+    id: str,
+) -> tuple[list[MemoryFile], list[ManifestFile], str]:
+    """The manifests of the table that are new, not stored yet; all of them; and the location of their list.
+
+    `id` is in the names of the new ones.
+    """
+    written: list[MemoryFile] = []
+    locations = (place.location_of(f"metadata/{id}-m{number}.avro") for number in count())
+    manifests = ManifestsOf(snapshot_id, layout.schema, locations, written)
+    deletes = [(one.deletes, one.has_new_deletes) for one in files if one.deletes is not None]
+    all_manifests: list[ManifestFile] = []
+    for content, described in (
+        (ManifestContent.DATA, [(one.data, one.is_new) for one in files]),
+        (ManifestContent.DELETES, deletes),
+    ):
+        kept = {file.file_path for file, is_new in described if not is_new}
+        new = [file for file, is_new in described if is_new]
+        all_manifests += manifests.rewritten(content, was.listed, kept=kept, new=new)
+    location = place.location_of(f"metadata/snap-{snapshot_id}-{id}.avro")
+    manifests.manifest_list(all_manifests, sequence=next_sequence(before), location=location)
+    return written, all_manifests, location
+
+
+def is_same(files: Sequence[Described], was: Before) -> bool:
+    """Whether the table before has these files and no others."""
+    deletes = {one.deletes.file_path for one in files if one.deletes is not None}
+    return (
+        not any(one.is_new or one.has_new_deletes for one in files)
+        and len(files) == len(was.data)
+        and deletes == {file.file_path for file in was.deletes.values()}
+    )

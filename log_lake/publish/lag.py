@@ -1,0 +1,54 @@
+"""How far a published table is behind its branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from lake_core.naming import MAIN
+from log_lake.lake.pool import Pool
+from log_lake.publish.place import BESIDE, place_of
+from log_lake.publish.published import Published, published_at
+
+MAX_COUNTED = 1_000
+"""Transactions to count; a greater lag is said as at least this many.  Each may be a request of the store."""
+
+
+@dataclass(frozen=True)
+class Lag:
+    """A published table, and what the branch has beyond it.
+
+    `transactions`: how many, at most `MAX_COUNTED`.  `seconds`: between the published transaction and the newest.
+    """
+
+    published: Published
+    newest: int
+    transactions: int
+    seconds: float
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether there may be more transactions."""
+        return self.transactions >= MAX_COUNTED
+
+
+def publication(pool: Pool, *, branch: str = MAIN, to: str = BESIDE) -> Lag | None:
+    """The table of the branch at a place, and its lag; None if none is published there.
+
+    Raises NotFound, InvalidInput, Corrupt, Unavailable.
+    """
+    published = published_at(place_of(pool, branch=branch, to=to))
+    return None if published is None else lag_of(pool, published, branch=branch)
+
+
+def lag_of(pool: Pool, published: Published, *, branch: str) -> Lag:
+    """The lag of a table that is published of the branch."""
+    newest = pool.at(branch).held.tip
+    if newest <= published.version:
+        return Lag(published, newest, 0, 0.0)
+    transactions, time = 0, published.time
+    for version, transaction in islice(pool.log(branch=branch), MAX_COUNTED):
+        if version <= published.version:
+            break
+        transactions, time = transactions + 1, max(time, transaction.time / 1e6)
+    return Lag(published, newest, transactions, time - published.time)

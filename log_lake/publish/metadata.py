@@ -1,0 +1,150 @@
+"""The metadata of a published table: pyiceberg's own class, with one snapshot.
+
+A table keeps its id, the ids of its columns and its sort orders from publication to publication.  It has the newest
+snapshot only: the objects of older ones are kept by no tag, so that a vacuum may delete them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadataUtil, TableMetadataV2
+from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
+from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, SnapshotLogEntry, Summary
+from pyiceberg.table.sorting import SortOrder
+
+from lake_core.keys import PoolKey
+from log_lake.publish.schema import ids_of, name_mapping, sort_order, table_schema
+
+MAX_LOG = 100
+"""Earlier metadata files that the newest names, and schemas that it keeps."""
+
+NAME_MAPPING = "schema.name-mapping.default"
+
+_READ_ONLY = {"gc.enabled": "false"}
+"""No program of Iceberg may delete files of the table: the objects are the lake's."""
+
+
+def parsed(text: bytes) -> TableMetadataV2:
+    """The metadata of the bytes."""
+    metadata: TableMetadataV2 = TableMetadataUtil.parse_raw(text.decode())
+    return metadata
+
+
+def current_snapshot(metadata: TableMetadataV2) -> Snapshot:
+    """The only snapshot of a published table."""
+    (snapshot,) = metadata.snapshots
+    return snapshot
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns and the order of a table, with those that it had before."""
+
+    schema: Schema
+    schemas: tuple[Schema, ...]
+    mapping: str
+    last_id: int
+    order: SortOrder
+    orders: tuple[SortOrder, ...]
+
+
+def layout_of(
+    before: TableMetadataV2 | None, columns: pa.Schema, key: PoolKey, *, stored: Iterable[pa.Schema]
+) -> Layout:
+    """The layout of a table with these columns, over objects of the schemas `stored`.
+
+    `before` is the table that was published before it.
+    """
+    schemas = [] if before is None else list(before.schemas)
+    orders = [SortOrder(order_id=0)] if before is None else list(before.sort_orders)
+    newest_last = sorted(
+        schemas, key=lambda s: before is not None and s.schema_id == before.current_schema_id
+    )
+    mapping = "" if before is None else before.properties[NAME_MAPPING]
+    ids = ids_of(newest_last, mapping, 0 if before is None else before.last_column_id)
+    schema = table_schema(columns, ids, schema_id=max((s.schema_id for s in schemas), default=-1) + 1)
+    equal = next((s for s in schemas if s.fields == schema.fields), None)
+    if equal is None:
+        schemas = [*schemas, schema][-MAX_LOG:]
+    mapping = name_mapping(stored, ids)
+    order = sort_order(key, equal or schema, before=orders)
+    orders = orders if order in orders else [*orders, order]
+    return Layout(equal or schema, tuple(schemas), mapping, ids.last, order, tuple(orders))
+
+
+def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:
+    """Whether a column got a wider type: what was written of its bounds does not fit it any more."""
+    earlier = _types(before.schema())
+    return any(earlier.get(id, kind) != kind for id, kind in _types(layout.schema).items())
+
+
+def _types(schema: Schema) -> dict[int, str]:
+    return {id: str(schema.find_type(id)) for id in schema.field_ids if schema.find_type(id).is_primitive}
+
+
+def table_metadata(
+    before: TableMetadataV2 | None,
+    layout: Layout,
+    *,
+    location: str,
+    earlier: str,
+    snapshot_id: int,
+    manifest_list: str,
+    summary: Mapping[str, str],
+    properties: Mapping[str, str],
+    now: float,
+) -> bytes:
+    """The metadata of the next table; `earlier` is the location of the one before, `now` in seconds since 1970."""
+    time = int(now * 1000) if before is None else max(int(now * 1000), before.last_updated_ms)
+    log: list[MetadataLogEntry] = []
+    if before is not None:
+        newest = MetadataLogEntry(metadata_file=earlier, timestamp_ms=before.last_updated_ms)
+        log = [*before.metadata_log, newest]
+    sequence = next_sequence(before)
+    snapshot = Snapshot(
+        snapshot_id=snapshot_id,
+        sequence_number=sequence,
+        timestamp_ms=time,
+        manifest_list=manifest_list,
+        summary=Summary(Operation.OVERWRITE, **summary),
+        schema_id=layout.schema.schema_id,
+    )
+    metadata = TableMetadataV2(
+        location=location,
+        table_uuid=_table_id(location) if before is None else before.table_uuid,
+        last_updated_ms=time,
+        last_column_id=layout.last_id,
+        schemas=list(layout.schemas),
+        current_schema_id=layout.schema.schema_id,
+        partition_specs=[UNPARTITIONED_PARTITION_SPEC],
+        default_spec_id=0,
+        last_partition_id=999,
+        properties={NAME_MAPPING: layout.mapping, **_READ_ONLY, **properties},
+        current_snapshot_id=snapshot_id,
+        snapshots=[snapshot],
+        snapshot_log=[SnapshotLogEntry(snapshot_id=snapshot_id, timestamp_ms=time)],
+        metadata_log=log[-MAX_LOG:],
+        sort_orders=list(layout.orders),
+        default_sort_order_id=layout.order.order_id,
+        refs={"main": SnapshotRef(snapshot_id=snapshot_id, snapshot_ref_type=SnapshotRefType.BRANCH)},
+        last_sequence_number=sequence,
+    )
+    text: str = metadata.model_dump_json()
+    return text.encode()
+
+
+def next_sequence(before: TableMetadataV2 | None) -> int:
+    """The sequence number of the next snapshot."""
+    return 1 if before is None else before.last_sequence_number + 1
+
+
+def _table_id(location: str) -> uuid.UUID:
+    """The id of the table at a location that has none yet: two first publishers give it the same."""
+    return uuid.UUID(bytes=hashlib.sha256(location.encode()).digest()[:16], version=4)

@@ -1,0 +1,116 @@
+"""The positions of the records of an object that its rule hides, by the lake's own reader; and a file of them.
+
+The object is read in its order, in the columns that decide: those of the key, of conditions, and of markers.  Each
+record gets its position, then the references are clipped and the tombstones applied as in a scan.  What is not left
+is hidden.
+
+The file of deletes is as Iceberg has it: Parquet with the object's location and a position in each row, ascending.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lake_core.history import Reference
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.schemas.hidden import DELETED
+from lake_core.store import Store
+from log_lake.combine.newest import without_markers
+from log_lake.objects.read import DataObject, rows_below
+from log_lake.publish.rules import Rule
+from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences
+from log_lake.reading.merge.streams import Reading, read_reference
+from log_lake.reading.revision import Revision
+from log_lake.reading.scan import with_markers
+
+Positions = npt.NDArray[np.int64]
+
+POSITION = "_position"
+"""The column of positions while an object is read; no field of the reading has the name."""
+
+FILE_PATH_ID, POS_ID = 2147483546, 2147483545
+"""The ids that Iceberg reserves for the two columns of a file of deletes."""
+
+DELETES = pa.schema(
+    [
+        pa.field(name, kind, nullable=False, metadata={"PARQUET:field_id": str(id)})
+        for name, kind, id in (("file_path", pa.string(), FILE_PATH_ID), ("pos", pa.int64(), POS_ID))
+    ]
+)
+
+
+def hidden_positions(rule: Rule, data: DataObject, revision: Revision, store: Store) -> Positions:
+    """The positions of an object's records that the rule hides, ascending.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    live = np.zeros(data.metadata.records, np.bool_)
+    for reference, tombstones in zip(rule.references, rule.tombstones, strict=True):
+        whole = KeyRange(data.metadata.low, data.metadata.high)
+        if not tombstones and not rule.markers and data.inside(reference.key_range):
+            return np.empty(0, np.int64)
+        assert whole.high is not None
+        all_of_it = msgspec.structs.replace(reference, low=whole.low, high=whole.high)
+        upsert = revision.rule.kind == "upsert"
+        first = 0
+        reading = _reading(revision, store, [all_of_it], fields_of(tombstones))
+        has_sequence = needs_sequences(tombstones, [reference])
+        for table in read_reference(all_of_it, reading, has_sequence=has_sequence):
+            positions = pa.array(np.arange(first, first + table.num_rows))
+            first += table.num_rows
+            begin, end = _clipped(table, reference, revision)
+            clipped = table.append_column(POSITION, positions).slice(begin, max(0, end - begin))
+            for left in apply_tombstones([clipped], tombstones, key=revision.key, has_markers=upsert):
+                shown = without_markers(left) if upsert else left
+                live[shown.column(POSITION).to_numpy()] = True
+    return np.flatnonzero(~live)
+
+
+def _reading(
+    revision: Revision, store: Store, references: list[Reference], conditions: tuple[str, ...]
+) -> Reading:
+    """How an object is read: the columns that decide which records are live."""
+    rule, schema = revision.rule, revision.schema
+    names = [*revision.key.names, *conditions, *([DELETED] if rule.kind == "upsert" else [])]
+    columns = pa.schema([schema.field(name) for name in dict.fromkeys(names) if name in schema.names])
+    return Reading(
+        store,
+        revision.config.id,
+        revision.key,
+        EVERYTHING,
+        with_markers(columns, rule, conditions),
+        limits=revision.limits,
+        lifts=revision.lifts_of(references),
+    )
+
+
+def _clipped(table: pa.Table, reference: Reference, revision: Revision) -> tuple[int, int]:
+    """The first record of the reference in a table of its object, and the first one beyond it."""
+    if not revision.key.fields:
+        return 0, table.num_rows
+    return (
+        rows_below(table, reference.low, revision.key),
+        rows_below(table, reference.high, revision.key),
+    )
+
+
+def deletes_file(location: str, positions: Positions) -> bytes:
+    """The file that hides the records at these positions of the object at the location."""
+    paths = pa.DictionaryArray.from_arrays(np.zeros(len(positions), np.int32), [location]).cast(pa.string())
+    table = pa.table([paths, positions], schema=DELETES)
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(
+        sink,
+        DELETES,
+        compression="zstd",
+        use_dictionary=["file_path"],
+        column_encoding={"pos": "DELTA_BINARY_PACKED"},
+    ) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

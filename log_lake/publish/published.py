@@ -1,0 +1,113 @@
+"""Which table is published at a place: the metadata of the greatest number.
+
+The hint says the number of a metadata that is there; publishers that were killed before they wrote the hint may
+have left greater ones, which count.  Without a hint a listing tells.  Reading needs no package of Iceberg.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import msgspec
+
+from lake_core.errors import Corrupt
+from lake_core.records.decoding import decoding
+from log_lake.publish.place import Place
+
+VERSION, TRANSACTION, TIME = "lake.version", "lake.transaction", "lake.time"
+POOL, BRANCH, TAG = "lake.pool", "lake.branch", "lake.tag"
+"""Properties of a published snapshot: which revision it shows, and the tag that keeps it."""
+
+FILES, RECORDS = "total-data-files", "total-records"
+DELETE_FILES, DELETED_RECORDS = "total-delete-files", "total-position-deletes"
+"""Totals of a snapshot, as Iceberg names them."""
+
+WITHOUT = "lake.without"
+"""A property of the table: the fields that it does not have, as JSON."""
+
+
+class _Snapshot(msgspec.Struct, frozen=True):
+    id: int = msgspec.field(name="snapshot-id")
+    summary: dict[str, str]
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    snapshots: list[_Snapshot]
+    current: int = msgspec.field(name="current-snapshot-id")
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published table: the number of its metadata, and what that says; `text` is the metadata itself.
+
+    `version` is that of the branch's newest transaction, `time` its time in seconds since 1970.
+    `records` are those that it shows; `hidden` are in its objects too, and its delete files hide them.
+    """
+
+    number: int
+    version: int
+    transaction_id: str
+    time: float
+    pool: str
+    branch: str
+    tag: str
+    objects: int
+    delete_files: int
+    records: int
+    hidden: int
+    without: tuple[str, ...]
+    location: str
+    text: bytes = field(repr=False)
+
+
+def published_at(place: Place) -> Published | None:
+    """The table at the place; None if there is none.  Raises Corrupt, Unavailable."""
+    number = hinted(place) or _listed(place)
+    text = place.store.get(place.metadata(number)) if number else None
+    if number and text is None:
+        raise Corrupt(
+            f"{place.location}: the hint names metadata {number}, which is not there; restore it, or delete "
+            "metadata/version-hint.text and publish again"
+        )
+    while (later := place.store.get(place.metadata(number + 1))) is not None:  # bounded by what was published
+        number, text = number + 1, later
+    return None if text is None else described(place, number, text)
+
+
+def hinted(place: Place) -> int:
+    """The number in the hint; 0 if there is no hint."""
+    hint = (place.store.get(place.hint) or b"").strip()
+    return int(hint) if hint.isdigit() and len(hint) <= 18 else 0
+
+
+def _listed(place: Place) -> int:
+    """The greatest number of metadata that a listing shows; 0 if there is none."""
+    names = (info.name.rpartition("/")[2] for info in place.store.list(place.name("metadata")))
+    matches = (re.fullmatch(r"v([0-9]{1,18})\.metadata\.json", name) for name in names)
+    return max((int(match[1]) for match in matches if match), default=0)
+
+
+def described(place: Place, number: int, text: bytes) -> Published:
+    name, advice = f"{place.location}: metadata {number}", "publish to another folder"
+    with decoding(name, "damaged, or of a table that the lake did not publish", advice=advice):
+        decoded = msgspec.json.decode(text, type=_Metadata)
+        (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
+        summary = snapshot.summary
+        return Published(
+            number,
+            int(summary[VERSION]),
+            summary[TRANSACTION],
+            float(summary[TIME]),
+            summary[POOL],
+            summary[BRANCH],
+            summary[TAG],
+            objects=int(summary[FILES]),
+            delete_files=int(summary[DELETE_FILES]),
+            records=int(summary[RECORDS]) - int(summary[DELETED_RECORDS]),
+            hidden=int(summary[DELETED_RECORDS]),
+            without=tuple(msgspec.json.decode(decoded.properties[WITHOUT], type=list[str])),
+            location=place.location,
+            text=text,
+        )

@@ -1,0 +1,120 @@
+"""Which objects a published table has, and by which rule records of each are hidden: pure.
+
+A table has no merge: its rows are the records of its objects without those at hidden positions.  So it can say
+
+| of the pool | how |
+|---|---|
+| append | each object on its own, however many overlap |
+| upsert, aggregate | objects that overlap no other; records that combine are none of a table |
+| clips of references, tombstones, age-off, delete markers | hidden positions (`positions`) |
+
+The rule of an object is the references to it, each with the tombstones that may hide records of it.  The same rule
+hides the same records, since objects never change.  So its digest is in the name of the file of deletes, and
+a publication that finds the rule of the one before has nothing to read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.history import Reference
+from lake_core.history.lift import Lifts
+from lake_core.history.tombstone import Tombstone, covering
+from lake_core.keys.encoding import encode_value
+from lake_core.naming import PARQUET, format_of
+from lake_core.phrases import counted
+from lake_core.schemas.hidden import DELETED
+from log_lake.reading.plan import overlapping
+from log_lake.reading.revision import Revision
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The references to one object, and the tombstones that may hide records of each, oldest first.
+
+    `markers`: whether the object may hold delete markers.
+    """
+
+    references: tuple[Reference, ...]
+    tombstones: tuple[tuple[Tombstone, ...], ...]
+    markers: bool
+
+    @property
+    def object(self) -> str:
+        """The object's id."""
+        return self.references[0].object
+
+    def digest(self, lifts: Lifts) -> str:
+        """A name of the rule; `lifts` are those that the references name."""
+        parts = [
+            (r.object, r.low, r.high, r.seq, r.oldest, [(b, lifts[b].writes) for b in r.lifts])
+            for r in self.references
+        ]
+        hidden = [
+            [(t.seq, t.low, t.high, t.exactly, msgspec.msgpack.encode(t.condition)) for t in each]
+            for each in self.tombstones
+        ]
+        return hashlib.sha256(msgspec.msgpack.encode((parts, hidden, self.markers))).hexdigest()[:20]
+
+
+def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, Rule]:
+    """The rule of each object of the table, by id, in the order of keys; without `ages` nothing has aged off.
+
+    Raises InvalidInput if records of several objects would have to be combined, or an object is not Parquet.
+    """
+    schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
+    is_upsert = revision.rule.kind == "upsert"
+    tombstones = (*revision.tombstones, *(revision.aged_off if ages else ()))
+    hidden: dict[Reference, tuple[Tombstone, ...]] = {}
+    for reference in revision.references:
+        covers = covering(tombstones, reference, schemas.__getitem__)
+        # in an upsert pool a newest record that a condition hides keeps older ones of its key hidden
+        ends = (t for t in covers if not (is_upsert and t.condition))
+        if not any(t.covers_all(reference, schemas.__getitem__) for t in ends):
+            hidden[reference] = covers
+    if not revision.rule.keeps_all and (several := overlapping(list(hidden))):
+        name = revision.config.name
+        raise InvalidInput(
+            f"pool {name!r}: {counted(several, 'object')} of this {revision.rule.kind} pool overlap, and Iceberg "
+            f"does not combine their records; merge them first (lake compact {name} --strategy full)"
+        )
+    if typed := len({r.object for r in hidden if format_of(r.object) != PARQUET}):
+        name = revision.config.name
+        raise InvalidInput(
+            f"pool {name!r}: {counted(typed, 'object')} not Parquet, as Iceberg reads it; let a compaction write "
+            f"them anew (lake set {name} format=parquet; lake compact {name} --strategy full)"
+        )
+    by_object: dict[str, list[Reference]] = {}
+    for reference in hidden:
+        by_object.setdefault(reference.object, []).append(reference)
+    return {
+        id: Rule(
+            tuple(references),
+            tuple(hidden[reference] for reference in references),
+            is_upsert and any(_may_have_markers(r, schemas[r.schema]) for r in references),
+        )
+        for id, references in by_object.items()
+    }
+
+
+def _may_have_markers(reference: Reference, schema: pa.Schema) -> bool:
+    if DELETED not in schema.names or pa.types.is_null(schema.field(DELETED).type):
+        return False
+    statistics = next((c for c in reference.columns if c.name == DELETED), None)
+    if statistics is None:
+        return True
+    return statistics.high is not None and statistics.high != encode_value(False)
+
+
+def schemas_of(rules: Mapping[str, Rule], revision: Revision) -> dict[pa.Schema, int]:
+    """How many objects of the rules have each schema."""
+    counts: dict[str, int] = {}
+    for rule in rules.values():
+        counts[rule.references[0].schema] = counts.get(rule.references[0].schema, 0) + 1
+    return {revision.state.schema(id): count for id, count in counts.items()}

@@ -1,0 +1,311 @@
+"""Publishing: a branch as it is now becomes the table at a place.
+
+1. The newest metadata there is read: number N.
+2. What cannot be published is refused before anything is written (`fields`, `rules`).
+3. A tag is set on the branch.  From here on nothing that the table needs is deleted.
+4. Files of deletes, manifests and their list are written, under names that no other publisher uses.
+5. The metadata N+1 is created.  Of several publishers one creates it; the others have lost, and delete their tags.
+6. The hint is set to N+1.  Readers see the new table.
+7. Tags of earlier publications are deleted: those that are older than the tag of this one.  A publisher that set an
+   older tag has read a metadata up to N, so it has lost already or will.
+8. Files that no table needs any more are deleted (`leftovers`).
+
+A publisher that is killed before step 5 leaves the table as it was, and a tag that the next publication deletes.
+After step 5 the new table is there; readers that go by the hint see the one before until the next publication.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.extras import need
+from lake_core.history.absence import planning_again
+from lake_core.naming import MAIN
+from lake_core.schemas.hidden import ORDER
+from log_lake.lake.branches import planned
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
+from log_lake.publish.commit import check_free, commit_metadata, create_file, delete_leftovers, point_hint
+from log_lake.publish.place import BESIDE, Place, place_of
+from log_lake.publish.published import (
+    BRANCH,
+    DELETE_FILES,
+    DELETED_RECORDS,
+    FILES,
+    POOL,
+    RECORDS,
+    TAG,
+    TIME,
+    TRANSACTION,
+    VERSION,
+    WITHOUT,
+    Published,
+    described,
+    published_at,
+)
+from log_lake.publish.rules import Rule, rules_of, schemas_of
+from log_lake.publish.tags import delete_tag, delete_tags_before, set_tag
+
+if TYPE_CHECKING:
+    from log_lake.publish.files import Described
+
+log = logging.getLogger(__name__)
+
+PUBLISHED, UNCHANGED, LOST = "published", "unchanged", "lost"
+
+
+@dataclass(frozen=True)
+class PublishResult:
+    """What a publication did.
+
+    `outcome`: `published`; `unchanged`, if the table showed this version already; `lost`, if another publisher was
+    faster.  `number` and `version` are those of the table there now.  `objects` and `delete_files` are all of it,
+    `added` and `added_deletes` those that this publication wrote.  `records` are those that the table shows,
+    `hidden` the others.
+    """
+
+    pool: str
+    branch: str
+    location: str
+    outcome: str
+    number: int
+    version: int
+    transaction_id: str
+    objects: int
+    added: int
+    delete_files: int
+    added_deletes: int
+    records: int
+    hidden: int
+
+
+def publish_iceberg(
+    pool: Pool, *, branch: str = MAIN, to: str = BESIDE, without: Sequence[str] | None = None
+) -> PublishResult:
+    """Publish a branch as an Iceberg table beside the pool's objects, or at a URI.
+
+    `without`: fields to leave out; None: those that the table there leaves out.  Raises InvalidInput (what Iceberg
+    cannot say, with what to do), NotFound, Corrupt, OutcomeUnknown, Unavailable.
+    """
+    need("iceberg", f"pool {pool.name!r}: publishing as Iceberg")
+
+    def publish() -> PublishResult:
+        with planning_again(pool.history):
+            return _publish(pool, branch=branch, to=to, without=without)
+
+    return planned(publish)
+
+
+def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None) -> PublishResult:
+    if pool.sub_pool:
+        raise InvalidInput(f"{pool.name}: a sub-pool is not published; name the pool itself")
+    place = place_of(pool, branch=branch, to=to)
+    before = published_at(place)
+    if before is not None and (before.pool, before.branch) != (pool.config.id, branch):
+        raise InvalidInput(
+            f"{place.location}: there is the table of branch {before.branch!r} of the pool {before.pool} already; "
+            "publish to another folder"
+        )
+    if before is None:
+        check_free(place)
+    left_out = tuple(without) if without is not None else before.without if before is not None else ()
+    publisher = _Publisher(pool, branch, place, left_out, before)
+    view = pool.at(branch)
+    if not view.held.tip:
+        raise InvalidInput(
+            f"pool {pool.name!r}: branch {branch!r} has no transaction yet; load records first"
+        )
+    publisher.plan(view)  # refuses before anything is written
+    if publisher.shows(view) and not view.aged_off:
+        assert before is not None
+        return publisher.finished(before, UNCHANGED)
+    return publisher.publish()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the table of a view has: its columns, and the rule of each object."""
+
+    columns: pa.Schema
+    rules: Mapping[str, Rule]
+
+
+@dataclass(frozen=True)
+class _Publisher:
+    pool: Pool
+    branch: str
+    place: Place
+    without: tuple[str, ...]
+    before: Published | None
+
+    def plan(self, view: View) -> _Plan:
+        """The columns and rules of the table; raises InvalidInput for what Iceberg cannot say."""
+        from log_lake.publish.fields import check_objects, columns_of, upsert_fields
+        from log_lake.publish.schema import check_paths
+
+        name = self.pool.name
+        fields = upsert_fields(view.schema) if view.rule.kind == "upsert" else view.schema
+        columns = columns_of(fields, pool_name=name, without=self.without)
+        rules = rules_of(view)
+        stored = schemas_of(rules, view)
+        check_objects(columns, stored, pool_name=name)
+        check_paths(columns, stored, pool_name=name)
+        return _Plan(columns, rules)
+
+    def shows(self, view: View) -> bool:
+        """Whether the table that is there shows the view, and is kept by its tag."""
+        before = self.before
+        return (
+            before is not None
+            and (before.version, before.without) == (view.held.tip, self.without)
+            and before.tag in view.state.tags
+        )
+
+    def publish(self) -> PublishResult:
+        """Steps 3 to 8."""
+        tag = set_tag(self.pool, self.place, branch=self.branch)
+        view = self.pool.at(tag)
+        try:
+            plan = self.plan(view)
+        except InvalidInput:  # what was committed since the first look cannot be published
+            delete_tag(self.pool, tag)
+            raise
+        try:
+            return self._published(view, tag, plan)
+        except Corrupt:
+            winner = published_at(self.place)
+            if winner is None or self.before is None or winner.number == self.before.number:
+                raise
+            delete_tag(self.pool, tag)  # a faster publisher deleted files of the table before
+            return self.finished(winner, LOST)
+
+    def _published(self, view: View, tag: str, plan: _Plan) -> PublishResult:
+        from log_lake.publish import files as f
+        from log_lake.publish import metadata as m
+
+        place, ids = self.place, self.pool.context.ids
+        before = None if self.before is None else m.parsed(self.before.text)
+        layout = m.layout_of(before, plan.columns, view.key, stored=(*schemas_of(plan.rules, view), ORDER))
+        was = f.files_before(before, layout, place, self._rules_before())
+        files = f.Describing(view, place, layout, was, ids.new).described(plan.rules.values())
+        if (
+            before is not None
+            and self.shows(view)
+            and layout.schema.schema_id == before.current_schema_id
+            and f.is_same(files, was)
+        ):
+            assert self.before is not None
+            delete_tag(self.pool, tag)
+            return self.finished(self.before, UNCHANGED)
+        snapshot_id = _snapshot_id(ids.new())
+        written, manifests, manifest_list = f.manifests_of(
+            files, was, layout, place, before=before, snapshot_id=snapshot_id, id=ids.new()
+        )
+        version, transaction_id, time = self._newest(view)
+        number = 1 if self.before is None else self.before.number + 1
+        text = m.table_metadata(
+            before,
+            layout,
+            location=place.location,
+            earlier=place.location_of(f"metadata/v{number - 1}.metadata.json"),
+            snapshot_id=snapshot_id,
+            manifest_list=manifest_list,
+            summary={
+                VERSION: str(version),
+                TRANSACTION: transaction_id,
+                TIME: str(time),
+                POOL: self.pool.config.id,
+                BRANCH: self.branch,
+                TAG: tag,
+                **_totals(files),
+            },
+            properties={WITHOUT: json.dumps(list(self.without))},
+            now=self.pool.context.now(),
+        )
+        for file in written:
+            create_file(place, file.location, file.data)
+        if not commit_metadata(place, number, text):
+            delete_tag(self.pool, tag)
+            winner = published_at(place)
+            assert winner is not None
+            return self.finished(winner, LOST)
+        deletes = [one.deletes for one in files if one.deletes is not None]
+        result = self.finished(
+            described(place, number, text),
+            PUBLISHED,
+            added=sum(one.is_new for one in files),
+            added_deletes=sum(one.has_new_deletes for one in files),
+        )
+        locations = [manifest_list, *(m.manifest_path for m in manifests), *(d.file_path for d in deletes)]
+        delete_leftovers(place, number=number, locations=locations, grace=self.pool.settings["vacuum.grace"])
+        return result
+
+    def finished(
+        self, table: Published, outcome: str, *, added: int = 0, added_deletes: int = 0
+    ) -> PublishResult:
+        """Steps 6 and 7, which a killed publisher may have left undone; then the result."""
+        point_hint(self.place)
+        delete_tags_before(self.pool, self.place, table.tag)
+        log.info("%s: %s at %s: version %d", self.pool.name, outcome, table.location, table.version)
+        return PublishResult(
+            self.pool.name,
+            self.branch,
+            table.location,
+            outcome,
+            table.number,
+            table.version,
+            table.transaction_id,
+            objects=table.objects,
+            added=added,
+            delete_files=table.delete_files,
+            added_deletes=added_deletes,
+            records=table.records,
+            hidden=table.hidden,
+        )
+
+    def _rules_before(self) -> Mapping[str, Rule]:
+        """The rules of the revision that the table before shows; none if its tag is not there any more."""
+        if self.before is None:
+            return {}
+        try:
+            return rules_of(self.pool.at(self.before.tag), ages=False)
+        except (NotFound, InvalidInput):  # the tag was deleted; ages hid what overlaps
+            return {}
+
+    def _newest(self, view: View) -> tuple[int, str, float]:
+        """The version, the id and the time of the view's newest transaction; the id is "" if it is purged."""
+        version = view.held.tip
+        for at, transaction in self.pool.log(branch=self.branch):  # bounded by what was committed since
+            if at <= version:
+                if at < version:
+                    break
+                return version, transaction.id, transaction.time / 1e6
+        return version, "", view.state.time / 1e6
+
+
+def _totals(files: Sequence[Described]) -> dict[str, str]:
+    """The totals of a table, as Iceberg names them."""
+    data = [one.data for one in files]
+    deletes = [one.deletes for one in files if one.deletes is not None]
+    totals = {
+        FILES: len(data),
+        RECORDS: sum(file.record_count for file in data),
+        "total-files-size": sum(file.file_size_in_bytes for file in (*data, *deletes)),
+        DELETE_FILES: len(deletes),
+        DELETED_RECORDS: sum(file.record_count for file in deletes),
+        "total-equality-deletes": 0,
+    }
+    return {name: str(total) for name, total in totals.items()}
+
+
+def _snapshot_id(id: str) -> int:
+    """A number of 63 bits, made of an id of the lake."""
+    return int.from_bytes(hashlib.sha256(id.encode()).digest()[:8], "big") >> 1

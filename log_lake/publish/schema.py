@@ -1,0 +1,210 @@
+"""The schema of a published table: its columns with their ids, the name mapping, the sort order.
+
+A column keeps its id from table to table.  It gets a new one if its type changes to one that Iceberg does not count
+as wider.  Our objects carry no ids: readers find columns by the names of the mapping.  Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg import types as T
+from pyiceberg.schema import Schema
+from pyiceberg.table.name_mapping import MappedField, NameMapping, parse_mapping_from_json
+from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrder
+from pyiceberg.transforms import IdentityTransform
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
+from log_lake.publish.fields import is_wider, plain_type
+
+Path = tuple[str, ...]
+"""Names from the outermost field to one inside of it; parts of lists and maps are `element`, `key`, `value`."""
+
+
+@dataclass
+class Ids:
+    """Ids of columns: those that a table had before, with their types if they were columns of it; then new ones.
+
+    `last` is the greatest id that was ever used.
+    """
+
+    before: Mapping[Path, tuple[int, T.IcebergType | None]]
+    last: int
+    assigned: dict[Path, int] = field(default_factory=dict)
+
+    def of(self, path: Path, kind: T.IcebergType | None = None) -> int:
+        """The id of a path; `kind` is the type of a plain column, None for a record, a list or a map."""
+        id, earlier = self.before.get(path, (0, None))
+        fits = earlier is None or (kind is None) == (not isinstance(earlier, T.PrimitiveType))
+        if kind is not None and earlier is not None:
+            fits = fits and is_wider(kind, earlier)
+        if not id or not fits or id in self.assigned.values():
+            self.last += 1
+            id = self.last
+        self.assigned[path] = id
+        return id
+
+
+def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> Ids:
+    """The ids that a table had before: by its schemas, the newest last, and by its name mapping ("": none)."""
+    known_ids: dict[Path, tuple[int, T.IcebergType | None]] = {}
+    for path, id in _mapped(parse_mapping_from_json(mapping).root if mapping else (), ()):
+        known_ids[path] = (id, None)
+    for schema in schemas:
+        for column in schema.fields:
+            known_ids |= dict(_paths(column, ()))
+    return Ids(known_ids, last)
+
+
+def table_schema(columns: pa.Schema, ids: Ids, *, schema_id: int) -> Schema:
+    """The schema of the table."""
+    return Schema(*(_column(column, (column.name,), ids) for column in columns), schema_id=schema_id)
+
+
+def _column(column: pa.Field, path: Path, ids: Ids) -> T.NestedField:
+    plain = plain_type(column.type)
+    id = ids.of(path, plain)
+    kind = plain if plain is not None else _nested(column.type, path, ids)
+    return T.NestedField(field_id=id, name=column.name, field_type=kind, required=False)
+
+
+def _nested(kind: pa.DataType, path: Path, ids: Ids) -> T.IcebergType:
+    if pa.types.is_struct(kind):
+        return T.StructType(*(_column(member, (*path, member.name), ids) for member in kind))
+    parts = [_column(part, (*path, part.name), ids) for part in parts_of(kind)]
+    if pa.types.is_list(kind):
+        (item,) = parts
+        return T.ListType(element_id=item.field_id, element_type=item.field_type, element_required=False)
+    key, value = parts
+    return T.MapType(
+        key_id=key.field_id,
+        key_type=key.field_type,
+        value_id=value.field_id,
+        value_type=value.field_type,
+        value_required=False,
+    )
+
+
+def parts_of(kind: pa.DataType) -> list[pa.Field]:
+    """The fields inside of a record, list or map, named as in Parquet; none of a plain type."""
+    if pa.types.is_list(kind):
+        return [kind.value_field.with_name("element")]
+    if pa.types.is_map(kind):
+        return [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
+    return list(kind) if pa.types.is_struct(kind) else []
+
+
+def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: str) -> None:
+    """Raises InvalidInput if readers would take one field for another by its path, written with dots.
+
+    They index the columns of the table without regard to case.  They index all fields of its objects as they are
+    written, those that are left out too.
+    """
+    of_objects: dict[str, Path] = {}
+    for path in dict.fromkeys(path for schema in stored for column in schema for path in _inside(column, ())):
+        other = of_objects.setdefault(".".join(path), path)
+        if other != path:
+            raise InvalidInput(
+                f"pool {pool_name!r}: fields {_shown(other)} and {_shown(path)} have one name in Iceberg, "
+                f"{'.'.join(path)!r}, and readers open objects as a whole; publish a pool with another name for one"
+            )
+    of_table: dict[str, Path] = {}
+    for path in (path for column in columns for path in _inside(column, ())):
+        other = of_table.setdefault(".".join(path).casefold(), path)
+        if other != path:
+            raise InvalidInput(
+                f"pool {pool_name!r}: field {_shown(path)} differs from {_shown(other)} in case only, which "
+                f"readers do not tell apart; leave it out (--without {path[0]})"
+            )
+
+
+def _inside(column: pa.Field, above: Path) -> Iterable[Path]:
+    path = (*above, column.name)
+    yield path
+    for part in parts_of(column.type):
+        yield from _inside(part, path)
+
+
+def _shown(path: Path) -> str:
+    return " in ".join(repr(name) for name in reversed(path))
+
+
+def _paths(column: T.NestedField, above: Path) -> Iterable[tuple[Path, tuple[int, T.IcebergType]]]:
+    path = (*above, column.name)
+    yield path, (column.field_id, column.field_type)
+    kind = column.field_type
+    inside: Iterable[T.NestedField] = ()
+    if isinstance(kind, T.StructType):
+        inside = kind.fields
+    elif isinstance(kind, T.ListType):
+        inside = (kind.element_field,)
+    elif isinstance(kind, T.MapType):
+        inside = (kind.key_field, kind.value_field)
+    for part in inside:
+        yield from _paths(part, path)
+
+
+# --- the name mapping
+
+
+def name_mapping(stored: Iterable[pa.Schema], ids: Ids) -> str:
+    """By which names readers find the columns, as a property of the table.
+
+    It has the columns of objects that are none of the table too, under ids that no schema has: pyiceberg opens an
+    object only if it finds all of its columns.
+    """
+    fields: dict[Path, dict[Path, Any]] = {}
+    for schema in stored:
+        for column in schema:
+            _add_names(fields, column, (column.name,))
+    text: str = NameMapping(root=_as_mapping(fields, ids)).model_dump_json()
+    return text
+
+
+def _add_names(fields: dict[Path, dict[Path, Any]], column: pa.Field, path: Path) -> None:
+    inside = fields.setdefault(path, {})
+    for part in parts_of(column.type):
+        _add_names(inside, part, (*path, part.name))
+
+
+def _as_mapping(fields: Mapping[Path, dict[Path, Any]], ids: Ids) -> list[MappedField]:
+    return [
+        MappedField(
+            field_id=ids.assigned[path] if path in ids.assigned else ids.of(path),
+            names=[path[-1]],
+            fields=_as_mapping(inside, ids),
+        )
+        for path, inside in fields.items()
+    ]
+
+
+def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, int]]:
+    for one in fields:
+        path = (*above, one.names[0])
+        yield path, one.field_id
+        yield from _mapped(one.fields, path)
+
+
+def sort_order(key: PoolKey, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:
+    """The order of the records in each object, as far as the table has its fields; an earlier one if it is equal.
+
+    Null comes first in either direction.  Floats end it, since Iceberg sorts -0.0 before 0.0.
+    """
+    fields = []
+    for part in key.fields:
+        column = next((c for c in schema.fields if c.name == part.name), None)
+        if column is None or isinstance(column.field_type, T.FloatType | T.DoubleType):
+            break
+        direction = SortDirection.DESC if part.descending else SortDirection.ASC
+        fields.append(SortField(column.field_id, IdentityTransform(), direction, NullOrder.NULLS_FIRST))
+    orders = list(before)
+    for order in orders:
+        if order.fields == fields:
+            return order
+    if not fields:
+        return SortOrder(order_id=0)
+    return SortOrder(*fields, order_id=max((order.order_id for order in orders), default=0) + 1)

@@ -1,0 +1,126 @@
+"""Inserting a small delta into a bulk: the usual state of a compacted pool and the loads since then.
+
+An ordinary merge sorts every record.  Often most records lie in references that follow each other (the bulk), and
+all others are newer and few (the delta).  Then the bulk stays as it is decoded: a search finds the records of each
+delta record's key, and the delta record goes behind them.  A table of the bulk without delta records is passed
+through untouched.  In upsert pools the same copy leaves out the superseded records.
+
+`split_bulk_and_delta` decides by the references alone; `insert_delta` does it.  Caller: `reading.scan.merged`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.history import Reference
+from lake_core.keys import PoolKey
+from lake_core.keys.columns import insertion_points, key_at
+from log_lake.objects.read import rows_below
+from log_lake.objects.weight import Sizes
+
+AFTER_KEY = b"\0"
+"""Appended to a key it is the smallest key above it."""
+
+
+def split_bulk_and_delta(
+    cluster: Sequence[Reference], *, min_bulk_ratio: int
+) -> tuple[list[Reference], list[Reference]] | None:
+    """The bulk in order of the key, and the delta; None if the cluster has no such parts.
+
+    The bulk holds at least `min_bulk_ratio` times the records of the delta.
+    """
+    most = sum(r.records for r in cluster) // (min_bulk_ratio + 1)
+    bulk: list[Reference] = []  # by low bound; they share no key, so by high bound too
+    delta: list[Reference] = []
+    for reference in sorted(cluster, key=lambda r: r.records, reverse=True):
+        index = bisect_right(bulk, reference.low, key=lambda b: b.high)
+        if index < len(bulk) and bulk[index].low < reference.high:
+            delta.append(reference)
+            most -= reference.records
+            if most < 0:
+                return None
+        else:
+            bulk.insert(index, reference)
+    if not delta or min(r.first_seq for r in delta) <= max(b.seq for b in bulk):
+        return None
+    return bulk, delta
+
+
+def insert_delta(
+    bulk: Iterable[pa.Table], delta: Iterable[pa.Table], *, key: PoolKey, newest: bool, most_bytes: int
+) -> Iterator[pa.Table]:
+    """The records of both streams by key and age.
+
+    With `newest` only the newest record of each key is given; each stream then has a key at most once.  About
+    `most_bytes` of the delta are held at a time, since one table of the bulk may span much of it.
+    """
+    remaining = _Delta(delta, key)
+    for table in (t for t in bulk if t.num_rows):
+        while True:  # every turn but the last uses up some of the delta
+            # a key may go on in the next table of the bulk: then its newer records have to wait for that table
+            part, reach = remaining.up_to(
+                key_at(table, table.num_rows - 1, key), inclusive=newest, most_bytes=most_bytes
+            )
+            if part is None:
+                yield table
+                break
+            if reach is None:
+                yield _inserted(table, part, key, newest=newest)
+                break
+            rows = rows_below(table, reach + AFTER_KEY, key)
+            yield _inserted(table.slice(0, rows), part, key, newest=newest) if rows else part
+            table = table.slice(rows)
+            if not table.num_rows:
+                break
+    yield from remaining.rest()
+
+
+def _inserted(table: pa.Table, over: pa.Table, key: PoolKey, *, newest: bool) -> pa.Table:
+    positions, same = insertion_points(table, over, key)
+    rows = table.num_rows
+    order = np.insert(np.arange(rows), positions, np.arange(rows, rows + over.num_rows))
+    if newest and same.any():
+        superseded = np.zeros(rows + over.num_rows, np.bool_)
+        superseded[positions[same] - 1] = True
+        order = order[~superseded[order]]
+    both = pa.concat_tables([table, over]).combine_chunks()
+    return pc.take(both, pa.array(order), boundscheck=False)
+
+
+class _Delta:
+    """The delta, taken a part at a time: the records up to a key."""
+
+    def __init__(self, tables: Iterable[pa.Table], key: PoolKey) -> None:
+        self._tables = iter(tables)
+        self._key = key
+        self._held = next(self._tables, None)
+        self._sizes = Sizes(0, ()) if self._held is None else Sizes.of(self._held.schema)
+
+    def up_to(
+        self, bound: bytes, *, inclusive: bool, most_bytes: int
+    ) -> tuple[pa.Table | None, bytes | None]:
+        """The records up to the bound, and None; if they exceed `most_bytes`, the first ones and their last key."""
+        taken, size = [], 0
+        limit = bound + AFTER_KEY if inclusive else bound
+        while (table := self._held) is not None:  # every turn except the last uses up a table
+            below = rows_below(table, limit, self._key)
+            rows = min(below, max(1, int((most_bytes - size) / self._sizes.record(table))))
+            if rows:
+                taken.append(table.slice(0, rows))
+                size += self._sizes.size(taken[-1])
+            self._held = table.slice(rows) if rows < table.num_rows else next(self._tables, None)
+            if rows < below or size > most_bytes:
+                return pa.concat_tables(taken), key_at(table, rows - 1, self._key)
+            if rows < table.num_rows:
+                break
+        return pa.concat_tables(taken) if taken else None, None
+
+    def rest(self) -> Iterator[pa.Table]:
+        if self._held is not None:
+            yield self._held
+        yield from self._tables

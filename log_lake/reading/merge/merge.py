@@ -1,0 +1,181 @@
+"""Merging sorted streams into one sorted stream, in bounded memory.
+
+A stream is opened when the merge reaches its low bound and closed when it is spent, so objects that do not
+overlap pass through one after another, as they were decoded.  If several are open, the merge works in
+windows: the smallest of their last buffered keys is a bound that no stream can still fall below; what each
+holds up to the bound is brought into order by one stable sort that finds the runs (`keys.columns`).  Records
+of equal keys come by sequence and ordinal: the stream's, or with `has_sequence` those of each record.
+
+Every stream reads one batch ahead, in a few threads, and is topped up as soon as less than half a batch is left:
+so each window takes half a batch of every stream.  Waiting until a stream is spent would take a window for each.
+
+Memory: one window, and two or three batches of each open stream.  The streams decide how large a batch is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.keys import PoolKey
+from lake_core.keys.columns import key_at, sort_order
+from lake_core.schemas.hidden import ORDER
+
+READERS = 4
+"""Threads that read and decode batches ahead, and bring columns into order."""
+
+COLUMN_TASKS = 64
+"""At most this many tasks sort the columns of a window: a task costs as much as copying a few values."""
+
+Cut = tuple[bytes, int, int]
+"""A position in the merged order: key, sequence, ordinal."""
+
+
+@dataclass
+class Stream:
+    """A sorted stream that is not open yet: no key is below `low`.
+
+    With `has_sequence` the hidden columns of its tables order the records; otherwise all have `seq` and `ordinal`.
+    """
+
+    low: bytes
+    seq: int
+    ordinal: int
+    open: Callable[[], Iterator[pa.Table]]
+    has_sequence: bool = False
+
+    @property
+    def begin(self) -> Cut:
+        """Nothing of the stream comes before this."""
+        return self.low, -1 if self.has_sequence else self.seq, self.ordinal
+
+
+@dataclass
+class _Open:
+    stream: Stream
+    key: PoolKey
+    readers: Executor
+    buffer: pa.Table | None = field(default=None, init=False)
+    first: Cut = (b"", 0, 0)
+    last: Cut = (b"", 0, 0)
+    _batches: Iterator[pa.Table] = field(init=False)
+    _ahead: Future[pa.Table | None] | None = field(init=False)
+    _batch_rows: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._batches = self.stream.open()
+        self._ahead = self._next()
+
+    def _next(self) -> Future[pa.Table | None]:
+        return self.readers.submit(next, self._batches, None)
+
+    def fill(self) -> bool:
+        """Top up a buffer that is empty or nearly so; False if the stream is spent."""
+        buffered = self.rows
+        if self._ahead is not None and (buffered == 0 or buffered < self._batch_rows // 2):
+            batch = self._ahead.result()
+            self._ahead = None if batch is None else self._next()
+            if batch is not None:
+                self._batch_rows = batch.num_rows
+                self.buffer = pa.concat_tables([self.buffer, batch]) if buffered else batch
+                self.first = self.at(0)
+                self.last = self.at(self.rows - 1)
+        return self.rows > 0
+
+    @property
+    def rows(self) -> int:
+        """How many records are buffered."""
+        return self.buffer.num_rows if self.buffer is not None else 0
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing comes after the buffer."""
+        if self._ahead is not None and self._ahead.result() is None:
+            self._ahead = None
+        return self._ahead is None
+
+    def at(self, row: int) -> Cut:
+        """The position of a buffered record in the merged order."""
+        assert self.buffer is not None
+        key = key_at(self.buffer, row, self.key)
+        if not self.stream.has_sequence:
+            return key, self.stream.seq, self.stream.ordinal
+        seq, ordinal = (self.buffer.column(name)[row].as_py() for name in ORDER.names)
+        return key, seq, ordinal
+
+    def up_to(self, cut: Cut | None) -> pa.Table:
+        """Take the buffered records that nothing still to come can precede: those at or before the cut."""
+        buffered, rows = self.buffer, self.rows
+        assert buffered is not None
+        if cut is not None and self.last > cut:
+            rows = bisect_right(range(rows), cut, key=self.at)
+        self.buffer = buffered.slice(rows)
+        if self.rows:
+            self.first = self.at(0)
+        return buffered.slice(0, rows)
+
+
+def _threads() -> Executor:
+    return ThreadPoolExecutor(READERS)
+
+
+def merge(
+    streams: list[Stream], *, key: PoolKey, threads: Callable[[], Executor] = _threads
+) -> Generator[pa.Table]:
+    """All records of the streams in key order; tables of the streams' common schema."""
+    waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
+    has_sequence = any(s.has_sequence for s in streams)
+    active: list[_Open] = []
+    readers = threads()
+    try:
+        while waiting or active:  # every turn opens a stream or uses up records of a batch
+            cuts = [s.last for s in active if not s.final]
+            if waiting:
+                cuts.append(waiting[-1].begin)
+            cut = min(cuts, default=None)
+            parts = [s.up_to(cut) for s in active if cut is None or s.first <= cut]
+            if not parts:  # the next stream begins before anything that is open
+                active += _next_streams(waiting, key, readers)
+                active.sort(key=lambda s: (s.stream.seq, s.stream.ordinal))
+            active = [s for s in active if s.fill()]  # and reads ahead while the window is brought into order
+            if parts:
+                yield _in_order(parts, key, readers, has_sequence=has_sequence)
+    finally:  # if the reader stops early too: batches that were not begun are not read
+        readers.shutdown(cancel_futures=True)
+
+
+def _next_streams(waiting: list[Stream], key: PoolKey, readers: Executor) -> list[_Open]:
+    """The next streams, opened: all that begin at one key, since a turn for each would take quadratic time."""
+    low, opened = waiting[-1].low, []
+    while waiting and waiting[-1].low == low:
+        opened.append(_Open(waiting.pop(), key, readers))
+    return opened
+
+
+def _in_order(parts: list[pa.Table], key: PoolKey, threads: Executor, *, has_sequence: bool) -> pa.Table:
+    """One table; parts without sequence come by age, which the stable sort keeps for equal keys."""
+    if len(parts) == 1:
+        return parts[0]
+    window = pa.concat_tables(parts)
+    then = tuple(_unsigned(window, name) for name in ORDER.names) if has_sequence else ()
+    order = sort_order(window, key, then=then)
+    if order is None:
+        return window
+    indices = pa.array(order)
+    every = max(1, -(-window.num_columns // COLUMN_TASKS))
+    columns = window.columns
+    parts_of = [columns[at : at + every] for at in range(0, len(columns), every)]
+    taken = threads.map(lambda part: [pc.take(c, indices, boundscheck=False) for c in part], parts_of)
+    return pa.Table.from_arrays(list(chain.from_iterable(taken)), schema=window.schema)
+
+
+def _unsigned(window: pa.Table, name: str) -> npt.NDArray[np.uint64]:
+    return window.column(name).to_numpy().astype(np.uint64)

@@ -1,0 +1,63 @@
+"""Merging very many small objects in two passes: first groups of them into runs on disk, then the runs.
+
+If a thousand streams are open at once, each has room for a batch of a few records, and a merge spends its time
+on batches instead of records.  So small objects are merged by groups, each into one run in the merge's `Spool`.
+Then the runs are merged with the remaining objects.  Every record of a group is written once more, to a local file.
+
+The objects of a group follow each other by age, and no other object lies between them.  So of two records with one
+key the older is always in the older run.  Called by `scan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from lake_core.history import Reference
+from log_lake.objects.spool import Piece, Spool
+from log_lake.objects.weight import Sizes
+from log_lake.reading.limits import Limits
+from log_lake.reading.merge.merge import Stream
+
+Merge = Callable[[Sequence[Reference]], Iterator[pa.Table]]
+"""The records of some references in order."""
+
+
+def groups(cluster: Sequence[Reference], limits: Limits) -> list[list[Reference]]:
+    """The references by age; above `limits.max_streams`, small ones that follow each other share a group."""
+    by_age = sorted(cluster, key=lambda r: (r.first_seq, r.seq, r.ordinal))
+    streams: list[list[Reference]] = []
+    many = len(cluster) > limits.max_streams
+    for reference in by_age:
+        last = streams[-1] if streams else []
+        if many and last and len(last) < limits.max_group and _are_small((last[-1], reference), limits):
+            last.append(reference)
+        else:
+            streams.append([reference])
+    return streams
+
+
+def _are_small(references: Sequence[Reference], limits: Limits) -> bool:
+    return all(r.size <= limits.max_small_bytes for r in references)
+
+
+def run(
+    group: Sequence[Reference], merge: Merge, *, spool: Spool, batch_bytes: int, has_sequence: bool
+) -> Stream:
+    """The group's records as one stream, read back from the spool.  Raises what `merge` raises, and Unavailable."""
+    pieces: list[Piece] = []
+    schema: pa.Schema | None = None
+    for table in merge(group):
+        schema = table.schema
+        rows = max(1, int(batch_bytes // Sizes.of(schema).record(table)))
+        for start in range(0, table.num_rows, rows):
+            part = table.slice(start, rows).combine_chunks()
+            pieces += [spool.put(batch) for batch in part.to_batches()]
+
+    def read() -> Iterator[pa.Table]:
+        for piece in pieces:
+            yield pa.Table.from_batches([spool.take(piece, schema)])
+
+    oldest = group[0]
+    return Stream(min(r.low for r in group), oldest.seq, oldest.ordinal, read, has_sequence)

@@ -1,0 +1,137 @@
+"""One reference as a stream of sorted tables: its records of a key range, in the columns of the plan.
+
+With `has_sequence` the tables end with the columns `hidden.ORDER`.  An object that a compaction wrote stores them;
+otherwise all records of the reference have the same values.
+
+A stream holds one batch of the size that `Reading.limits` allow, beside the row group that it decodes.  An object
+that fits one batch is read and closed at once.  If a row group is larger than a stream's share, it goes through the
+merge's `Spool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import pyarrow as pa
+
+from lake_core.history import Reference
+from lake_core.history.lift import Lifts, lifted
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.schemas.hidden import ORDER, SEQ, TYPE, with_order
+from lake_core.schemas.schema import cast_table
+from lake_core.store import Store
+from log_lake.objects.containers.rows import with_rows_of_fields
+from log_lake.objects.read import DataObject
+from log_lake.objects.spool import Spool
+from log_lake.objects.weight import Sizes, least_width
+from log_lake.reading.limits import LIMITS, Limits
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
+
+    `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: those that
+    the references name.
+    """
+
+    store: Store
+    pool_id: str
+    key: PoolKey
+    key_range: KeyRange
+    schema: pa.Schema
+    limits: Limits = LIMITS
+    streams: int = 1
+    lifts: Lifts = field(default_factory=dict)
+
+    @property
+    def batch_bytes(self) -> int:
+        """Decoded bytes of a batch."""
+        return self.limits.batch_bytes(self.streams)
+
+    @cached_property
+    def record_bytes(self) -> int:
+        """Decoded bytes of a record whose fields are all null: the least a record takes."""
+        return least_width(self.schema)
+
+
+def read_reference(
+    reference: Reference, reading: Reading, *, has_sequence: bool, spool: Spool | None = None
+) -> Iterator[pa.Table]:
+    """Tables of the reading's schema; raises ObjectMissing, Corrupt, Unavailable.
+
+    Between two tables a stream holds at most its share of the limits if it has a `spool`, otherwise a row group.
+    """
+    clip = reading.key_range.intersect(reference.key_range)
+    schema = pa.schema([*reading.schema, *ORDER]) if has_sequence else reading.schema
+    sizes = Sizes.of(schema)
+    with DataObject(reading.store, pool_id=reading.pool_id, object_id=reference.object) as data:
+        groups = data.groups(clip)
+        decoded = partial(_tables, data, clip, reference, reading, has_sequence=has_sequence)
+        group_bytes = data.weigh(clip, schema.names).largest_group
+        if spool is not None and group_bytes > reading.limits.share_bytes(reading.streams):
+            took = 0.0
+            for group in groups:
+                pieces = []
+                with spool.turn:  # one row group at a time is decoded, whatever the number of threads
+                    for table in decoded([group], took):
+                        took = sizes.record(table)
+                        pieces += [spool.put(batch) for batch in table.combine_chunks().to_batches()]
+                for piece in pieces:
+                    yield pa.Table.from_batches([spool.take(piece, schema)])
+            return
+        tables = decoded(groups, 0.0)
+        first = next(tables, None)
+        if first is None:
+            return
+        if data.rows(clip) * sizes.record(first) > reading.batch_bytes:
+            yield first
+            del first  # so that it is not held together with those that follow
+            yield from tables
+            return
+        whole = [first, *tables]
+    yield from whole  # a merge may have more streams than files may be open
+
+
+def _tables(
+    data: DataObject,
+    clip: KeyRange,
+    reference: Reference,
+    reading: Reading,
+    groups: list[int],
+    took: float,
+    *,
+    has_sequence: bool,
+) -> Iterator[pa.Table]:
+    schema = reading.schema
+    stored_sequence = has_sequence and reference.oldest is not None
+    for batch in data.batches(
+        clip,
+        key=reading.key,
+        columns=[*schema.names, *ORDER.names] if stored_sequence else schema.names,
+        groups=groups,
+        batch_rows=reading.limits.max_batch_rows,
+        batch_bytes=reading.batch_bytes,
+        record_bytes=reading.record_bytes,
+        took=took,
+    ):
+        table = pa.Table.from_batches([batch])
+        if (
+            TYPE in schema.names and TYPE not in table.schema.names
+        ):  # here the fields still have their own types
+            table = with_rows_of_fields(table)
+        if stored_sequence:
+            records = cast_table(table.drop_columns(ORDER.names), schema, what=data.name)
+            for column in ORDER:
+                values = table.column(column.name).cast(column.type)
+                if column.name == SEQ and reference.lifts:
+                    values = pa.array(lifted(values.to_numpy(), reference.lifts, reading.lifts))
+                records = records.append_column(column, values)
+            yield records
+        else:
+            records = cast_table(table, schema, what=data.name)
+            yield (
+                with_order(records, seq=reference.seq, ordinal=reference.ordinal) if has_sequence else records
+            )

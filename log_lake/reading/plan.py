@@ -1,0 +1,136 @@
+"""Which references a scan must open, and the schema of its records: deterministic; may read immutable checkpoints.
+
+References are clipped to the range asked for.  The schema is that of the whole revision, not only of the
+references that are left, so that a narrow scan has the same columns as a wide one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lake_core.conditions import key_range_of, may_hold
+from lake_core.errors import InvalidInput
+from lake_core.history import Reference
+from lake_core.history.lift import Lifts
+from lake_core.history.tombstone import Tombstone
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import format_of
+from lake_core.records.conditions import Condition
+from lake_core.schemas import APPEND, Rule
+from lake_core.schemas.hidden import DELETED
+from lake_core.values.keytext import check_range
+from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.revision import Revision
+from log_lake.where import check
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """References in order of their low bound; `columns` in the order asked for; `depth` bounds the merge.
+
+    `rule`: how records of equal keys combine.  `tombstones`: those that may hide records of the references.
+    `schemas`: the references' schemas by id.  `where`: the condition that a record of the result fulfils.
+    `lifts`: those that the references name.
+    """
+
+    references: tuple[Reference, ...]
+    key_range: KeyRange
+    key: PoolKey
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    depth: int
+    limits: Limits = LIMITS
+    rule: Rule = APPEND
+    tombstones: tuple[Tombstone, ...] = ()
+    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    where: Condition | None = None
+    lifts: Lifts = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
+    """The columns of `hidden.ROW` that follow those asked for."""
+
+    @property
+    def records(self) -> int:
+        """Records in the references: an upper bound of the records that the scan gives."""
+        return sum(r.records for r in self.references)
+
+
+def plan_scan(
+    revision: Revision,
+    *,
+    key_range: KeyRange = EVERYTHING,
+    columns: list[str] | None = None,
+    where: str | Condition | None = None,
+    ages: bool = True,
+    keep: Collection[str] = (),
+) -> ScanPlan:
+    """How to scan a key range of a revision; without `ages` records that have aged off are shown too.
+
+    `keep` are columns of `hidden.ROW`, which tell how the records came; they follow if some object has them.
+
+    Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
+    """
+    schema, key, rule = revision.schema, revision.key, revision.rule
+    check_range(key_range, key)
+    if columns is None:
+        columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
+    names = set(schema.names)
+    unknown = [c for c in columns if c not in names]
+    if unknown:
+        raise InvalidInput(
+            f"column {unknown[0]!r} does not exist; there are: {', '.join(schema.names) or 'none'}"
+        )
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise InvalidInput(f"column {twice!r} is named twice; name each column once")
+    schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
+    condition = None if where is None else check(where, schema)
+    if condition is not None:
+        key_range = key_range.intersect(key_range_of(condition, key, schema))
+    references = revision.references_in(key_range) if not key_range.empty else []
+    if condition is not None and rule.keeps_all:
+        references = [
+            r for r in references if may_hold(condition, schemas[r.schema], r.columns, records=r.records)
+        ]
+    tombstones = (*revision.tombstones, *(revision.aged_off if ages else ()))
+    return ScanPlan(
+        references=tuple(references),
+        key_range=key_range,
+        key=key,
+        schema=schema,
+        columns=tuple(columns),
+        depth=overlap_depth(references),
+        limits=revision.limits,
+        rule=rule,
+        tombstones=tuple(t for t in tombstones if t.key_range.overlaps(key_range)),
+        schemas=schemas,
+        where=condition,
+        lifts=revision.lifts_of(references),
+        keep=tuple(keep) if rule.keeps_rows(format_of(r.object) for r in references) else (),
+    )
+
+
+def overlap_depth(references: Sequence[Reference]) -> int:
+    """The most references that hold one key."""
+    edges = sorted(edge for r in references for edge in ((r.low, 1), (r.high, -1)))
+    depth = deepest = 0
+    for _, step in edges:  # at equal bounds the end (-1) comes first: ranges are half-open
+        depth += step
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def overlapping(references: Sequence[Reference]) -> int:
+    """How many references share a key with another."""
+    by_low = sorted(references, key=lambda r: r.low)
+    shared: set[int] = set()
+    reach, reaching = b"", -1  # the furthest end so far, and whose it is
+    for i, reference in enumerate(by_low):
+        if reaching >= 0 and reference.low < reach:
+            shared |= {reaching, i}
+        if reference.high > reach:
+            reach, reaching = reference.high, i
+    return len(shared)

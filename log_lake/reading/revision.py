@@ -1,0 +1,146 @@
+"""A revision: one branch of a pool after one entry of its journal, as a value.
+
+Planners, deletes, `explain` and the agents take a revision instead of its parts (state, branch, key, rule, time).
+`Pool.at` and `Branch.revision` make revisions; `lake.view.View` is a revision and the store of its objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from lake_core.errors import Corrupt, NotFound
+from lake_core.history import PoolState, Reference, Snapshot
+from lake_core.history.branch_state import BranchState
+from lake_core.history.lift import Lift
+from lake_core.history.rebase import key_classes, still_covered
+from lake_core.history.tombstone import Tombstone
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import key_class
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import SUB_POOLS
+from lake_core.phrases import did_you_mean
+from lake_core.records.pools import PoolConfig
+from lake_core.schemas import Rule
+from lake_core.schemas.rule import rule_of
+from lake_core.schemas.schema import unite_schemas
+from log_lake.reading.age_off import age_off
+from log_lake.reading.limits import LIMITS, Limits
+from log_lake.settings import Settings
+
+
+@dataclass(frozen=True)
+class Revision:
+    """The state of one branch after entry `version`, or of a sub-pool of it.
+
+    `now` is the time from which ages count, in seconds since 1970; `limits` bound the memory of its merges.
+
+    Guarantees, checked when a revision is made:
+
+    - It never changes, whatever is committed, renamed or configured afterwards.
+    - The branch exists in the state, and its newest transaction is of entry `version` or older.
+    - `sub_pool` is "" (the pool itself) or the name of a sub-pool.
+
+    Everything here is deterministic; it may read immutable checkpoints, and so raise Corrupt or Unavailable.
+    """
+
+    config: PoolConfig
+    version: int
+    branch: str
+    state: PoolState
+    now: float
+    sub_pool: str = ""
+    limits: Limits = LIMITS
+
+    def __post_init__(self) -> None:
+        branch = self.state.branches.get(self.branch)
+        if branch is None:
+            raise NotFound(
+                f"pool {self.config.name!r} at version {self.version}: branch {self.branch!r} does not exist; "
+                f"{did_you_mean(self.branch, self.state.branches)}"
+            )
+        if branch.tip > self.version:
+            raise ValueError(f"a state of version {branch.tip} is no revision of version {self.version}")
+        if self.sub_pool and self.sub_pool not in SUB_POOLS:
+            raise ValueError(f"{self.sub_pool!r} is no sub-pool")
+
+    def of_sub_pool(self, sub_pool: str) -> Revision:
+        """The same revision of a sub-pool; "" is the pool itself."""
+        return replace(self, sub_pool=sub_pool)
+
+    @property
+    def key(self) -> PoolKey:
+        """The order of the records; the sub-pools keep the order of arrival."""
+        return self.config.key_of(self.sub_pool)
+
+    @property
+    def rule(self) -> Rule:
+        """How records of equal keys combine; the sub-pools keep all."""
+        return rule_of(self.config, self.sub_pool)
+
+    @property
+    def settings(self) -> Settings:
+        """The pool's policies."""
+        return Settings(self.config.settings)
+
+    @property
+    def held(self) -> BranchState:
+        """The branch's tip, snapshot and tombstones, with those of the sub-pools."""
+        return self.state.branches[self.branch]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The references of the branch, with those of the sub-pools."""
+        return self.held.snapshot
+
+    @property
+    def references(self) -> list[Reference]:
+        """All references, by low bound, then by arrival."""
+        return self.references_in(EVERYTHING)
+
+    def references_in(self, key_range: KeyRange) -> list[Reference]:
+        """The references that overlap a key range, clipped to it, by low bound, then by arrival."""
+        return self.snapshot.overlapping(key_range, sub_pool=self.sub_pool)
+
+    def lifts_of(self, references: Iterable[Reference]) -> dict[int, Lift]:
+        """The lifts that the references name.  Raises Corrupt if one is not known."""
+        named = {base for reference in references for base in reference.lifts}
+        if unknown := [base for base in named if base not in self.state.lifts]:
+            raise Corrupt(f"pool {self.config.name!r}: the lift {unknown[0]} of a merge is not known")
+        return {base: self.state.lifts[base] for base in sorted(named)}
+
+    @property
+    def records(self) -> int:
+        """How many records the objects hold, with deleted and superseded ones."""
+        return self.snapshot.totals(self.sub_pool).records
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The united schema of all records, in the order in which the branch learned of the fields."""
+        return unite_schemas(self.state.schema(id) for id in self.snapshot.schemas(self.sub_pool))
+
+    @property
+    def tombstones(self) -> list[Tombstone]:
+        """The tombstones of the journal that are not retired, oldest first."""
+        live = (t for t in self.held.tombstones.values() if t.sub_pool == self.sub_pool)
+        return sorted(live, key=lambda t: t.seq)
+
+    @cached_property
+    def aged_off(self) -> tuple[Tombstone, ...]:
+        """What the setting `age_off` hides at `now`, as tombstones newer than all; empty for sub-pools."""
+        policy = self.settings["age_off"]
+        return age_off(policy, self.schema, now=self.now) if policy and not self.sub_pool else ()
+
+    def may_hide(self, tombstone: Tombstone) -> list[Reference]:
+        """The references in which the tombstone may hide records, by range, age and statistics."""
+        return still_covered(self.state, self.held, tombstone)
+
+    @property
+    def key_classes(self) -> dict[str, str]:
+        """The class of each key field, from the records or, if they do not tell, from the declared fields."""
+        declared = self.settings.declared
+        from_settings = {name: key_class(declared[name].type) for name in self.key.names if name in declared}
+        return from_settings | key_classes(self.state, self.key)

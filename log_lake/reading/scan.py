@@ -1,0 +1,236 @@
+"""Running a scan plan: clusters of references, merged, freed of what tombstones cover, combined, projected.
+
+`scan` gives tables in key order; their schema is the plan's, in the columns asked for.  References that overlap
+nothing are passed through as they are decoded.  An object that is missing is an error, never a shorter answer.
+
+`live_records` gives the live records of one cluster; compaction uses it too.  `merged` sorts the cluster's records
+in one of three ways, which give the same records: it inserts a small delta into a bulk (`insert_delta`), lets
+DataFusion merge many records in local files (`datafusion_merge`), or merges in windows (`merge`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+import pyarrow as pa
+
+from lake_core.conditions import may_hold, top_level
+from lake_core.history import Reference
+from lake_core.history.tombstone import Tombstone, covering
+from lake_core.phrases import counted
+from lake_core.schemas import Rule
+from lake_core.schemas.hidden import DELETED, ORDER, with_rows
+from lake_core.store import Store
+from log_lake.combine.combine import combine_stream
+from log_lake.combine.newest import without_markers
+from log_lake.objects.spool import Spool
+from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences
+from log_lake.reading.merge.clusters import clusters, decided_by_age
+from log_lake.reading.merge.datafusion import datafusion_merge
+from log_lake.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
+from log_lake.reading.merge.merge import Stream, merge
+from log_lake.reading.merge.passes import groups, run
+from log_lake.reading.merge.streams import Reading, read_reference
+from log_lake.reading.plan import ScanPlan
+from log_lake.where import holds
+
+log = logging.getLogger(__name__)
+
+UPSERT = Rule("upsert")
+
+
+def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
+    """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable."""
+    columns = result_schema(plan).names
+    for cluster in clusters(plan.references):
+        if plan.where is not None and len(cluster) == 1 and not _may_fulfil(plan, cluster[0]):
+            continue
+        tombstones = {r: covering(plan.tombstones, r, plan.schemas.__getitem__) for r in cluster}
+        tables = live_records(
+            tombstones,
+            Reading(
+                store,
+                pool_id,
+                plan.key,
+                plan.key_range,
+                _read_columns(plan, tombstones),
+                limits=plan.limits,
+                streams=plan.depth,
+                lifts=plan.lifts,
+            ),
+            rule=plan.rule,
+            schemas=plan.schemas,
+            has_sequence=False,
+        )
+        for table in tables:
+            kept = without_markers(table) if plan.rule.kind == "upsert" else table
+            if plan.where is not None:
+                kept = kept.filter(holds(plan.where, kept))
+            if kept.num_rows:
+                yield kept if kept.schema.names == columns else kept.select(columns)
+
+
+def result_schema(plan: ScanPlan) -> pa.Schema:
+    """The schema of what `scan` yields."""
+    return with_rows(pa.schema([plan.schema.field(name) for name in plan.columns]), plan.keep)
+
+
+def live_records(
+    cluster: Mapping[Reference, Sequence[Tombstone]],
+    reading: Reading,
+    *,
+    rule: Rule,
+    schemas: Mapping[str, pa.Schema],
+    has_sequence: bool,
+) -> Iterator[pa.Table]:
+    """The live records of a cluster, combined by the rule, with the delete markers of upsert pools.
+
+    `cluster` names the tombstones of each reference.  The reading's schema must have the fields of their
+    conditions, and in upsert pools `_deleted` if there are conditions.  With `has_sequence` the tables end with
+    the columns of `hidden.ORDER`.
+    """
+    upsert = rule.kind == "upsert"
+    left = [
+        r
+        for r, covers in cluster.items()
+        if not any(t.covers_all(r, schemas.__getitem__) for t in covers if not (upsert and t.condition))
+    ]
+    if not left:
+        return iter(())
+    tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
+    needs_sequence = has_sequence or needs_sequences(tombstones, left)
+    # Combine before applying tombstones where possible.  Not with a tombstone of exact sequences: hiding an
+    # overtaken record can reveal an older version of its key.
+    early = upsert and all(t.exactly is None for t in tombstones)
+    if len(left) > 1 or has_sequence:
+        tables = merged(left, reading, newest=early, has_sequence=needs_sequence)
+    else:
+        tables = _alone(left[0], reading, has_sequence=needs_sequence, ahead=bool(tombstones))
+    if tombstones:
+        tables = apply_tombstones(tables, tombstones, key=reading.key, has_markers=upsert)
+    return tables if early or len(left) == 1 else combine_stream(tables, reading.key, rule)
+
+
+def merged(
+    cluster: Sequence[Reference], reading: Reading, *, newest: bool, has_sequence: bool
+) -> Iterator[pa.Table]:
+    """The records of references by key and age, in the columns of the reading.
+
+    With `has_sequence` the columns of `hidden.ORDER` follow, otherwise never, so that tables of two merges fit
+    together.  With `newest` only the newest record of each key is given, as in upsert pools.
+    """
+    if parts := split_bulk_and_delta(cluster, min_bulk_ratio=reading.limits.min_bulk_ratio):
+        bulk, delta = parts
+        few, many = (sum(r.records for r in part) for part in (delta, bulk))
+        _log_merge(cluster, "by inserting the newest %d into the other %d", few, many)
+        return insert_delta(
+            chain.from_iterable(_sorted([r], reading, has_sequence=has_sequence) for r in bulk),
+            merged(delta, reading, newest=newest, has_sequence=has_sequence),
+            key=reading.key,
+            newest=newest,
+            most_bytes=reading.limits.max_batch_bytes,
+        )
+    tables = _sorted(cluster, reading, has_sequence=has_sequence)
+    return combine_stream(tables, reading.key, UPSERT) if newest and len(cluster) > 1 else tables
+
+
+def _alone(reference: Reference, reading: Reading, *, has_sequence: bool, ahead: bool) -> Iterator[pa.Table]:
+    """One reference; `ahead` decodes it on all cores while the caller works, if all of it is wanted."""
+    if ahead and reading.key_range.intersect(reference.key_range) == reference.key_range:
+        return _in_windows([reference], reading, has_sequence=has_sequence)
+    return read_reference(reference, reading, has_sequence=has_sequence)
+
+
+def _sorted(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
+    chosen = datafusion_merge(cluster, reading, has_sequence=has_sequence)
+    if isinstance(chosen, str):
+        _log_merge(cluster, "in windows: %s", chosen)
+        return _in_windows(cluster, reading, has_sequence=has_sequence)
+    _log_merge(cluster, "by DataFusion")
+    return chosen.tables()
+
+
+def _log_merge(cluster: Sequence[Reference], how: str, *figures: object) -> None:
+    if len(cluster) > 1:
+        records = sum(r.records for r in cluster)
+        log.info("merges %d objects of %d records " + how, len(cluster), records, *figures)
+
+
+def _in_windows(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
+    needs_sequence = not decided_by_age(cluster)
+    parts = groups(cluster, reading.limits)
+    together = replace(reading, streams=min(reading.streams, len(parts)))
+    if len(parts) < len(cluster):
+        log.info(
+            "merges %d objects in two passes: at first into %s", len(cluster), counted(len(parts), "run")
+        )
+    with Spool("the merge") as spool:
+        streams = [
+            _alone_in(
+                part[0], together, has_sequence=has_sequence, needs_sequence=needs_sequence, spool=spool
+            )
+            if len(part) == 1
+            else run(
+                part,
+                partial(
+                    _in_windows, reading=_of_group(part, reading), has_sequence=has_sequence or needs_sequence
+                ),
+                spool=spool,
+                # larger batches are no faster, and take three times the memory
+                batch_bytes=together.batch_bytes // 4,
+                has_sequence=needs_sequence,
+            )
+            for part in parts
+        ]
+        if not needs_sequence:
+            # parts come by age; a run has no sequence that orders all of its objects with the others
+            streams = [replace(stream, seq=index, ordinal=0) for index, stream in enumerate(streams)]
+        with closing(merge(streams, key=reading.key)) as tables:  # its threads end before the spool does
+            for table in tables:
+                yield table if has_sequence or not needs_sequence else table.drop_columns(ORDER.names)
+
+
+def _alone_in(
+    reference: Reference, reading: Reading, *, has_sequence: bool, needs_sequence: bool, spool: Spool
+) -> Stream:
+    """An object as one stream of a merge."""
+    read = partial(
+        read_reference, reference, reading, has_sequence=has_sequence or needs_sequence, spool=spool
+    )
+    has_own = needs_sequence and reference.oldest is not None
+    return Stream(reference.low, reference.seq, reference.ordinal, read, has_own)
+
+
+def _of_group(group: Sequence[Reference], reading: Reading) -> Reading:
+    """How a group is read: its objects have the room of the whole merge, and are not grouped again."""
+    return replace(
+        reading, streams=len(group), limits=replace(reading.limits, max_streams=max(1, len(group)))
+    )
+
+
+def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
+    assert plan.where is not None
+    return may_hold(plan.where, plan.schemas[alone.schema], alone.columns, records=alone.records)
+
+
+def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombstone]]) -> pa.Schema:
+    """The columns asked for, those of the key, which the merge needs, of conditions, and what tells markers."""
+    conditions = fields_of(t for covers in tombstones.values() for t in covers)
+    asked = top_level(plan.where) if plan.where is not None else ()
+    more = [*plan.key.names, *conditions, *asked, *([DELETED] if plan.rule.kind == "upsert" else [])]
+    schema_names = set(plan.schema.names)
+    names = dict.fromkeys([*plan.columns, *(name for name in more if name in schema_names)])
+    schema = pa.schema([plan.schema.field(name) for name in names])
+    return with_rows(with_markers(schema, plan.rule, conditions), plan.keep)
+
+
+def with_markers(schema: pa.Schema, rule: Rule, conditions: Sequence[str]) -> pa.Schema:
+    """With room for delete markers, where conditions of tombstones may make some."""
+    if rule.kind != "upsert" or not conditions or DELETED in schema.names:
+        return schema
+    return schema.append(pa.field(DELETED, pa.bool_()))

@@ -1,0 +1,214 @@
+"""`lake fsck`: what is wrong with a lake or with one pool.  It reads, and never writes.
+
+    fsck(lake)                    the list of pools, the folders of the lake, every pool
+    fsck(lake, pools=["logs"])    one pool
+
+Findings come one after another, as they are found.  `Fsck.counts` says afterwards how much was looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lake_core import naming
+from lake_core.catalog import Catalog
+from lake_core.catalog.given_up import read_given_up
+from lake_core.catalog.state import PoolsState
+from lake_core.context import Context
+from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
+from lake_core.history import History
+from lake_core.keys.spec import ARRIVAL
+from lake_core.store import GuardedStore, Store
+from log_lake.lake.isolated import isolated
+from log_lake.objects.read import DataObject
+from log_lake.repair.check_journal import JournalCheck
+from log_lake.repair.check_objects import CheckObjects, in_threads
+from log_lake.repair.check_pool import PoolCheck, Progress
+from log_lake.repair.finding import Finding, finding
+from log_lake.repair.history_left import has_history
+from log_lake.settings.settings import check_pool
+
+LAKE_POOLS = "lake:pools"
+"""The list of pools, as the command names it."""
+
+OLDER_THAN = 86_400.0
+"""Seconds: a younger object that nothing refers to may belong to a load under way."""
+
+LAKE_NAMES = (
+    naming.LAKE_FILE,
+    naming.POOLS_JOURNAL,
+    naming.begun(naming.POOLS_JOURNAL),
+    naming.PACKS,
+    naming.ACTIVITY,
+    naming.QUIET,
+)
+POOL_FOLDERS = (
+    "journal",
+    naming.begun("journal"),
+    "data",
+    "parked",
+    "index",
+    "leases",
+    "plans",
+    "erasures",
+    "published",
+    "given-up",
+)
+
+
+@dataclass
+class Fsck:
+    """One check of a lake.  `data`: read every record.  `pools`: names, `lake:pools` too; none: everything.
+
+    `older_than`: age in seconds from which an unused object is a finding.
+    """
+
+    context: Context
+    pools: Sequence[str] = ()
+    data: bool = False
+    older_than: float = OLDER_THAN
+    check_objects: CheckObjects | None = None
+    progress: Progress = lambda what, count: None
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        # another guard around the same store: no footer that was kept before is taken for what is there now
+        self.context = Context(
+            GuardedStore(self.context.store), self.context.lake_id, self.context.ids, self.context.author
+        )
+
+    def run(self) -> Iterator[Finding]:
+        """Everything that is wrong.
+
+        Raises NotFound, Unavailable; Corrupt if the list of pools cannot be read and pools are named.
+        """
+        catalog = Catalog(self.context, check=check_pool)
+        everything = not self.pools
+        if everything or LAKE_POOLS in self.pools:
+            check = JournalCheck(catalog.journal, LAKE_POOLS, progress=self.progress)
+            yield from check.run()
+            self._count(check)
+        if set(self.pools) == {LAKE_POOLS}:
+            return
+        try:
+            state = catalog.load().state
+        except JournalLost:  # which the check of the journal has found
+            if not everything:
+                raise
+            yield from self._folders(PoolsState())
+            return
+        except Corrupt as error:
+            if not everything:
+                raise
+            yield finding("no_state", pool=LAKE_POOLS, where=naming.POOLS_JOURNAL, what=str(error))
+            return
+        if everything:
+            yield from self._folders(state)
+        names = (
+            sorted(state.names)
+            if everything
+            else [name for name in dict.fromkeys(self.pools) if name != LAKE_POOLS]
+        )
+        for name in names:
+            if naming.split_pool(name)[1]:
+                raise NotFound(f"pool {name!r} is a sub-pool; name the pool that it belongs to")
+            pool = PoolCheck(
+                self.context,
+                state.named(name),
+                self.check_objects or in_threads(self.context.store, data=self.data),
+                self.older_than,
+                self.progress,
+            )
+            try:
+                with isolated(name):
+                    yield from pool.run()
+            except Corrupt as error:  # what no check foresees; the other pools are looked at
+                where = naming.pool_journal(pool.config.id)
+                yield finding("no_state", pool=name, where=where, what=str(error))
+            self._count(pool.journal)
+            self.counts.update(pools=1, references=pool.references, objects=pool.objects)
+
+    def _count(self, check: JournalCheck) -> None:
+        self.counts.update(entries=check.entries, checkpoints=check.checkpoints)
+
+    def _folders(self, state: PoolsState) -> Iterator[Finding]:
+        """Folders of pools that the list does not have, and names that are none of the lake's."""
+        for name in top_names(self.context.store, ""):
+            if name.rstrip("/") in LAKE_NAMES:
+                continue
+            id = name.removesuffix("/")
+            if not name.endswith("/") or not naming.is_id(id):
+                yield finding("object_unknown", pool="", where=name, what="not an object of the lake")
+            elif id not in state.pools:
+                yield self._unlisted(id, state)
+            else:
+                for inner in top_names(self.context.store, id):
+                    if inner.removesuffix("/") not in POOL_FOLDERS:
+                        what = "not a folder of a pool"
+                        pool = state.pools[id].name
+                        yield finding("object_unknown", pool=pool, where=f"{id}/{inner}", what=what)
+
+    def _unlisted(self, id: str, state: PoolsState) -> Finding:
+        note = read_given_up(self.context.store, id)
+        if note is not None:
+            what = f"a folder that {note.author} gave up: {note.why}"
+            return finding("folder_given_up", pool=id, where=f"{id}/", what=what, id=id)
+        dropped = state.dropped.get(id)
+        if dropped is not None:
+            what = f"the pool {dropped.pool.name!r}, which {dropped.author} dropped"
+            if dropped.is_deleted:
+                what += "; its objects are being deleted"
+            return finding("pool_dropped", pool=id, where=f"{id}/", what=what, id=id)
+        history = History(self.context.store, pool_id=id, key=ARRIVAL, clock=self.context.clock)
+        try:
+            closed = history.load().state.closed
+        except Corrupt:
+            closed = None
+        if closed is not None:
+            what = f"a pool that {closed.author} dropped"
+            return finding("pool_dropped", pool=id, where=f"{id}/", what=what, id=id)
+        if (source := self._copied_from(id)) is not None:
+            what = f"copies of objects of {source}, of a rebuild that did not end"
+            return finding("rebuild_interrupted", pool=id, where=f"{id}/", what=what, id=id)
+        what = "a pool that the list of pools does not have"
+        return finding("pool_unlisted", pool=id, where=f"{id}/", what=what, id=id)
+
+    def _copied_from(self, id: str) -> str | None:
+        """The folder that the objects were copied from, if nothing but a rebuild that died has written here."""
+        if has_history(self.context.store, id):
+            return None
+        first = next(iter(self.context.store.list(naming.data(id))), None)
+        object_id = None if first is None else naming.data_id(first.name)
+        if object_id is None:
+            return None
+        try:
+            with DataObject(self.context.store, pool_id=id, object_id=object_id) as data:
+                source = data.metadata.origin.pool_id
+        except (Corrupt, Unavailable):
+            return None
+        return source if source != id else None
+
+
+def top_names(store: Store, folder: str) -> Iterator[str]:
+    """The names right below a folder; those of folders end with a slash.
+
+    A store that lists from a name on is asked once for each of them, and not for all that is below.
+    """
+    prefix = f"{folder}/" if folder else ""
+    after = ""
+    seen = set()
+    while True:  # bounded by the names right below the folder
+        skipped = False
+        for info in store.list(folder, after=after):
+            first, slash, _ = info.name.removeprefix(prefix).partition("/")
+            if first + slash not in seen:
+                seen.add(first + slash)
+                yield first + slash
+            if slash and store.lists_from_name:
+                after = f"{prefix}{first}/{chr(0x10FFFF)}"  # behind everything in that folder
+                skipped = True
+                break
+        if not skipped:
+            return

@@ -1,0 +1,22 @@
+"""Settings of a pool: their names, types, defaults and meanings, and the options of reading files.
+
+    settings        every setting; typed access to those of a pool; which changes are refused
+    setting_types   what texts a setting takes
+    csv_options     the options of CSV together
+    time_format     codes of strptime and strftime
+    upkeep_hours    hours in which upkeep may begin
+
+The list of pools (`lake_core.catalog`) stores settings as texts and knows none of them: the lake hands it the check
+that is here (`settings.check_pool`).
+"""
+
+from typing import TYPE_CHECKING
+
+from lake_core.faces import on_demand
+
+if TYPE_CHECKING:
+    from log_lake.settings.settings import Settings
+
+__all__ = ["Settings"]
+
+__getattr__ = on_demand(__name__, {"Settings": "settings"})

@@ -1,0 +1,88 @@
+"""The format of a CSV file: the settings `csv.*` as values that fit together.
+
+Each character has one meaning, and so has each word; otherwise values would change silently.  An escape equal to
+the quote changes nothing, because a doubled quote always stands for one quote.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Protocol
+
+from lake_core.errors import InvalidInput
+
+
+class _Settings(Protocol):
+    def __getitem__(self, name: str) -> Any: ...
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """The settings of the same names; "" stands for `auto` or `none`."""
+
+    delimiter: str = ""
+    quote: str = '"'
+    escape: str = ""
+    encoding: str = ""
+    header: str = "first"
+    names: tuple[str, ...] = ()
+    bad_names: str = "fail"
+    comment: str = ""
+    null: tuple[str, ...] = ()
+    true: tuple[str, ...] = ()
+    false: tuple[str, ...] = ()
+    decimal: str = "."
+    date_format: str = ""
+    time_format: str = ""
+
+    @property
+    def reserved(self) -> str:
+        """The characters that cannot be the delimiter, because they have another meaning."""
+        return self.quote + self.escape + self.comment
+
+
+def csv_options(settings: _Settings) -> CsvOptions:
+    """The settings of a pool and of a load as options.  Raises InvalidInput if two of them exclude each other."""
+    options = CsvOptions(**{name: settings[f"csv.{name}"] for name in CsvOptions.__dataclass_fields__})
+    if options.escape == options.quote:
+        options = replace(options, escape="")
+    if fault := _fault(options):
+        raise InvalidInput(fault)
+    return options
+
+
+def _fault(options: CsvOptions) -> str:
+    """The reason why the options cannot be used together; "" if they can."""
+    for one, other in combinations(("delimiter", "quote", "escape", "comment"), 2):
+        character = getattr(options, one)
+        if character and character == getattr(options, other):
+            return f"csv.{one} and csv.{other} are both {character!r}: use different characters"
+    if options.decimal == options.delimiter and not options.quote:
+        return (
+            f"csv.decimal and csv.delimiter are both {options.decimal!r}: numbers must be quoted (csv.quote)"
+        )
+    for one, other in combinations(("null", "true", "false"), 2):
+        if both := sorted({*getattr(options, one)} & {*getattr(options, other)} - {""}):
+            return f"csv.{one} and csv.{other} both have the word {both[0]!r}: remove it from one of them"
+    return _names_fault(options) if options.names else ""
+
+
+def _names_fault(options: CsvOptions) -> str:
+    from lake_core.schemas.limits import (
+        MAX_COLUMNS,
+        name_fault,
+    )  # loads Arrow, which `lake --help` does not need
+
+    if len(options.names) > MAX_COLUMNS:
+        return f"csv.names has {len(options.names):,} names; a record may have at most {MAX_COLUMNS:,} fields"
+    if fault := next(filter(None, map(name_fault, options.names)), ""):
+        return f"csv.names: {fault}"
+    if options.bad_names == "number":
+        return ""
+    name, times = Counter(options.names).most_common(1)[0]
+    if times == 1 and "" not in options.names:
+        return ""
+    fault = "a name is empty" if "" in options.names else f"{name!r} is there more than once"
+    return f"csv.names must name every field once: {fault}; correct it, or set csv.bad_names=number"

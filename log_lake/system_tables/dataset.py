@@ -1,0 +1,164 @@
+"""A pool as a table of SQL: an Arrow data set whose scan is the pool's scan in key order.
+
+DuckDB asks for columns and a filter, so only those columns are read.  SQL sees a field of JSON as JSON, with times,
+dates and bytes as strings, and fields by the names that `columns` gives them.  Called by `sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from lake_core.errors import LakeError
+from lake_core.values.nested import Items, mask_of
+from lake_core.values.typed_json import shown
+from lake_core.values.types import is_json
+from log_lake.lake.by_type import Records
+from log_lake.lake.view import View
+from log_lake.system_tables.columns import sql_names
+
+
+class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
+    """A view as an Arrow data set.  For each scan DuckDB asks it for a scanner with columns and a filter."""
+
+    def __init__(self, view: View, records: Records, raised: list[LakeError]) -> None:
+        self._view, self._records, self._raised = view, records, raised
+        self._stored = records.schema
+        if not self._stored.names:
+            self._stored = pa.schema(
+                [(name, pa.null()) for name in view.key.names] or [("record", pa.null())]
+            )
+        names = sql_names(self._stored.names)
+        self._fields = dict(zip(names, self._stored, strict=True))
+        """By name in SQL."""
+        super().__init__(pa.Table.from_batches([], self._offered(names)))
+
+    def scanner(
+        self, columns: list[str] | None = None, filter: pc.Expression | None = None, **_: Any
+    ) -> _Scanner:
+        """The records, projected and filtered.  DuckDB relies on both being done exactly."""
+        names = self.schema.names if columns is None else list(columns)
+        needed = names if filter is None else self._needed(names, filter)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        return _Scanner(schema, self._batches(needed, names, filter, schema))
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The fields with their own names."""
+        return self._stored
+
+    def _offered(self, names: list[str], *, wrapped: bool = True) -> pa.Schema:
+        """The schema of columns for DuckDB: JSON, at any depth, has Arrow's JSON type; other marks are left out."""
+        types = [_offered_type(self._fields[name], wrapped=wrapped) for name in names]
+        return pa.schema(list(zip(names, types, strict=True)))
+
+    def _needed(self, names: list[str], filter: pc.Expression) -> list[str]:
+        """The columns to read: those that DuckDB wants, and those that the filter names.
+
+        An expression gives its text and not its fields, so the fields are guessed from the text.  If the filter
+        cannot be evaluated with the guess, all columns are read.
+        """
+        filter_text = str(filter)
+        needed = names + [name for name in self._fields if name not in names and name in filter_text]
+        try:
+            self._offered(needed, wrapped=False).empty_table().filter(filter)
+        except (pa.ArrowException, KeyError):
+            return list(self._fields)
+        return needed
+
+    def _batches(
+        self, needed: list[str], names: list[str], filter: pc.Expression | None, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        if not self._view.references:
+            return
+        stored = [self._fields[name].name for name in needed]
+        try:
+            for table in self._view.run(self._records.plan(self._view, stored)):
+                records = self._records.shown(table, stored).select(stored)
+                texts = _for_sql(records, list(records.schema), needed, wrapped=False)
+                kept = texts if filter is None else texts.filter(filter)  # it compares with these texts
+                fields = [self._fields[name] for name in names]
+                yield from _for_sql(kept.select(names), fields, names, wrapped=True).to_batches()
+        except LakeError as error:
+            self._raised.append(error)  # DuckDB would turn it into one of its own
+            raise
+
+
+@dataclass(frozen=True)
+class _Scanner:
+    """The part of a scanner that DuckDB calls.
+
+    Arrow's own scanner reads ahead in a thread that no caller can wait for.  If the program ends while that thread
+    is in Python, the program is aborted.  DuckDB's threads have ended when its connection is closed.
+    """
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The records; called once."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches)
+
+
+def _for_sql(table: pa.Table, fields: Sequence[pa.Field], names: Sequence[str], *, wrapped: bool) -> pa.Table:
+    """The records as SQL sees them, under these names: JSON as people read it, durations as text.
+
+    `fields` are the stored ones.  `wrapped` is for a second pass, in which JSON gets Arrow's type for it.
+    """
+    types = [_offered_type(field, wrapped=wrapped) for field in fields]
+    columns = [
+        pa.chunked_array([_sql_array(chunk, field, wrapped=wrapped) for chunk in column.chunks], kind)
+        for field, kind, column in zip(fields, types, table.columns, strict=True)
+    ]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    return pa.table(columns, schema=schema) if columns else table
+
+
+def _sql_array(array: pa.Array, field: pa.Field, *, wrapped: bool) -> pa.Array:
+    """One column as SQL sees it.  Arrow's cast would break records with null members inside of records (Arrow
+    26)."""
+    kind, target = field.type, _offered_type(field, wrapped=wrapped)
+    if is_json(field):
+        if wrapped:
+            return pa.ExtensionArray.from_storage(pa.json_(), array)
+        return shown(pa.chunked_array([array]), field).combine_chunks()
+    if pa.types.is_duration(kind):
+        if wrapped:
+            return array
+        return pc.utf8_trim(shown(pa.chunked_array([array]), field), '"').combine_chunks()
+    if not pa.types.is_nested(kind):
+        return array
+    if pa.types.is_struct(kind):
+        members = [_sql_array(a, f, wrapped=wrapped) for a, f in zip(array.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=list(target), mask=mask_of(array))
+    items = Items(array)
+    if pa.types.is_map(kind):
+        keys, values = items.entries
+        return items.as_maps(
+            _sql_array(keys, kind.key_field, wrapped=wrapped),
+            _sql_array(values, kind.item_field, wrapped=wrapped),
+            target,
+        )
+    return items.as_lists(_sql_array(items.values, kind.value_field, wrapped=wrapped), target)
+
+
+def _offered_type(field: pa.Field, *, wrapped: bool = True) -> pa.DataType:
+    kind = field.type
+    if is_json(field):
+        return pa.json_() if wrapped else pa.string()
+    if pa.types.is_duration(kind):  # DuckDB's intervals have microseconds, and months
+        return pa.string()
+    if pa.types.is_struct(kind):
+        types = [_offered_type(member, wrapped=wrapped) for member in kind]
+        return pa.struct(list(zip(sql_names([member.name for member in kind]), types, strict=True)))
+    if pa.types.is_map(kind):
+        key = pa.field("key", _offered_type(kind.key_field, wrapped=wrapped), nullable=False)
+        return pa.map_(key, _offered_type(kind.item_field, wrapped=wrapped))
+    if pa.types.is_list(kind):
+        return pa.list_(_offered_type(kind.value_field, wrapped=wrapped))
+    return kind

@@ -1,0 +1,98 @@
+"""What SQL and the Spark data source call a table: a pool, its records by type, or one of the lake's own tables.
+
+POOL, POOL@REVISION                       the records, their fields united
+POOL:typed, POOL:values, POOL:type:ID     the records by their types (`lake.by_type`)
+POOL:log, POOL@REVISION:references, ...   the lake's own tables, which `tables` makes
+lake:pools                                the list of pools
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from lake_core.errors import NotFound
+from lake_core.history import PoolState
+from lake_core.keys import PoolKey
+from lake_core.records.transactions import MAX_TRANSACTIONS
+from log_lake.lake import Lake
+from log_lake.lake.by_type import types_of
+from log_lake.system_tables import tables as meta
+
+POOLS = "lake:pools"
+"""The list of pools.  A pool may still be called `lake`, because no table of a pool is called `pools`."""
+
+KINDS = ("branches", "log", "objects", "references", "tags", "tombstones", "types")
+
+SHAPES = ("typed", "values", "type:ID")
+
+_SHAPED = re.compile(r"(?P<pool>[^:@]+(?:@.*)?):(?P<shape>typed|values|type:[0-9a-f]+)", re.DOTALL)
+
+
+def pool_and_shape(name: str) -> tuple[str, str]:
+    """`POOL@REVISION:typed` as its parts; the shape, one of `by_type.records_of`, is "" if the name has none."""
+    match = _SHAPED.fullmatch(name)
+    return (match["pool"], match["shape"]) if match else (name, "")
+
+
+def is_system_table(name: str) -> bool:
+    """Whether the name is that of a system table.  Names of pools have no colon; times in a revision may."""
+    name, _ = pool_and_shape(name)
+    _, colon, kind = name.rpartition(":")  # a pool, too, may be called `log`
+    return ":" in name.partition("@")[0] or (bool(colon) and kind in KINDS)
+
+
+def system_schema(name: str) -> pa.Schema:
+    """The columns of one of the lake's own tables; raises NotFound."""
+    pool_name, _, kind = name.rpartition(":")
+    if name == POOLS:
+        return meta.pools_table([]).schema
+    match _check_kind(kind, pool_name):
+        case "branches":
+            return meta.branches_table(PoolState()).schema
+        case "log":
+            return meta.log_table([]).schema
+        case "tags":
+            return meta.tags_table(PoolState()).schema
+        case "tombstones":
+            return meta.tombstones_table(PoolState(), branch="", key=PoolKey(())).schema
+        case "types":
+            return meta.types_table([]).schema
+    references = meta.references_table([], PoolKey(()), int)
+    return (meta.objects_table(references) if kind == "objects" else references).schema
+
+
+def system_table(lake: Lake, name: str) -> pa.Table:
+    """One of the lake's own tables; raises NotFound."""
+    pool_name, _, kind = name.rpartition(":")
+    if name == POOLS:
+        return meta.pools_table(lake.pools())
+    pool_name, _, revision = pool_name.partition("@")
+    _check_kind(kind, pool_name)
+    pool = lake.pool(pool_name)
+    view = pool.at(revision or "main")
+    if kind == "branches":
+        return meta.branches_table(view.state)
+    if kind == "tags":
+        return meta.tags_table(view.state)
+    if kind == "log":
+        return meta.log_table((version, t) for version, t in pool.log() if version <= view.version)
+    if kind == "tombstones":
+        return meta.tombstones_table(view.state, branch=view.branch, key=view.config.key)
+    if kind == "types":
+        return meta.types_table(types_of(view))
+    snapshot = view.state.branches[view.branch].snapshot
+    references = [
+        r for sub_pool in ("", *snapshot.sub_pools()) for r in snapshot.overlapping(sub_pool=sub_pool)
+    ]
+    table = meta.references_table(references, view.config.key, lambda seq: seq // MAX_TRANSACTIONS)
+    return meta.objects_table(table) if kind == "objects" else table
+
+
+def _check_kind(kind: str, pool_name: str) -> str:
+    if kind not in KINDS:
+        names = ", ".join((*KINDS, *SHAPES))
+        more = f'; and there is "{POOLS}"' if pool_name == "lake" else ""
+        raise NotFound(f'table "{pool_name}:{kind}" does not exist; there are: {names}{more}')
+    return kind

@@ -1,0 +1,176 @@
+"""SQL over pools, by DuckDB.
+
+Tables are named as a user writes a revision: `"flights"`, `"flights@12"`, `"flights@main"`, and the lake's own
+tables `"flights:objects"`, `"lake:pools"`.  A pool is offered as a `PoolDataset`.  Fields that SQL would take for
+one another have other names in statements (`columns`), and their own in the answer.  In an answer a second column
+`a` is called `a_1`, as DuckDB calls it in a subquery.  A pool that never had a record has the fields of its key and
+no rows.
+
+An answer that is not read to its end keeps DuckDB's threads and objects alive.  When the program ends, answers that
+are still open are closed before Python unloads its modules.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, ClassVar
+
+import duckdb
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput, LakeError, NotFound
+from lake_core.values.typed_json import typed_inside
+from log_lake.lake import Lake
+from log_lake.lake.by_type import records_of
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import FAIL, View
+from log_lake.system_tables.answers import carried, distinct, marked
+from log_lake.system_tables.columns import Renamed, as_type, stored_type
+from log_lake.system_tables.dataset import PoolDataset
+from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
+from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
+from log_lake.system_tables.statement import parsed
+
+
+def query(
+    lake: Lake,
+    sql: str,
+    *,
+    on_missing: str = FAIL,
+    lease: bool = False,
+    reads: Callable[[Pool, View], None] = lambda pool, view: None,
+    limits: SqlLimits = SQL_LIMITS,
+) -> pa.RecordBatchReader:
+    """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
+
+    `on_missing`: as in `Pool.at`.  `lease`: hold a lease on each pool until the answer is read to its end.  `reads`
+    is called with each pool that is read, and its view, before the first record.  Raises
+    InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
+    """
+    question = _Question(on_missing, lease=lease, reads=reads, limits=limits)
+    try:
+        reader, schema = question.ask(lake, sql)
+    except BaseException:
+        question.close()
+        raise
+    stored = question.stored(schema)
+    return pa.RecordBatchReader.from_batches(stored, question.answer(reader, schema, stored))
+
+
+class _Question:
+    """One connection, from the SQL to the last record of the answer."""
+
+    _open: ClassVar[set[_Question]] = set()
+
+    def __init__(
+        self, on_missing: str, *, lease: bool, reads: Callable[[Pool, View], None], limits: SqlLimits
+    ) -> None:
+        self._on_missing, self._lease, self._reads = on_missing, lease, reads
+        self._leases, self._engine = ExitStack(), ExitStack()
+        self._connection: duckdb.DuckDBPyConnection | None = self._engine.enter_context(connected(limits))
+        self._renamed = Renamed()
+        self._raised: list[LakeError] = []
+        self._reader: pa.RecordBatchReader | None = None
+        self._open.add(self)
+
+    def ask(self, lake: Lake, sql: str) -> tuple[pa.RecordBatchReader, pa.Schema]:
+        """The answer as DuckDB streams it, and the schema with the lake's marks."""
+        connection = self._connection
+        assert connection is not None
+        try:
+            statement = parsed(connection, sql)
+            for name in sorted(statement.tables):
+                try:
+                    connection.register(name, self._table(lake, name))
+                except NotFound:
+                    if name not in statement.defined:
+                        raise
+            statement.check_columns(self._renamed)
+            relation = carried(connection.sql(sql))
+            self._reader = reader = relation.to_arrow_reader(65_536)
+            columns = [self._renamed.stored.get(name, name) for name in relation.columns]
+            fields = zip(reader.schema, distinct(columns), relation.types, strict=True)
+            return reader, pa.schema([marked(field.with_name(name), kind) for field, name, kind in fields])
+        except duckdb.Error as error:
+            raise self._as_ours(error) from error
+
+    def stored(self, schema: pa.Schema) -> pa.Schema:
+        """The schema with the own names of fields inside of records."""
+        names = self._renamed.stored
+        return pa.schema([field.with_type(stored_type(field.type, names)) for field in schema])
+
+    def answer(
+        self, reader: pa.RecordBatchReader, schema: pa.Schema, stored: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of the answer, as the schema `stored`."""
+        try:
+            for batch in reader:
+                columns = [
+                    as_type(typed_inside(pa.chunked_array([column]), field).combine_chunks(), kind)
+                    for field, kind, column in zip(schema, stored.types, batch.columns, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=stored)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise self._as_ours(error) from error
+        finally:
+            self.close()
+
+    def _table(self, lake: Lake, name: str) -> Any:
+        if is_system_table(name):
+            return system_table(lake, name)
+        table_name, shape = pool_and_shape(name)
+        pool_name, _, revision = table_name.partition("@")
+        pool, at = lake.pool(pool_name), revision or "main"
+        if self._lease:
+            leased = pool.leased(at, why="lake query", on_missing=self._on_missing)
+            view = self._leases.enter_context(leased)
+        else:
+            view = pool.at(at, on_missing=self._on_missing)
+        self._reads(pool, view)
+        dataset = PoolDataset(view, records_of(view, shape), self._raised)
+        self._renamed.add(name, dataset.stored)
+        return dataset
+
+    def _as_ours(self, error: Exception) -> LakeError:
+        if self._raised:
+            return self._raised[0]
+        if isinstance(error, duckdb.PermissionException):
+            return InvalidInput(
+                f"query: SQL reads pools and no files; load the file first: {_message(error)}"
+            )
+        if isinstance(error, duckdb.OutOfMemoryException):
+            first, _, _ = str(error).partition("\n")
+            return InvalidInput(f"query: {first.strip()}: select fewer columns, or a smaller range of keys")
+        if hint := self._renamed.hint(str(error)):
+            return InvalidInput(f"query: {hint}")
+        return InvalidInput(f"query: {_message(error)}")
+
+    def close(self) -> None:
+        """Stop, and free everything; may be called again."""
+        connection, self._connection = self._connection, None  # held by no caller from now on
+        if connection is None:
+            return
+        self._open.discard(self)
+        connection.interrupt()
+        if self._reader is not None:
+            self._reader.close()
+        self._engine.close()
+        self._leases.close()
+
+    @classmethod
+    def close_all(cls) -> None:
+        """At the end of the program: close the answers that were not read to their end."""
+        for question in list(cls._open):
+            question.close()
+
+
+atexit.register(_Question.close_all)
+
+
+def _message(error: Exception) -> str:
+    """The message on one line, then DuckDB's lines that show the position with a caret."""
+    message, line, position = str(error).partition("\nLINE ")
+    shown = "\n" + (line + position).strip("\n") if line else ""
+    return " ".join(message.split()) + shown

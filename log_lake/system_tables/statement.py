@@ -1,0 +1,155 @@
+"""What a statement of SQL names, by DuckDB's parser: nothing is bound, planned or run.
+
+Called by `sql`, and by operators for the links and the lineage of a query.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import msgspec
+
+from lake_core.errors import InvalidInput
+from log_lake.system_tables.columns import Renamed, folded
+from log_lake.system_tables.engine import connected
+from log_lake.system_tables.names import is_system_table, pool_and_shape
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A parsed SELECT: the tables that it names, and those among them that it may define itself (WITH).
+
+    They come from DuckDB's tree, because binding a statement needs its tables.
+    """
+
+    tree: Any
+    tables: frozenset[str]
+    defined: frozenset[str]
+
+    def check_columns(self, renamed: Renamed) -> None:
+        """Raises InvalidInput if a name may mean a column that is several fields.
+
+        Such a column has another name in its table, so that a name without a table could mean the column of another
+        table, of an outer query or an alias.
+        """
+        names = frozenset[str]().union(*renamed.columns.values())
+        if not names:
+            return
+        others = self._other_tables(renamed)
+        for node in _nodes(self.tree):
+            parts = [folded(part) for part in node.get("column_names", ())]
+            unclear = names & {folded(name) for name in node.get("using_columns", ())}
+            places = (place for place, part in enumerate(parts) if part not in self._aliases)
+            column = next(places, len(parts) - 1)
+            if parts and parts[column] in names and not (column and parts[column - 1] in others):
+                unclear = frozenset({parts[column]})
+            if unclear:
+                raise InvalidInput(f"query: {renamed.advice(min(unclear))}")
+            if node.get("ref_type") == "NATURAL":
+                raise InvalidInput(
+                    f"query: {renamed.advice(min(names))}; and name the columns of the NATURAL JOIN"
+                )
+
+    @cached_property
+    def _aliases(self) -> Counter[str]:
+        """By what the statement calls a table, folded: how many it calls so."""
+        return Counter(folded(name) for node in _nodes(self.tree) for name in _alias(node))
+
+    def _other_tables(self, renamed: Renamed) -> set[str]:
+        """What the statement calls tables that have no such column, each by its own name."""
+        mine = {
+            folded(alias)
+            for node in _nodes(self.tree)
+            for alias in _alias(node)
+            if renamed.columns.get(folded(node.get("table_name", "")))
+        }
+        return {alias for alias, count in self._aliases.items() if count == 1 and alias not in mine}
+
+
+def _alias(node: dict[str, Any]) -> list[str]:
+    """What a node that is a table is called; an expression has a class."""
+    if "class" in node or "alias" not in node:
+        return []
+    return [name for name in [node["alias"] or node.get("table_name", "")] if name]
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    nodes: list[Any] = [tree]
+    while nodes:  # bounded by the tree
+        node = nodes.pop()
+        if isinstance(node, dict):
+            yield node
+        nodes += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+
+
+def pools_read(sql: str) -> list[tuple[str, str]]:
+    """The pools that a statement reads, each with its revision ("" if none is said); empty if it has a fault."""
+    with connected() as connection:
+        try:
+            statement = parsed(connection, sql)
+        except (duckdb.Error, InvalidInput):
+            return []
+    names = statement.tables - statement.defined
+    tables = sorted(pool_and_shape(name)[0] for name in names if not is_system_table(name))
+    pools = (name.partition("@") for name in dict.fromkeys(tables))
+    return [(pool, revision) for pool, _, revision in pools]
+
+
+def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
+    """The statement; raises InvalidInput if it is not one SELECT, and duckdb.Error."""
+    tree = _tree(connection, sql)
+    names: set[str] = set()
+    defined: set[str] = set()
+    for node in _nodes(tree):
+        if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
+            names.add(node["table_name"])
+        defined |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
+    _check_distinct(names)
+    return Statement(tree, frozenset(names), frozenset(names & defined))
+
+
+def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
+    """DuckDB's tree of one SELECT, or of the SELECT of an EXPLAIN; raises InvalidInput for any other statement."""
+    if any("\ud800" <= sign <= "\udfff" for sign in sql):
+        raise InvalidInput("query: the SQL is not UTF-8; write it in UTF-8")
+    statements = connection.extract_statements(sql)
+    kinds = [statement.type for statement in statements]
+    texts = [sql] if kinds == [duckdb.StatementType.SELECT] else []
+    if kinds == [duckdb.StatementType.EXPLAIN]:
+        texts = _explained(sql)
+    for text in texts:
+        ((answer,),) = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+        try:
+            tree = msgspec.json.decode(answer)
+        except RecursionError as error:
+            raise InvalidInput("query: the SQL is nested too deep; write it with fewer levels") from error
+        if not tree["error"]:
+            return tree
+    raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
+
+
+def _explained(sql: str) -> list[str]:
+    """Texts that may be the statement of an EXPLAIN: what follows its words, and what follows its options."""
+    text = sql.encode()  # the positions are those of bytes
+    begins = [at for at, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
+    words = [text[begin:end].strip() for begin, end in zip(begins, [*begins[1:], len(text)], strict=True)]
+    at = 2 if words[1:2] and words[1].lower().startswith(b"analyze") else 1
+    places = [at]
+    if words[at:] and words[at].startswith(b"("):
+        places += [next_ for next_, word in enumerate(words[at:], at + 1) if word.startswith(b")")][:1]
+    return [text[begins[place] :].decode() for place in places if place < len(begins)]
+
+
+def _check_distinct(names: set[str]) -> None:
+    """Raises InvalidInput if SQL takes two of the tables for one."""
+    by_folded: dict[str, str] = {}
+    for name in sorted(names):
+        if (other := by_folded.setdefault(name.lower(), name)) != name:
+            raise InvalidInput(
+                f'query: SQL takes "{other}" and "{name}" for one table; ask for one at a time'
+            )

@@ -1,0 +1,250 @@
+"""The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`,
+`POOL:tags`, `POOL:tombstones`, `POOL:types`.
+
+Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
+decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.history import PoolState, Reference
+from lake_core.history.rebase import still_covered
+from lake_core.keys import PoolKey
+from lake_core.keys.spec import ARRIVAL
+from lake_core.records import Transaction
+from lake_core.records.pools import PoolConfig
+from lake_core.values.keytext import show_key
+from log_lake.lake.by_type import TypeCount
+from log_lake.where import show
+
+_TIME = pa.timestamp("us", "UTC")
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
+    """`lake:pools`: a row a pool."""
+    rows = [
+        {"name": p.name, "id": p.id, "key": str(p.key), "kind": p.kind, "settings": _json(p.settings)}
+        for p in pools
+    ]
+    names = ("name", "id", "key", "kind", "settings")
+    return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names]))
+
+
+def branches_table(state: PoolState) -> pa.Table:
+    """`POOL:branches`: a row a branch.
+
+    `at`: the version of the parent that it began on; `merged`: its version up to which it was merged; `unmerged`:
+    writes since, null if they were too many to be merged.
+    """
+    rows = [
+        {
+            "name": name,
+            "tip": b.tip,
+            "references": len(b.snapshot),
+            "records": b.snapshot.records,
+            "parent": b.fork.parent if b.fork else None,
+            "at": b.fork.at if b.fork else None,
+            "merged": b.fork.merged if b.fork else None,
+            "unmerged": len(b.fork.writes) if b.fork and b.fork.writes is not None else None,
+        }
+        for name, b in sorted(state.branches.items())
+    ]
+    schema = pa.schema(
+        [
+            ("name", pa.string()),
+            *((name, pa.int64()) for name in ("tip", "references", "records")),
+            ("parent", pa.string()),
+            *((name, pa.int64()) for name in ("at", "merged", "unmerged")),
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+_TAG = pa.schema(
+    [
+        ("name", pa.string()),
+        ("version", pa.int64()),
+        ("branch", pa.string()),
+        ("owner", pa.string()),
+        ("time", _TIME),
+        ("reason", pa.string()),
+        ("expires", _TIME),
+        ("deleted", pa.bool_()),
+    ]
+)
+
+
+def tags_table(state: PoolState) -> pa.Table:
+    """`POOL:tags`: a row a tag; `deleted`: it keeps a deleted branch."""
+    rows = [
+        {
+            "name": name,
+            "version": tag.version,
+            "branch": tag.branch,
+            "owner": tag.owner,
+            "time": tag.time,
+            "reason": tag.reason,
+            "expires": tag.expires,
+            "deleted": tag.deleted,
+        }
+        for name, tag in sorted(state.tags.items())
+    ]
+    return pa.Table.from_pylist(rows, schema=_TAG)
+
+
+def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
+    """`POOL:log`: a row a transaction, newest first; metadata as JSON: `metadata ->> 'dag'` in SQL."""
+    rows = [
+        {
+            "version": version,
+            "transaction_id": t.id,
+            "branch": t.branch,
+            "parent": t.parent,
+            "read_version": t.read_version,
+            "time": t.time,
+            "author": t.author,
+            "message": t.message,
+            "metadata": _json(t.metadata),
+            "token": t.token,
+            "actions": len(t.actions),
+        }
+        for version, t in transactions
+    ]
+    schema = pa.schema(
+        [
+            ("version", pa.int64()),
+            ("transaction_id", pa.string()),
+            ("branch", pa.string()),
+            ("parent", pa.int64()),
+            ("read_version", pa.int64()),
+            ("time", _TIME),
+            ("author", pa.string()),
+            ("message", pa.string()),
+            ("metadata", pa.string()),
+            ("token", pa.string()),
+            ("actions", pa.int64()),
+        ]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+_REFERENCE = pa.schema(
+    [
+        ("object", pa.string()),
+        ("sub_pool", pa.string()),
+        ("low", pa.string()),
+        ("high", pa.string()),
+        ("version", pa.int64()),
+        ("seq", pa.int64()),
+        ("ordinal", pa.int64()),
+        ("records", pa.int64()),
+        ("size", pa.int64()),
+        ("schema", pa.string()),
+    ]
+)
+
+
+def references_table(
+    references: Iterable[Reference], key: PoolKey, transaction_of: Callable[[int], int]
+) -> pa.Table:
+    """`POOL:references`: a row a reference, by low bound; bounds as JSON."""
+    rows = []
+    for r in references:
+        shown = ARRIVAL if r.sub_pool else key
+        rows.append(
+            {
+                "object": r.object,
+                "sub_pool": r.sub_pool,
+                "low": _json(show_key(r.low, shown)),
+                "high": _json(show_key(r.high, shown)),
+                "version": transaction_of(r.seq),
+                "seq": r.seq,
+                "ordinal": r.ordinal,
+                "records": r.records,
+                "size": r.size,
+                "schema": r.schema,
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=_REFERENCE)
+
+
+_TOMBSTONE = pa.schema(
+    [
+        ("tombstone", pa.string()),
+        ("sub_pool", pa.string()),
+        ("version", pa.int64()),
+        ("seq", pa.int64()),
+        ("time", _TIME),
+        ("low", pa.string()),
+        ("high", pa.string()),
+        ("condition", pa.string()),
+        ("replaces", pa.bool_()),
+        ("own", pa.bool_()),
+        ("reason", pa.string()),
+        ("references", pa.int64()),
+        ("records", pa.int64()),
+        ("size", pa.int64()),
+    ]
+)
+
+
+def tombstones_table(state: PoolState, *, branch: str, key: PoolKey) -> pa.Table:
+    """`POOL:tombstones`: a row a tombstone that is not retired, oldest first.
+
+    Bounds as JSON, null where open; `references`, `records` and `size` (bytes) count what it may still hide.
+    """
+    if branch not in state.branches:
+        return _TOMBSTONE.empty_table()
+    branch_now = state.branches[branch]
+    rows = []
+    for t in sorted(branch_now.tombstones.values(), key=lambda t: t.seq):
+        covered = still_covered(state, branch_now, t)
+        rows.append(
+            {
+                "tombstone": t.id,
+                "sub_pool": t.sub_pool,
+                "version": t.version,
+                "seq": t.seq,
+                "time": t.time,
+                "low": _json(show_key(t.low, key)) if t.low else None,
+                "high": None if t.high is None else _json(show_key(t.high, key)),
+                "condition": None if t.condition is None else show(t.condition),
+                "replaces": t.replaces,
+                "own": t.self_only,
+                "reason": t.reason,
+                "references": len(covered),
+                "records": sum(r.records for r in covered),
+                "size": sum(r.size for r in covered),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=_TOMBSTONE)
+
+
+def objects_table(references: pa.Table) -> pa.Table:
+    """`POOL:objects`: a row a data object, by id."""
+    if not references.num_rows:
+        return references.select(["object", "sub_pool", "records", "size", "schema"])
+    first = references.group_by("object", use_threads=False).aggregate(
+        [("sub_pool", "first"), ("records", "max"), ("size", "max"), ("schema", "first")]
+    )
+    return first.rename_columns(["object", "sub_pool", "records", "size", "schema"]).sort_by("object")
+
+
+_TYPE = pa.schema(
+    [("id", pa.string()), ("name", pa.string()), ("records", pa.int64()), ("type", pa.string())]
+)
+
+
+def types_table(types: Iterable[TypeCount]) -> pa.Table:
+    """`POOL:types`: a row a type of records, most frequent first; `name` is null unless the type is named."""
+    rows = [{"id": t.id, "name": t.name or None, "records": t.records, "type": t.text} for t in types]
+    return pa.Table.from_pylist(rows, schema=_TYPE)

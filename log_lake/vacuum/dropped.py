@@ -1,0 +1,162 @@
+"""Dropped pools: once the grace time is over, everything that they have on the store is deleted.
+
+1. A dropped pool is old enough if the list of pools had its drop `vacuum.grace` ago (the pool's own setting), by
+   the clock of the store (`vacuum.ages`).  A live lease on it keeps it.
+2. `delete_pool` in the list: from now on it cannot be restored.  Only one process can commit it for one drop.
+3. The objects below its folder are deleted, leases too.  Every process may do this, any number of times.
+4. `forget_pool`: nothing is left.
+
+A kill anywhere leaves the pool in the list; the next run goes on with step 3.  A reader that takes a lease looks
+afterwards whether the pool is dropped, so a lease that step 1 did not see holds nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from itertools import islice
+
+from lake_core import naming
+from lake_core.errors import Conflict, Unavailable
+from lake_core.history.activity import read_notes
+from lake_core.journal.ages import oldest_safe_of
+from lake_core.leases import Leases, list_leases
+from lake_core.phrases import counted, human_size
+from lake_core.records.pools import DroppedPool, PoolConfig
+from lake_core.store import ObjectInfo
+from log_lake.lake import Lake
+from log_lake.settings import Settings
+from log_lake.vacuum.execute import CHUNK, Progress, silent
+
+log = logging.getLogger(__name__)
+
+TRIES = 10
+"""Times to look whether anything is left: a process that stood still may still write."""
+
+
+@dataclass(frozen=True)
+class PlannedPool:
+    """A dropped pool, and what keeps it: `grace` or `lease`; None if it may be deleted."""
+
+    dropped: DroppedPool
+    held: str | None
+
+    @property
+    def name(self) -> str:
+        """The name that it had."""
+        return self.dropped.pool.name
+
+
+@dataclass(frozen=True)
+class DeletedPool:
+    """A dropped pool that was deleted, with its objects of all kinds and their bytes."""
+
+    pool: str
+    id: str
+    objects: int
+    size: int
+
+
+def plan_dropped(lake: Lake, *, grace: float | None = None) -> list[PlannedPool]:
+    """The dropped pools, oldest drop first; `grace`, in seconds, is used instead of their settings.
+
+    Raises Unavailable.
+    """
+    dropped = sorted(lake.catalog.load().state.dropped.values(), key=lambda d: d.version)
+    journal = lake.catalog.journal
+    infos = list(journal.store.list(journal.name)) if dropped else []
+    return [PlannedPool(one, _held(lake, one, infos, grace=grace)) for one in dropped]
+
+
+def _leases(lake: Lake, pool: PoolConfig, *, deletes: bool) -> Leases:
+    return list_leases(
+        lake.store,
+        pool.id,
+        id=lake.context.ids.new(),
+        holder=lake.context.author,
+        ttl=Settings(pool.settings)["lease.ttl"],
+        why="vacuum of dropped pools",
+        now=lake.context.now(),
+        deletes=deletes,
+    )
+
+
+def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: float | None) -> str | None:
+    """What keeps a dropped pool; `infos` are the objects of the list's journal."""
+    if dropped.is_deleted:
+        return None
+    settings = Settings(dropped.pool.settings)
+    leases = _leases(lake, dropped.pool, deletes=False)
+    age = settings["vacuum.grace"] if grace is None else grace
+    safe = oldest_safe_of(
+        infos,
+        lake.catalog.journal,
+        before=leases.now - age,
+        now=leases.now,
+        authors=lambda _: dropped.time / 1e6,
+    )
+    if age > 0 and safe < dropped.version:
+        return "grace"
+    return "lease" if leases.live else None
+
+
+def delete_dropped(
+    lake: Lake, planned: list[PlannedPool], *, progress: Progress = silent
+) -> list[DeletedPool]:
+    """Delete the pools of a plan that nothing keeps; skips those that were restored, or are gone, meanwhile.
+
+    Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    deleted = []
+    for one in planned:
+        if one.held is None:
+            done = _delete(lake, one.dropped, progress)
+            if done is not None:
+                deleted.append(done)
+    _delete_left_notes(lake)
+    return deleted
+
+
+def _delete_left_notes(lake: Lake) -> None:
+    """Delete the activity notes of pools that are gone: a writer that still held one has written it again.
+
+    A note that is missing costs a look at the pool, no more.
+    """
+    noted = read_notes(lake.store) or {}  # before the list: a pool of a note is listed by then
+    state = lake.catalog.load().state
+    gone = [id for id in noted if naming.is_id(id) and id not in state.pools and id not in state.dropped]
+    lake.store.delete_all([naming.activity(id) for id in gone])
+
+
+def _delete(lake: Lake, dropped: DroppedPool, progress: Progress) -> DeletedPool | None:
+    id, name = dropped.pool.id, dropped.pool.name
+    if not dropped.is_deleted:
+        # a plan of a process that may not write rests on its own clock, which must delete nothing
+        if _leases(lake, dropped.pool, deletes=True).live:
+            return None
+        try:
+            lake.catalog.begin_delete(id, version=dropped.version)
+        except Conflict as error:
+            log.info("%s: %s", name, error)
+            return None
+    objects = size = 0
+    for _ in range(TRIES):
+        after, before = "", objects
+        while batch := list(islice(lake.store.list(id, after=after), CHUNK)):  # bounded by the names there
+            lake.store.delete_all([info.name for info in batch])
+            after = batch[-1].name
+            objects, size = objects + len(batch), size + sum(info.size for info in batch)
+            progress(objects, size)
+        if objects == before:
+            break
+    else:
+        raise Unavailable(
+            f"{lake.store.uri}/{id}: a process goes on writing here; stop it, then run this again"
+        )
+    lake.store.delete(naming.activity(id))
+    try:
+        lake.catalog.forget(id)
+    except Conflict as error:  # another process was faster
+        log.info("%s: %s", name, error)
+    log.info("%s: deleted the pool, %s, %s", name, counted(objects, "object"), human_size(size))
+    return DeletedPool(name, id, objects, size)

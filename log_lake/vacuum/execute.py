@@ -1,0 +1,284 @@
+"""Doing a vacuum: chunk by chunk, each so that a kill anywhere loses nothing and deletes nothing too much.
+
+1. `begin_vacuum`: the objects leave the list of the removed.  From now on no writer can refer to them again, and a
+   reader who takes a lease on an older version learns that it comes too late.
+2. The leases are listed once more.  A lease that was there before step 1 is in this listing.
+3. `confirm_vacuum`: what such a lease needs goes back onto the list.  Only one process can confirm.
+4. The rest is deleted.  It never comes back, so every process may do this, any number of times.
+5. `end_vacuum`.
+
+A vacuum that was killed is found in the state: the next run goes on with step 2 or step 4.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Conflict, Corrupt, Denied, NotFound, PlanAgain
+from lake_core.history import Draft
+from lake_core.history.removal import Vacuum
+from lake_core.history.roots import tagged_objects
+from lake_core.history.vacuuming import held_objects
+from lake_core.journal.ages import oldest_safe
+from lake_core.journal.store_time import earlier
+from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
+from lake_core.leases.lease import VACUUM
+from lake_core.phrases import counted, human_size
+from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
+from lake_core.records.decoding import decoded_json
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.plan import (
+    MAX_OBJECTS,
+    Limits,
+    Plan,
+    PlannedObject,
+    begun_objects,
+    choose,
+    still_allowed,
+)
+
+log = logging.getLogger(__name__)
+
+CHUNK = 10_000
+"""Objects that one transaction takes: about 300 KB of ids.  A kill repeats at most so many deletions."""
+
+TRIES = 10
+"""Times to plan again because the pool has changed meanwhile."""
+
+Progress = Callable[[int, int], None]
+"""Called with the objects and bytes that were deleted so far."""
+
+Deleter = Callable[[Sequence[str]], None]
+"""Deletes objects by their names, like `Store.delete_all`; perhaps spread over machines."""
+
+
+@dataclass(frozen=True)
+class Vacuumed:
+    """What a vacuum did: objects and bytes that it deleted, objects that it spared for a lease.
+
+    `resumed` counts those of an earlier vacuum that was interrupted.  `version`: the newest that it committed, None
+    if it committed nothing.
+    """
+
+    pool: str
+    objects: int = 0
+    size: int = 0
+    spared: int = 0
+    resumed: int = 0
+    version: int | None = None
+
+
+def silent(objects: int, size: int) -> None:
+    """Progress that is not shown."""
+
+
+def vacuum_lease(pool: Pool, why: str, *, planning: bool = False) -> HeldLease:
+    """The lease of a vacuum: it holds no object, and its time is the store's `now`.
+
+    A process that is `planning`, and may not write, goes on without it.
+    """
+    note = LeaseNote(VACUUM, 0, pool.context.author, pool.settings["lease.ttl"], why)
+    return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note, optional=planning)
+
+
+def leases_now(pool: Pool, lease: HeldLease) -> Leases:
+    """All leases of the pool; the own one is written again, so that its time is now.
+
+    If a process that plans may not write, the time is that of its own clock.  One that deletes raises Denied.
+    """
+    try:
+        lease.renew()
+    except Denied:
+        if not lease.is_optional:
+            raise
+        return read_leases(pool.store, pool.config.id, own="", now=pool.context.now())
+    return read_leases(pool.store, pool.config.id, own=lease.id)
+
+
+def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
+    """As `leases_now`, for work that counts ages from the leases' now.
+
+    Raises InvalidInput if this machine's clock and the store's are too far apart, Unavailable.
+    """
+    leases = leases_now(pool, lease)
+    earlier(own=pool.context.now(), store=leases.now, most=pool.history.journal.limits.clock_skew)
+    return leases
+
+
+def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
+    """What a vacuum would delete now.  `grace`, in seconds, is used instead of the pool's settings.
+
+    Raises InvalidInput (`checked_leases`), Corrupt if the state of a tag cannot be read, Unavailable.
+    """
+    settings = pool.settings
+    age = max(settings["vacuum.grace"], settings["history.keep"]) if grace is None else grace
+    leases = checked_leases(pool, lease) if age > 0 else leases_now(pool, lease)
+    loaded = pool.history.load_open()
+    state = loaded.state
+    removed = dict(islice(state.removed.items(), MAX_OBJECTS))
+
+    def authors(version: int) -> float | None:
+        return max((r.time / 1e6 for r in removed.values() if r.version <= version), default=None)
+
+    limits = Limits(
+        # without a grace time there is no age to prove
+        oldest_safe(pool.history.journal, before=leases.now - age, now=leases.now, authors=authors)
+        if age > 0
+        else loaded.version,
+        leases.oldest_version,
+        held_objects(state, removed),
+        tagged_objects(pool.history, state, removed, now=leases.now),
+    )
+    objects, reasons = choose(removed.items(), limits)
+    begun = begun_objects(state.removed.vacuums.values())
+    return Plan(pool.context.ids.new(), pool.config.id, loaded.version, leases.now, objects, reasons, begun)
+
+
+def write_plan(pool: Pool, plan: Plan) -> str:
+    """Keep a plan beside the pool, to be done later; returns its name.  Raises InvalidInput in an old lake."""
+    first = ScanOrphans(
+        naming.first_id(plan.time), naming.first_id(plan.time)
+    )  # what the vacuum would begin with
+    pool.history.check_draft(Draft(plan.id, "", plan.version, pool.context.author, (first,)))
+    name = naming.plan(pool.config.id, plan.id)
+    pool.store.put(name, msgspec.json.encode(plan))
+    return name
+
+
+def read_plan(pool: Pool, id: str) -> Plan:
+    """A plan that was kept.  Raises NotFound, Corrupt."""
+    name = naming.plan(pool.config.id, id)
+    data = pool.store.get(name) if naming.is_id(id) else None
+    if data is None:
+        raise NotFound(
+            f"pool {pool.name!r} has no plan {id!r}; make one with: lake vacuum {pool.name} --dry-run"
+        )
+    plan: Plan = decoded_json(data, Plan, name=name, what="not a plan", advice="make another one")
+    if (plan.id, plan.pool) != (id, pool.config.id):
+        raise Corrupt(f"{name}: the plan {plan.id} of {plan.pool}; make another one")
+    return plan
+
+
+def vacuum(
+    pool: Pool,
+    *,
+    plan: Plan | None = None,
+    grace: float | None = None,
+    chunk: int = CHUNK,
+    progress: Progress = silent,
+    delete: Deleter | None = None,
+) -> Vacuumed:
+    """Delete what is not needed, by `delete` (default: the pool's store); with `plan` at most what it names.
+
+    Vacuums that were interrupted are finished first; with `plan` those that it names.
+
+    Deletes dead leases too.
+
+    Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    means = _Means(delete or pool.store.delete_all, progress)
+    with vacuum_lease(pool, "vacuum") as lease:
+        done = resume(pool, lease, means, plan=plan)
+        for tries in range(1, TRIES + 1):
+            now = make_plan(pool, lease, grace=grace)
+            allowed = now.objects if plan is None else still_allowed(plan, now.objects)
+            try:
+                for start in range(0, len(allowed), chunk):
+                    done = _chunk(
+                        pool, lease, allowed[start : start + chunk], done, means, planned_on=now.version
+                    )
+                break
+            except PlanAgain:
+                if tries == TRIES:
+                    raise
+        remove_dead(pool.store, pool.config.id, leases_now(pool, lease))
+    log.info("%s: vacuumed %s, %s", pool.name, counted(done.objects, "object"), human_size(done.size))
+    return done
+
+
+@dataclass(frozen=True)
+class _Means:
+    """How objects are deleted, and how progress is shown."""
+
+    delete: Deleter
+    progress: Progress
+
+
+def resume(pool: Pool, lease: HeldLease, means: _Means, *, plan: Plan | None = None) -> Vacuumed:
+    """Finish the vacuums that were interrupted; with `plan` those that it names."""
+    done = Vacuumed(pool.name)
+    for _, vacuum in sorted(pool.history.load_open().state.removed.vacuums.items()):
+        if plan is not None and not plan.covers(vacuum):
+            log.info("%s: the plan does not name the vacuum of %s", pool.name, vacuum.transaction_id)
+            continue
+        before = done.objects
+        done = _finish(pool, lease, vacuum.transaction_id, done, means)
+        done = replace(done, resumed=done.resumed + done.objects - before)
+        log.info("%s: went on with the vacuum of transaction %s", pool.name, vacuum.transaction_id)
+    return done
+
+
+def _chunk(
+    pool: Pool,
+    lease: HeldLease,
+    objects: tuple[PlannedObject, ...],
+    done: Vacuumed,
+    means: _Means,
+    *,
+    planned_on: int,
+) -> Vacuumed:
+    begin = BeginVacuum(tuple(planned.object for planned in objects))
+    message = f"vacuum {counted(len(objects), 'object')}"
+    committed = pool.commit_actions((begin,), on=planned_on, message=message)
+    done = replace(done, version=committed.version)
+    return _finish(pool, lease, committed.transaction_id, done, means)
+
+
+def _finish(pool: Pool, lease: HeldLease, transaction_id: str, done: Vacuumed, means: _Means) -> Vacuumed:
+    """Confirm, delete, end.  Another process may do the same at any time."""
+    loaded = pool.history.load_open()
+    seq = loaded.state.removed.begun_by(transaction_id)
+    if seq is None:  # another process has ended it
+        return done
+    begun = loaded.state.removed.vacuums[seq]
+    if not begun.confirmed:
+        spared = _spared(begun, leases_now(pool, lease))
+        confirm = ConfirmVacuum(seq, spared)
+        try:
+            message = "vacuum: the leases were looked at"
+            version = pool.commit_actions((confirm,), on=loaded.version, message=message).version
+            done = replace(done, version=version)
+        except Conflict as error:
+            log.info("%s: %s", pool.name, error)
+        loaded = pool.history.load_open()
+        if seq not in loaded.state.removed.vacuums:
+            return done
+        begun = loaded.state.removed.vacuums[seq]
+        assert begun.confirmed  # by us, or by the process that was faster
+        done = replace(done, spared=done.spared + len(spared))
+    means.delete([naming.data_object(pool.config.id, id) for id in begun.objects])
+    size = sum(removal.size for removal in begun.removals)
+    done = replace(done, objects=done.objects + len(begun.objects), size=done.size + size)
+    means.progress(done.objects, done.size)
+    message = f"vacuumed {counted(len(begun.objects), 'object')}"
+    try:
+        version = pool.commit_actions((EndVacuum(seq),), on=loaded.version, message=message).version
+        done = replace(done, version=version)
+    except Conflict as error:
+        log.info("%s: %s", pool.name, error)
+    return done
+
+
+def _spared(begun: Vacuum, leases: Leases) -> tuple[str, ...]:
+    """The objects that live leases need."""
+    oldest = leases.oldest_version
+    if oldest is None:
+        return ()
+    pairs = zip(begun.objects, begun.removals, strict=True)
+    return tuple(id for id, removal in pairs if removal.version > oldest)

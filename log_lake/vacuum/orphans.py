@@ -1,0 +1,231 @@
+"""Orphans: objects that were written and never committed.
+
+The scan looks only at names that no scan has looked at: ids sort by time.  It puts what it finds onto the list of
+the removed; the vacuum deletes it from there, so there is one place that deletes.
+
+1. `upto`: the grace time before now, but not beyond the first id of a writer that holds a lease, and not beyond an
+   object that is younger than the grace time and not referred to: its writer's clock is behind, and it may be about
+   to commit.
+2. `scan_orphans`: from now on no writer can commit a new object with a smaller id.  A writer that was stalled
+   is refused and starts again.
+3. The names below `upto` are listed.  What no branch, no tag, no list knows then stays an orphan forever.
+4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
+
+What a lost part of the journal may have committed is no orphan (`history.extent`).  So a scan stays below an object
+that is newer than the newest write to a branch, until a later write shows that the journal goes on; and below one
+that is older than the first entry, until that is purged.  A scan raises Corrupt if there are objects and no
+journal, or if HEAD names a version that is gone.  It writes no first entry: that would hide that a journal is lost.
+
+A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
+(`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lake_core import naming
+from lake_core.errors import Corrupt
+from lake_core.history import PoolState
+from lake_core.history.extent import journal_extent
+from lake_core.history.roots import tagged_objects
+from lake_core.history.vacuuming import unlisted_objects
+from lake_core.journal.hints import read_head_hint
+from lake_core.leases import HeldLease, Leases
+from lake_core.phrases import counted
+from lake_core.records import Discard, ScanOrphans
+from lake_core.store import ObjectInfo, Store
+from log_lake.lake.branches import planned
+from log_lake.lake.pool import Pool
+from log_lake.vacuum.execute import CHUNK, checked_leases, vacuum_lease
+
+log = logging.getLogger(__name__)
+
+
+WRITE, PURGE = "write", "purge"
+
+LAST = "~"
+"""Greater than any id."""
+
+MOST_AHEAD = 10 * 366 * 86_400.0
+"""Seconds by which an id may be ahead of the clock for a scan to go beyond it.  A scan beyond the last id that
+there can be would leave none for new objects."""
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What a scan found: orphans and their bytes among the names that it listed; the next one begins at `upto`.
+
+    `waits_for`: what must come before a scan goes beyond `upto`, because a lost entry may have committed the object
+    there: a `WRITE` that is newer than the object, or the `PURGE` of entries that are younger; "" otherwise.
+    `version`: the newest that it committed, None if it committed nothing.
+    """
+
+    pool: str
+    listed: int
+    orphans: int
+    size: int
+    upto: str
+    waits_for: str = ""
+    version: int | None = None
+
+
+Lister = Callable[[Pool, str, str], list[ObjectInfo]]
+"""Lists the names in a pool's folder of data objects, from the first id (inclusive) to the second (exclusive); by
+name.  Names between them that are none of data objects are in it too."""
+
+
+def scan_orphans(
+    pool: Pool,
+    *,
+    grace: float | None = None,
+    dry_run: bool = False,
+    every_name: bool = False,
+    lister: Lister | None = None,
+) -> Scanned:
+    """Put orphans older than the grace time (seconds) onto the list of the removed.
+
+    `every_name`: list also the names that earlier scans have passed, and those that are ahead of the clock.  A
+    writer that stood still before it wrote, and then died, leaves an object there, and so does one whose clock was
+    ahead.  To take the latter, the floor goes above them: loads that are under way without a lease are refused, and
+    start again.  `lister` lists the names, perhaps spread over machines (default: here).
+
+    Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    with vacuum_lease(pool, "scan for orphans", planning=dry_run) as lease:
+        return planned(lambda: _scan(pool, lease, grace, dry_run, every_name, lister or list_here))
+
+
+def is_due(pool: Pool, *, since: str, now: float) -> bool:
+    """Whether there is an object old enough that no scan has looked at, at a time in seconds since 1970; lists one.
+
+    `since`: up to which id scans have looked.
+    """
+    before = naming.first_id(now - pool.settings["vacuum.grace"])
+    names = iter_names(pool.store, pool.config.id, since, before)
+    return any(object_id(info) is not None for info in names)
+
+
+def _scan(
+    pool: Pool, lease: HeldLease, grace: float | None, dry_run: bool, every_name: bool, lister: Lister
+) -> Scanned:
+    leases = checked_leases(pool, lease)
+    before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
+    hint = read_head_hint(pool.store, pool.history.journal.name)
+    loaded = pool.history.load_open()
+    state = loaded.state
+    _check_end(pool, hint, loaded.version)
+    since, floor = "" if every_name else state.removed.scanned, state.removed.floor
+    upto = max(min(naming.first_id(before), oldest_of_writers(leases)), floor)
+    waits_for = ""
+    if every_name or upto > floor:
+        extent = journal_extent(pool.history, state)
+        unknown = unknown_objects(pool, state, lister(pool, since, LAST if every_name else upto))
+        if extent.first is None:
+            if not unknown:
+                return Scanned(pool.name, 0, 0, 0, since)
+            raise Corrupt(
+                f"{naming.pool_journal(pool.config.id)}: there is no entry, but "
+                f"{counted(len(unknown), 'data object')}: the journal is lost, or no load ever succeeded; put it "
+                f"back from a backup, or run: lake rebuild {pool.name}"
+            )
+        if every_name:
+            ahead = _above_those_ahead(unknown, upto, before=before, now=leases.now)
+            upto = max(min(ahead, oldest_of_writers(leases)), floor)
+        young = [i for i in unknown if i.modified > before or extent.may_be_lost(i.modified)]
+        oldest = min(young, key=_id, default=None)
+        if oldest is not None and _id(oldest) <= upto:
+            upto = max(_id(oldest), floor)
+            if oldest.modified <= before:
+                waits_for = PURGE if oldest.modified < extent.first else WRITE
+    if upto <= since:
+        return Scanned(pool.name, 0, 0, 0, since, waits_for)
+    if upto > floor and not dry_run:
+        scan = ScanOrphans(upto, naming.first_id(leases.now))
+        pool.commit_actions((scan,), on=loaded.version, message="scan for orphans")
+    loaded = pool.history.load_open()
+    state = loaded.state
+    names = lister(pool, since, upto)
+    orphans = unknown_objects(pool, state, names)
+    version = None if dry_run else _discard(pool, state, orphans, upto=upto, on=loaded.version)
+    log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
+    size = sum(info.size for info in orphans)
+    return Scanned(pool.name, len(names), len(orphans), size, upto, waits_for, version)
+
+
+def _above_those_ahead(unknown: list[ObjectInfo], upto: str, *, before: float, now: float) -> str:
+    """The smallest id above the old objects from `upto` on: the clocks of their writers were ahead; or `upto`."""
+    old = [_id(info) for info in unknown if info.modified <= before]
+    ahead = [id for id in old if id >= upto and naming.id_seconds(id) <= now + MOST_AHEAD]
+    return naming.first_above(max(ahead), now=0.0) if ahead else upto
+
+
+def oldest_of_writers(leases: Leases) -> str:
+    """The first id that a new object of a writer with a lease may have; greater than any id if there is none."""
+    return leases.oldest_object if leases.oldest_object is not None else LAST
+
+
+def _check_end(pool: Pool, hint: int, version: int) -> None:
+    """Raises Corrupt if HEAD, which was read before the state of `version`, names a later one."""
+    if hint > version:
+        raise Corrupt(
+            f"{naming.head(pool.history.journal.name)}: names version {hint}, and the newest is {version}: entries "
+            f"are lost; look at it with: lake fsck {pool.name}"
+        )
+
+
+def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: str, on: int) -> int:
+    """Put the orphans onto the list of the removed; returns the newest version."""
+    known_from = state.removed.known_from
+    new = [info for info in orphans if _id(info) >= known_from]
+    old = [info for info in orphans if _id(info) < known_from]
+    for infos, never_read in ((new, True), (old, False)):
+        for start in range(0, len(infos), CHUNK):
+            part = infos[start : start + CHUNK]
+            discard = Discard(tuple(map(_id, part)), tuple(info.size for info in part), never_read=never_read)
+            pool.commit_actions((discard,), on=on, message=f"found {counted(len(part), 'orphan')}")
+    return pool.commit_actions((Discard(scanned=upto),), on=on, message="scanned for orphans").version
+
+
+def iter_names(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
+    """The names of data objects with ids from `since` (inclusive) to `upto` (exclusive), and the names between them
+    that are none of data objects; by name.
+
+    Raises Unavailable.
+    """
+    folder = naming.data(pool_id)
+    # a listing leaves the name out that it begins after: of an object in zng or zst the id with its format
+    after = f"{folder}/{since[: naming.ID_LENGTH]}" if since else ""
+    for info in store.list(folder, after=after):
+        id = object_id(info)
+        if (info.name[len(folder) + 1 :] if id is None else id) >= upto:
+            break  # names sort by time
+        yield info
+
+
+def list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
+    """The names, listed in this process, one request after another."""
+    return list(iter_names(pool.store, pool.config.id, since, upto))
+
+
+def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
+    """The data objects that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
+    ids = {id for info in infos if (id := object_id(info)) is not None}
+    unknown = unlisted_objects(state, ids) - state.removed.vacuumed()
+    unknown -= tagged_objects(pool.history, state, unknown, now=None)
+    return [info for info in infos if object_id(info) in unknown]
+
+
+def object_id(info: ObjectInfo) -> str | None:
+    """The id of a data object that was listed; None if the name is none of a data object of the pool."""
+    id = naming.data_id(info.name)
+    pool_id = info.name.partition("/")[0]
+    return id if id is not None and info.name == naming.data_object(pool_id, id) else None
+
+
+def _id(info: ObjectInfo) -> str:
+    id = object_id(info)
+    assert id is not None  # `unknown_objects` leaves other names out
+    return id

@@ -1,0 +1,147 @@
+"""Checking a condition for a schema: its fields must exist, and its values become values of those fields.
+
+| field | values that may be written |
+|---|---|
+| number | integers, decimals, doubles; all taken exactly |
+| decimal | the same, and a text of digits |
+| string | a text |
+| bytes | bytes, and a text in base64 |
+| boolean | true, false; compared by = and != only |
+| date | a date, and a text |
+| timestamp | a timestamp, a date (its midnight), and a text; if only one of both has a zone, the other is UTC |
+| time, duration | one of these, and a text |
+| json | any; each record reads it as a field of the record's own class would |
+
+null is allowed everywhere, and no record fulfils a comparison with it.  Records, lists and maps allow only
+`is null`.  A path names a field inside of a record or of a field of JSON.  A field that was null in every record so
+far takes any value.
+
+The result is the same condition with the paths of its fields, its values as they were written, and beside them
+their readings as other classes (`records.conditions`).  The class of the field decides only what is refused.  So
+the result is the same for a field of any class that can read the value, and so is its meaning: on another branch,
+or after a later load, the field may have another class.  `classwise` narrows the comparison to a class when it is
+evaluated.  Checking a checked condition again changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pyarrow as pa
+
+from lake_core.conditions.fields import find_field, resolve
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
+from lake_core.values.classes import of_class, readings
+from lake_core.values.text import NotReadable
+from lake_core.values.types import is_json, show_type
+from log_lake.where.parse import Leaf, parse_with_positions
+from log_lake.where.show import show, show_path
+from log_lake.where.words import Position, fault, show_name
+
+ANY = "any"
+"""The class of a field of JSON, whose values keep their own."""
+
+_NAMED = 20
+"""At most this many fields are listed in an error."""
+
+
+def check(
+    condition: str | Condition, schema: pa.Schema, *, unfit: Mapping[str, str] | None = None
+) -> Condition:
+    """The condition, given as text or as a structure, checked for records of the schema.
+
+    `unfit` names fields of the schema that the condition may not use, and why.  Raises InvalidInput that points at
+    the word in the text; of a structure, in the text that shows it.
+    """
+    parsed = parse_with_positions(condition if isinstance(condition, str) else show(condition))
+    return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)
+
+
+@dataclass(frozen=True)
+class _Check:
+    schema: pa.Schema
+    text: str
+    unfit: Mapping[str, str]
+    leaves: Iterator[Leaf]
+
+    def typed(self, condition: Condition) -> Condition:
+        """The condition with typed values; takes the positions of its comparisons from `leaves`, in their order."""
+        match condition:
+            case And(of):
+                return And(tuple(self.typed(member) for member in of))
+            case Or(of):
+                return Or(tuple(self.typed(member) for member in of))
+            case Not(of):
+                return Not(self.typed(of))
+            case _:
+                return self._comparison(condition, next(self.leaves))
+
+    def _comparison(self, condition: Compare | In | IsNull, leaf: Leaf) -> Condition:
+        path, field = self._field(condition.field, leaf.field)
+        if isinstance(condition, IsNull):
+            return IsNull(path)
+        kind = self._class(path, field, leaf.field)
+        stored = condition.values if isinstance(condition, In) else (condition.value,)
+        values = [decode_value(data) for data in stored]
+        boolean = kind == "boolean" or (kind in ("null", ANY) and isinstance(values[0], bool))
+        if boolean and isinstance(condition, Compare) and condition.op not in ("=", "!="):
+            raise fault(self.text, leaf.field, f"a boolean has no order (got {condition.op}); use = or !=")
+        for value, position in zip(values, leaf.values, strict=True):
+            try:
+                _check_readable(value, kind)
+            except NotReadable as error:
+                fault_text = f"{show_path(path)} is of type {show_type(field)}, and this is {error}"
+                raise fault(self.text, position, fault_text) from error
+        others = _encoded(other for value in values if value is not None for other in readings(value))
+        if isinstance(condition, In):
+            return In(path, stored, others)
+        return Compare(path, condition.op, condition.value, others)
+
+    def _field(self, written: Path, position: Position) -> tuple[Path, pa.Field]:
+        path = resolve(self.schema, written)
+        field, _ = find_field(self.schema, path or written)
+        if path is None or field is None:
+            raise fault(self.text, position, f"no such field; {self._suggestion('.'.join(written))}")
+        if path[0] in self.unfit:
+            raise fault(self.text, position, self.unfit[path[0]])
+        return path, field
+
+    def _suggestion(self, name: str) -> str:
+        names = self.schema.names
+        close = difflib.get_close_matches(name, names, n=1)
+        if close:
+            return f"perhaps {show_name(close[0])}"
+        shown = ", ".join(map(show_name, names[:_NAMED])) or "none"
+        return f"there are: {shown}" + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+    def _class(self, path: Path, field: pa.Field, position: Position) -> str:
+        """The class of values that compare with the field's."""
+        if is_json(field):
+            return ANY
+        with contextlib.suppress(InvalidInput):
+            return key_class(field.type)
+        fault_text = f"a field of type {show_type(field)} can only be asked whether it `is null`"
+        if pa.types.is_struct(field.type):
+            fault_text += f"; name a field inside of it: {show_path(path)}.NAME"
+        raise fault(self.text, position, fault_text)
+
+
+def _check_readable(value: Value, kind: str) -> None:
+    """Raises NotReadable with the value's class if no value of the class compares with it."""
+    if (
+        value is not None
+        and kind not in ("null", ANY)
+        and not (kind == "number" and isinstance(value, Decimal))
+    ):
+        of_class(value, kind)
+
+
+def _encoded(values: Iterable[Value]) -> tuple[bytes, ...]:
+    """As `in` holds them."""
+    return tuple(sorted({encode_value(value) for value in values}))

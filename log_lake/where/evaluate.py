@@ -1,0 +1,177 @@
+"""Deciding which records of a table fulfil a condition, by Arrow kernels, a column at a time.
+
+The condition must be checked.  A field that the table lacks is null.  `classwise` decides the answer of a
+comparison for the column's class.  Records of an object and the same records in a united schema give the same
+answers, because uniting loses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, reduce
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.conditions.classwise import NULL_VALUE, among
+from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or, Path
+from lake_core.values.floor import floor
+from lake_core.values.types import is_json
+from log_lake.where.mixed import in_json
+
+Records: TypeAlias = pa.Table | pa.RecordBatch
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+"""One value a record; chunked if the records are."""
+
+_KERNELS: dict[Op, Callable[[Column, pa.Scalar], Column]] = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_NULL = pa.nulls(1, pa.bool_())[0]  # pa.scalar would load pandas, if it is installed
+_NAN = encode_value(math.nan)
+
+
+def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
+    """True, false or null for each record.
+
+    Raises InvalidInput for a column of a type that objects do not store (a dictionary).
+    """
+    truth = _truth(condition, records)
+    if isinstance(truth, pa.ChunkedArray):
+        truth = truth.combine_chunks()
+    return truth
+
+
+def holds(condition: Condition, records: Records) -> pa.BooleanArray:
+    """Whether each record fulfils the condition; null does not."""
+    return pc.fill_null(evaluate(condition, records), False)
+
+
+def _truth(condition: Condition, records: Records) -> Column:
+    match condition:
+        case And(of):
+            return reduce(pc.and_kleene, (_truth(member, records) for member in of))
+        case Or(of):
+            return reduce(pc.or_kleene, (_truth(member, records) for member in of))
+        case Not(of):
+            return pc.invert(_truth(of, records))
+        case _:
+            return _leaf(condition, records)
+
+
+def _leaf(leaf: Compare | In | IsNull, records: Records) -> Column:
+    column, field, inside = _column(records, leaf.field)
+    if isinstance(leaf, IsNull) and not inside:
+        return pc.is_null(column)
+    if is_json(field):
+        return in_json(leaf, column, inside, _of_column)
+    assert not isinstance(leaf, IsNull)
+    return _of_column(leaf, column)
+
+
+def _of_column(leaf: Compare | In, column: Column) -> Column:
+    """The comparison with a column of a plain type; null if the classes do not compare."""
+    leaf_among = among(leaf, _class(column.type))
+    if leaf_among is None:
+        return pa.nulls(len(column), pa.bool_())
+    if isinstance(leaf_among, bool):
+        return _constant(column, leaf_among)
+    if isinstance(leaf_among, Compare):
+        return _compare(column, leaf_among.op, decode_value(leaf_among.value))
+    return _in(column, leaf_among.values)
+
+
+def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
+    """The column at the path, its field, and the rest of the path inside of its JSON."""
+    absent = pa.nulls(records.num_rows), pa.field("", pa.null()), ()
+    fields: pa.Schema | pa.StructType = records.schema
+    column = None
+    for depth, name in enumerate(path):
+        index = fields.get_field_index(name)
+        if index < 0:
+            return absent
+        field = fields.field(index)
+        column = records.column(index) if column is None else pc.struct_field(column, [index])
+        if is_json(field):
+            return column, field, path[depth + 1 :]
+        fields = field.type if pa.types.is_struct(field.type) else pa.schema([])
+    return column, field, ()
+
+
+def _class(kind: pa.DataType) -> str:
+    """The class of values that compare with the type's; "" for records and lists, which do not compare."""
+    return "" if pa.types.is_nested(kind) else key_class(kind)
+
+
+def _constant(column: Column, value: bool) -> Column:
+    """The answer for all records, null if the column is null."""
+    if not column.null_count:
+        return pa.repeat(value, len(column))
+    return pc.if_else(pc.is_valid(column), value, _NULL)
+
+
+def comparison(op: Op, value: Value, kind: pa.DataType) -> bool | tuple[Op, pa.Scalar]:
+    """The comparison of values of the type with a value of its class, said of a value that the type holds.
+
+    It is an answer if it is the same for every value of the type (null stays null).
+    """
+    floored = floor(value, kind)
+    if floored is None:
+        return op in ("!=", ">", ">=")
+    nearest, exact = floored
+    if exact:
+        return op, nearest
+    if op in ("=", "!="):
+        return op == "!="
+    return "<=" if op in ("<", "<=") else ">", nearest
+
+
+def _compare(column: Column, op: Op, value: Value) -> Column:
+    meant = comparison(op, value, column.type)
+    if isinstance(meant, bool):
+        return _constant(column, meant)
+    op, value = meant
+    if pa.types.is_floating(column.type):
+        return _compare_floats(column, op, value)
+    return _KERNELS[op](column, value)
+
+
+def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
+    """Arrow's kernels answer false for every comparison with NaN except `!=`; here NaN comes after all numbers."""
+    if pc.is_nan(value).as_py():
+        match op:
+            case "=" | ">=":
+                return pc.is_nan(column)
+            case "!=" | "<":
+                return pc.invert(pc.is_nan(column))
+            case _:
+                return _constant(column, op == "<=")
+    if op in (">", ">="):
+        return pc.invert(_KERNELS["<=" if op == ">" else "<"](column, value))
+    return _KERNELS[op](column, value)
+
+
+def _in(column: Column, values: tuple[bytes, ...]) -> Column:
+    mask = pc.is_in(column, value_set=_value_set(values, column.type))
+    if _NAN in values and pa.types.is_floating(column.type):  # `is_in` knows only one bit pattern of NaN
+        mask = pc.or_(mask, pc.is_nan(column))
+    if values[0] == NULL_VALUE:
+        mask = pc.if_else(mask, True, _NULL)
+    return pc.if_else(pc.is_valid(column), mask, _NULL) if column.null_count else mask
+
+
+@lru_cache(maxsize=64)
+def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
+    """The values that the type can hold; cached, because a scan asks for them at every batch."""
+    floors = [floor(decode_value(data), kind) for data in values if data != NULL_VALUE]
+    scalars = [floored[0] for floored in floors if floored is not None and floored[1]]
+    if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in scalars):
+        scalars.append(pa.scalar(-0.0, kind))  # `is_in` takes -0.0 for another number
+    return pa.array(scalars, kind)

@@ -1,0 +1,41 @@
+"""A condition as text: `parse(show(c)) == c` except the readings.  `check` finds readings anew."""
+
+from __future__ import annotations
+
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
+from log_lake.where.literals import show_literal
+from log_lake.where.words import quoted, show_name
+
+
+def show(condition: Condition) -> str:
+    """The text form, on one line unless names or texts in it are not."""
+    match condition:
+        case And(of):
+            return " and ".join(_inside(member) for member in of)
+        case Or(of):
+            return " or ".join(_inside(member) for member in of)
+        case Not(IsNull(field)):
+            return f"{show_path(field)} is not null"
+        case Not(In(field, values)):
+            return f"{show_path(field)} not in ({_listed(values)})"
+        case Not(of):
+            return f"not ({show(of)})"
+        case Compare(field, op, value):
+            return f"{show_path(field)} {op} {show_literal(value)}"
+        case In(field, values):
+            return f"{show_path(field)} in ({_listed(values)})"
+        case IsNull(field):
+            return f"{show_path(field)} is null"
+
+
+def show_path(path: Path) -> str:
+    """A field as it is written."""
+    return show_name(path[0]) if len(path) == 1 else ".".join(quoted(name) for name in path)
+
+
+def _inside(member: Condition) -> str:
+    return f"({show(member)})" if isinstance(member, And | Or) else show(member)
+
+
+def _listed(values: tuple[bytes, ...]) -> str:
+    return ", ".join(show_literal(value) for value in values)

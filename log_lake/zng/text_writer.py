@@ -1,0 +1,24 @@
+"""Writes values as readable text, one a line: the form of `text`, with the calls of `writer.ZngWriter`."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from log_lake.zng.rows import Batch, Rows, rows_of
+
+
+class TextWriter:
+    """Writes lines to an open file."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+
+    def write(self, values: Rows | Batch) -> None:
+        """Write values, in their order.  Raises Corrupt if bytes are no value of their type."""
+        rows = values if isinstance(values, Rows) else rows_of(values)
+        if len(rows):
+            lines = "\n".join(map(rows.text, range(len(rows))))
+            self._output.write(lines.encode(errors="surrogateescape") + b"\n")
+
+    def close(self) -> None:
+        """Text needs no end."""
