@@ -16,3 +16,6 @@ repository, which is the DAGs folder of `make up`.  The wheel puts them below th
 (`airflow_lake.dags`), because a package called `dags` would hide one of the user's own.  So a DAG file may
 import this package, and no other DAG file (decision 55).
 """
+
+DEFAULT = "lake_default"
+"""The connection of a task that names no lake, if its worker does not name one either."""

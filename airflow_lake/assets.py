@@ -18,7 +18,8 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
-from airflow_lake.reach import DEFAULT, is_uri
+from airflow_lake import DEFAULT
+from airflow_lake.reach import is_uri
 from lake_core.naming import MAIN
 
 if TYPE_CHECKING:

@@ -16,14 +16,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from airflow_lake import DEFAULT
+
 if TYPE_CHECKING:
     from log_lake.lake import Lake
     from spark_apps.session import OpenSpark
 
 log = logging.getLogger(__name__)
-
-DEFAULT = "lake_default"
-"""The connection of a task that names no lake, if its worker does not name one either."""
 
 
 def lake_name(*names: str | None) -> str:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from airflow_lake import DEFAULT
 from airflow_lake.connection import LakeAddress, lake_address, spark_address, store_options
-from airflow_lake.reach import DEFAULT
 
 if TYPE_CHECKING:
     from log_lake.lake import Lake

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lake_core.errors import InvalidInput
-from log_lake.compaction.strategies import check_name
 
 
 @dataclass(frozen=True)
@@ -15,7 +14,8 @@ class CompactionPolicy:
     target_size: bytes of an output.  max_inputs, max_bytes: what one job may take; two references are always
     allowed, otherwise objects larger than a job could never be merged.  depth: the most references that may overlap
     at a key.  ratio: runs are alike, and merged before the depth asks for it, if together they hold at least this
-    many times what the largest of them holds.  window: seconds of the key's time.  Raises InvalidInput.
+    many times what the largest of them holds.  window: seconds of the key's time.  Raises InvalidInput for a bound;
+    `strategies.find_strategy` does for a name that no strategy bears.
     """
 
     strategy: str
@@ -27,7 +27,6 @@ class CompactionPolicy:
     window: float
 
     def __post_init__(self) -> None:
-        check_name(self.strategy)
         for name, least in (("target_size", 1), ("max_inputs", 2), ("max_bytes", 1), ("depth", 1)):
             if getattr(self, name) < least:
                 raise InvalidInput(f"compact.{name} must be at least {least} (got {getattr(self, name)})")

@@ -12,103 +12,40 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lake_core.context import Context
-from lake_core.errors import Conflict, InvalidInput
-from lake_core.history import Committed, Draft, History
-from lake_core.journal.store_time import surely_past
-from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.leases import HeldLease, LeaseNote
-from lake_core.leases.lease import WRITE
-from lake_core.phrases import counted
 from lake_core.records import AddObject, Source
 from lake_core.records.conditions import Condition
-from lake_core.records.pools import PoolConfig
-from lake_core.schemas import Rule
-from lake_core.schemas.rule import rule_of
-from lake_core.store import Store, address_of
+from lake_core.store import address_of
 from lake_core.values.keytext import RangeText
 from log_lake.lake import by_keys, deletes, loads, merges, replaces, reverts
 from log_lake.lake import files as pool_files
 from log_lake.lake.branches import planned
 from log_lake.lake.delete_spec import DeleteSpec, may_delete
+from log_lake.lake.line import Line
 from log_lake.lake.merges import MergeResult
-from log_lake.lake.refused import discard_refused
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import DeleteResult, LoadResult, PendingLoad
 from log_lake.lake.reverts import RevertResult
 from log_lake.loading.block import Block, Reading, silent
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.declared import declared_columns
-from log_lake.loading.files import FileSource
 from log_lake.loading.preview import Preview
-from log_lake.reading.limits import LIMITS, Limits
-from log_lake.reading.revision import Revision
-from log_lake.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(Line):
     """A line of transactions of a pool, to write to; of a sub-pool `sub_pool`, to delete from only.
 
     It stays with this pool, whatever the pool's name becomes.  Once the pool is dropped, every write raises
     NotFound, since the drop is an entry of the same journal (decision 30).
     """
-
-    context: Context
-    config: PoolConfig
-    name: str
-    history: History
-    limits: Limits = LIMITS
-    sub_pool: str = ""
-
-    @property
-    def key(self) -> PoolKey:
-        """The order of the records; the sub-pools keep the order of arrival."""
-        return self.config.key_of(self.sub_pool)
-
-    @property
-    def rule(self) -> Rule:
-        """How records of equal keys combine; the sub-pools keep all."""
-        return rule_of(self.config, self.sub_pool)
-
-    @property
-    def store(self) -> Store:
-        """The store that holds the lake."""
-        return self.context.store
-
-    @property
-    def settings(self) -> Settings:
-        """The pool's policies."""
-        return Settings(self.config.settings)
-
-    def revision(self, *, now: float | None = None) -> Revision:
-        """The newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound, Unavailable."""
-        loaded = self.history.load_open()
-        time = self.context.now() if now is None else now
-        return Revision(
-            self.config, loaded.version, self.name, loaded.state, time, self.sub_pool, self.limits
-        )
-
-    def revision_to_rewrite(self, *, now: float | None = None) -> Revision:
-        """The newest revision at `now`, in seconds since 1970 by this machine, default: its clock.
-
-        In it `age_off` hides only records that are old by the clock of the store, too.
-
-        What such a revision hides, a rewrite leaves out for good.  Raises NotFound, Unavailable; InvalidInput if
-        the pool has `age_off`, and this machine's clock is far from the store's.
-        """
-        own = self.context.now() if now is None else now
-        return self.revision(
-            now=surely_past(self.history.journal, own=own) if self.settings["age_off"] else own
-        )
 
     def load(
         self,
@@ -296,28 +233,9 @@ class Branch:
         """
         return pool_files.readings(self.config, files, options=options, access=address_of(self.store))
 
-    def open_files(
-        self,
-        files: list[str],
-        *,
-        options: Mapping[str, str] | None,
-        progress: Callable[[str, float], None],
-    ) -> AbstractContextManager[FileSource]:
-        """The records of files, as `files.open_files`."""
-        return pool_files.open_files(
-            self.config, files, options=options, access=address_of(self.store), progress=progress
-        )
-
     def builder(self, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
         """Builds objects for a load, in this process; `first_ordinal` is that of the first object."""
-        return loads.builder(
-            self.store,
-            self.config,
-            pending,
-            self.context.ids.new,
-            first_ordinal=first_ordinal,
-            limits=self.limits.objects,
-        )
+        return loads.builder_of(self, pending, first_ordinal=first_ordinal)
 
     def commit(
         self,
@@ -337,37 +255,3 @@ class Branch:
         return loads.commit_load(
             self, pending, objects=objects, schemas=schemas, sources=sources, replaced=replaced
         )
-
-    def write_lease(self, id: str, *, read_version: int, first: str, why: str) -> HeldLease:
-        """The lease of work on this branch; `id` is that of its transaction.
-
-        No new object of the work has a smaller id than `first`.  The lease is taken once the work has lasted for
-        `lease.after`, and holds while the block runs.
-        """
-        context, settings = self.context, self.settings
-        note = LeaseNote(
-            WRITE, read_version, context.author, settings["lease.ttl"], why, first, dict(context.metadata)
-        )
-        return HeldLease(self.store, self.config.id, id, note, after=settings["lease.after"])
-
-    def commit_draft(self, draft: Draft, *, does: str) -> Committed:
-        """Commit a draft; log what it `does` and what others wrote.  Raises what `History.commit` raises."""
-        try:
-            committed = self.history.commit(draft)
-        except Conflict:
-            discard_refused(self.context, self.history, draft)
-            raise
-        name, version = self.config.name, committed.version
-        if committed.repeated:
-            log.info("%s: nothing was written: version %d used the token", name, version)
-        else:
-            others = counted(max(0, version - draft.read_version - 1), "entry", "entries")
-            log.info("%s: version %d %s; others wrote %s since it began", name, version, does, others)
-        for reason in committed.overtaken:
-            log.warning("%s: version %d was %s, which hides its records in that range", name, version, reason)
-        return committed
-
-    def check_writable(self) -> None:
-        """Raises InvalidInput for a sub-pool."""
-        if self.sub_pool:
-            raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")

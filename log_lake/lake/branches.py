@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from lake_core import naming
 from lake_core.errors import CheckpointGone, InvalidInput, NotFound, PlanAgain
@@ -19,9 +19,7 @@ from lake_core.journal import LoadedState, write_state
 from lake_core.journal.purge import keep_version, passed
 from lake_core.naming import MAIN
 from lake_core.records import Action, CreateBranch, DeleteBranch
-
-if TYPE_CHECKING:
-    from log_lake.lake.pool import Pool
+from log_lake.lake.journaled import Journaled
 
 TRIES = 10
 """Times to plan again because the branches have moved meanwhile."""
@@ -55,13 +53,13 @@ def planned(plan: Callable[[], T]) -> T:
     return plan()
 
 
-def create(pool: Pool, name: str, *, at: str) -> BranchResult:
+def create(pool: Journaled, name: str, *, at: str) -> BranchResult:
     """Create a branch on a revision, or restore a deleted one on the tag that keeps it."""
     naming.check_chosen_name(naming.check_branch_name(name), what="branch")
     return planned(lambda: _create(pool, name, at=at))
 
 
-def _create(pool: Pool, name: str, *, at: str) -> BranchResult:
+def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
     history = pool.history
     loaded, parent = history.resolve_revision(at)
     newest = history.load_open()
@@ -111,12 +109,12 @@ def _of_revision(
     return (CreateBranch(parent, parent_now.tip, version), *difference(parent_now, target)), version
 
 
-def delete(pool: Pool, name: str) -> BranchResult:
+def delete(pool: Journaled, name: str) -> BranchResult:
     """Delete a branch; a tag keeps its state, so that it can be restored."""
     return planned(lambda: _delete(pool, name))
 
 
-def _delete(pool: Pool, name: str) -> BranchResult:
+def _delete(pool: Journaled, name: str) -> BranchResult:
     history, context = pool.history, pool.context
     loaded = history.load_open()
     branch = branch_of(loaded.state, name)
@@ -139,7 +137,7 @@ def _delete(pool: Pool, name: str) -> BranchResult:
     )
 
 
-def keeping(pool: Pool, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
+def keeping(pool: Journaled, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
     """Commit a draft that keeps the loaded state from the purge: its checkpoint is there before and afterwards."""
     pool.history.check_draft(draft)  # before the checkpoint is written
     journal, ids, now = pool.history.journal, pool.context.ids, pool.context.now()

@@ -8,7 +8,6 @@ any number of keys will do.  In append and aggregate pools both are one tombston
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +18,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
 from lake_core.values.floor import floor
 from log_lake.lake.deletes import delete
+from log_lake.lake.line import Line
 from log_lake.lake.loads import load_blocks
 from log_lake.lake.replaces import replace_by_blocks
 from log_lake.lake.results import DeleteResult, LoadResult
@@ -26,11 +26,8 @@ from log_lake.loading.block import Block
 from log_lake.loading.key_paths import with_key_paths
 from log_lake.where.of_keys import check_keys, of_keys
 
-if TYPE_CHECKING:
-    from log_lake.lake.branch import Branch
 
-
-def delete_keys(branch: Branch, keys: pa.Table, *, reason: str, token: str) -> DeleteResult | LoadResult:
+def delete_keys(branch: Line, keys: pa.Table, *, reason: str, token: str) -> DeleteResult | LoadResult:
     """Delete the records of the keys, as `Branch.delete_keys` says."""
     keys = with_key_paths(keys, branch.key.names, {}).table
     if branch.rule.kind == "upsert":
@@ -46,7 +43,7 @@ def delete_keys(branch: Branch, keys: pa.Table, *, reason: str, token: str) -> D
     return delete(branch, key_range=EVERYTHING, where=condition, reason=reason, token=token)
 
 
-def key_fields(branch: Branch) -> pa.Schema | None:
+def key_fields(branch: Line) -> pa.Schema | None:
     """The fields of the key as the records have them; None if there are no records, so nothing to delete."""
     schema = branch.revision().schema
     if any(name not in schema.names for name in branch.key.names):
@@ -96,7 +93,7 @@ def _in_type(column: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Array]:
     return pa.array(exact, field.type), pa.array(holds, pa.bool_())
 
 
-def replace_keys(branch: Branch, records: pa.Table, *, deleted: str, token: str, message: str) -> LoadResult:
+def replace_keys(branch: Line, records: pa.Table, *, deleted: str, token: str, message: str) -> LoadResult:
     """Replace the records of the keys of `records`, as `Branch.replace_keys` says."""
     records = with_key_paths(records, branch.key.names, {}).table
     if deleted and (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.keys import KeyRange
@@ -11,21 +9,19 @@ from lake_core.records.conditions import Condition
 from lake_core.values.keytext import RangeText, check_classes
 from log_lake.lake.branches import planned
 from log_lake.lake.delete_spec import check_delete, may_delete
+from log_lake.lake.line import Line
 from log_lake.lake.results import DeleteResult, repeated_delete
-
-if TYPE_CHECKING:
-    from log_lake.lake.branch import Branch
 
 
 def delete(
-    branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
+    branch: Line, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
 ) -> DeleteResult:
     """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
     return planned(lambda: _delete(branch, key_range=key_range, where=where, reason=reason, token=token))
 
 
 def _delete(
-    branch: Branch, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
+    branch: Line, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
 ) -> DeleteResult:
     revision = branch.revision()
     if (first := branch.history.first_use(revision.state, token, branch=branch.name)) is not None:
@@ -45,7 +41,7 @@ def _delete(
     return DeleteResult(committed.version, committed.transaction_id, covers=_covers(branch, id))
 
 
-def _covers(branch: Branch, tombstone_id: str) -> int:
+def _covers(branch: Line, tombstone_id: str) -> int:
     """How many references the tombstone may hide records of."""
     try:
         revision = branch.revision()

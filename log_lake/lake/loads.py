@@ -21,6 +21,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas.rule import rule_of
 from lake_core.store import Store
 from lake_core.values.keytext import check_classes
+from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
 from log_lake.loading.block import QUARANTINE, Block
@@ -33,12 +34,11 @@ from log_lake.objects.write import WrittenObject
 from log_lake.settings import Settings
 
 if TYPE_CHECKING:
-    from log_lake.lake.branch import Branch
     from log_lake.lake.delete_spec import DeleteSpec
 
 
 def begin_load(
-    branch: Branch, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
+    branch: Line, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
 ) -> PendingLoad | LoadResult:
     """A load at the newest version, or the first result under the token."""
     branch.check_writable()
@@ -85,7 +85,19 @@ def builder(
     )
 
 
-def lease_of(branch: Branch, pending: PendingLoad, *, why: str) -> HeldLease:
+def builder_of(branch: Line, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
+    """Builds objects of a load of the branch, in this process."""
+    return builder(
+        branch.store,
+        branch.config,
+        pending,
+        branch.context.ids.new,
+        first_ordinal=first_ordinal,
+        limits=branch.limits.objects,
+    )
+
+
+def lease_of(branch: Line, pending: PendingLoad, *, why: str) -> HeldLease:
     """The lease of a load, to be held until it is committed."""
     return branch.write_lease(
         pending.origin.transaction_id, read_version=pending.read_version, first=pending.first, why=why
@@ -93,7 +105,7 @@ def lease_of(branch: Branch, pending: PendingLoad, *, why: str) -> HeldLease:
 
 
 def load_files(
-    branch: Branch,
+    branch: Line,
     files: list[str],
     *,
     format: str,
@@ -106,7 +118,7 @@ def load_files(
     pending = begin_load(branch, token=token, message=message, options=options)
     if isinstance(pending, LoadResult):
         return pending
-    building = branch.builder(pending)
+    building = builder_of(branch, pending)
     with (
         lease_of(branch, pending, why="load"),
         branch.open_files(files, options=options, progress=progress) as source,
@@ -116,12 +128,12 @@ def load_files(
         return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
 
 
-def load_blocks(branch: Branch, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
+def load_blocks(branch: Line, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
     """Load records as one transaction."""
     pending = begin_load(branch, token=token, message=message)
     if isinstance(pending, LoadResult):
         return pending
-    building = branch.builder(pending)
+    building = builder_of(branch, pending)
     with lease_of(branch, pending, why="load"):
         for block in blocks:
             building.add(block)
@@ -129,7 +141,7 @@ def load_blocks(branch: Branch, blocks: Iterable[Block], *, token: str, message:
 
 
 def preview(
-    branch: Branch,
+    branch: Line,
     files: list[str],
     *,
     format: str,
@@ -165,7 +177,7 @@ def preview(
 
 
 def commit_written(
-    branch: Branch,
+    branch: Line,
     pending: PendingLoad,
     written: Sequence[WrittenObject],
     *,
@@ -177,7 +189,7 @@ def commit_written(
 
 
 def commit_load(
-    branch: Branch,
+    branch: Line,
     pending: PendingLoad,
     *,
     objects: list[AddObject],
@@ -205,7 +217,7 @@ def commit_load(
 
 
 def _draft(
-    branch: Branch, pending: PendingLoad, actions: tuple[Action, ...], schemas: Sequence[pa.Schema]
+    branch: Line, pending: PendingLoad, actions: tuple[Action, ...], schemas: Sequence[pa.Schema]
 ) -> Draft:
     return Draft(
         id=pending.origin.transaction_id,

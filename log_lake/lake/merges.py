@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lake_core.history import Draft
 from lake_core.history.branching import split_writes
@@ -11,9 +10,7 @@ from lake_core.history.merge import mergeable
 from lake_core.phrases import counted
 from lake_core.records import Merge
 from log_lake.lake.branches import planned
-
-if TYPE_CHECKING:
-    from log_lake.lake.branch import Branch
+from log_lake.lake.line import Line
 
 
 @dataclass(frozen=True)
@@ -31,13 +28,13 @@ class MergeResult:
     writes: int = 0
 
 
-def merge(target: Branch, name: str, *, message: str) -> MergeResult:
+def merge(target: Line, name: str, *, message: str) -> MergeResult:
     """Merge the branch `name` into `target`, as `Branch.merge` says."""
     target.check_writable()
     return planned(lambda: _merge(target, name, message=message))
 
 
-def _merge(target: Branch, name: str, *, message: str) -> MergeResult:
+def _merge(target: Line, name: str, *, message: str) -> MergeResult:
     loaded = target.history.load_open()
     child, fork = mergeable(loaded.state, name, into=target.name)
     new, _ = split_writes(fork, child.tip)

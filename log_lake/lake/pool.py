@@ -11,58 +11,33 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lake_core.context import Context
 from lake_core.errors import Conflict, Denied, InvalidInput, NotFound
-from lake_core.history import Committed, Draft, History, PoolState
+from lake_core.history import PoolState
 from lake_core.history.state import Closing, Tag
 from lake_core.journal import LoadedState
 from lake_core.leases import HeldLease, LeaseNote, Leases, list_leases
 from lake_core.leases.lease import MAX_TTL, READ
 from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean, human_duration
-from lake_core.records import Action, Close, Reopen, Transaction
-from lake_core.records.pools import PoolConfig
-from lake_core.store import Store
+from lake_core.records import Close, Reopen, Transaction
 from log_lake.lake import branches, tags
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import BranchResult
 from log_lake.lake.feed import Feed
+from log_lake.lake.journaled import Journaled
 from log_lake.lake.tags import TagResult
 from log_lake.lake.view import FAIL, WARN, View
-from log_lake.reading.limits import LIMITS, Limits
-from log_lake.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(Journaled):
     """A pool of the lake.  It remembers the newest state, so keep it to make later commits cheap.
 
     It stays the same pool, whatever its name becomes.  While the pool is dropped, `branch`, `at` and `feed` raise
     NotFound; views that were opened before go on reading.
     """
-
-    context: Context
-    config: PoolConfig
-    history: History
-    sub_pool: str = ""
-    limits: Limits = LIMITS
-
-    @property
-    def store(self) -> Store:
-        """Where the lake is kept."""
-        return self.context.store
-
-    @property
-    def name(self) -> str:
-        """As a user writes it."""
-        return f"{self.config.name}.{self.sub_pool}" if self.sub_pool else self.config.name
-
-    @property
-    def settings(self) -> Settings:
-        """The pool's policies."""
-        return Settings(self.config.settings)
 
     def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
         """A branch to write to; raises NotFound.
@@ -227,18 +202,6 @@ class Pool:
         except Conflict:
             if self.history.load().state.closed is not None:
                 raise
-
-    def commit_actions(
-        self, actions: tuple[Action, ...], *, branch: str = "", on: int | None = None, message: str
-    ) -> Committed:
-        """Commit a transaction that was decided on a version (default: the newest), of a branch or of none.
-
-        Raises what `History.commit` raises.
-        """
-        context = self.context
-        read_version = self.history.load_open().version if on is None else on
-        draft = Draft(context.ids.new(), branch, read_version, context.author, actions, message=message)
-        return self.history.commit(draft)
 
     def log(self, *, branch: str | None = None) -> Iterator[tuple[int, Transaction]]:
         """Transactions newest first; raises NotFound for an unknown branch."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,13 +15,11 @@ from lake_core.records import AddObject
 from lake_core.records.conditions import Condition
 from lake_core.values.keytext import RangeText, check_classes, check_range
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
-from log_lake.lake.loads import begin_load, commit_written, lease_of
+from log_lake.lake.line import Line
+from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.loading.block import Block
-
-if TYPE_CHECKING:
-    from log_lake.lake.branch import Branch
 
 
 @dataclass(frozen=True)
@@ -42,9 +39,7 @@ class PendingReplace:
         if self.spec.condition is not None and records.num_rows:
             check_fulfils(records, self.spec.condition)
 
-    def settled(
-        self, branch: Branch, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]
-    ) -> DeleteSpec:
+    def settled(self, branch: Line, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]) -> DeleteSpec:
         """What the new objects replace.  Raises InvalidInput if a record lies outside of the range."""
         spec, key = self.spec, branch.config.key
         if self.waiting is not None:
@@ -57,7 +52,7 @@ class PendingReplace:
 
 
 def begin_replace(
-    branch: Branch,
+    branch: Line,
     *,
     key_range: KeyRange | RangeText,
     where: str | Condition | None,
@@ -92,7 +87,7 @@ def begin_replace(
 
 
 def replace_by_files(
-    branch: Branch,
+    branch: Line,
     files: list[str],
     *,
     key_range: KeyRange | RangeText,
@@ -118,7 +113,7 @@ def replace_by_files(
 
 
 def replace_by_blocks(
-    branch: Branch,
+    branch: Line,
     blocks: Iterable[Block],
     *,
     key_range: KeyRange | RangeText,
@@ -147,7 +142,7 @@ def replace_by_blocks(
     )
     if isinstance(begun, LoadResult):
         return begun
-    builder = branch.builder(begun.load)
+    builder = builder_of(branch, begun.load)
     with lease_of(branch, begun.load, why="replace"):
         for block in chain([first] if first is not None else [], blocks):
             begun.check(block.table)

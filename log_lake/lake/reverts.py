@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from lake_core import naming
 from lake_core.errors import InvalidInput, NotFound
@@ -31,10 +30,8 @@ from lake_core.records import (
 )
 from lake_core.records.transactions import sequence
 from log_lake.lake.branches import planned
+from log_lake.lake.line import Line
 from log_lake.objects.failures import missing
-
-if TYPE_CHECKING:
-    from log_lake.lake.branch import Branch
 
 
 @dataclass(frozen=True)
@@ -55,13 +52,13 @@ class RevertResult:
     hidden: int
 
 
-def revert(branch: Branch, revision: str, *, message: str, maintenance: bool = False) -> RevertResult:
+def revert(branch: Line, revision: str, *, message: str, maintenance: bool = False) -> RevertResult:
     """Take back the transactions of a version on the branch, or one transaction by its id."""
     branch.check_writable()
     return planned(lambda: _revert(branch, revision, message=message, maintenance=maintenance))
 
 
-def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -> RevertResult:
+def _revert(branch: Line, revision: str, *, message: str, maintenance: bool) -> RevertResult:
     version, id = _found(branch.history, revision)
     newest = branch.history.load_open()
     if version > newest.version:
@@ -114,13 +111,13 @@ def _revert(branch: Branch, revision: str, *, message: str, maintenance: bool) -
     )
 
 
-def _check_there(branch: Branch, actions: Sequence[Action]) -> None:
+def _check_there(branch: Line, actions: Sequence[Action]) -> None:
     """Raises ObjectMissing if an object that would be referred to again is not on the store; opens each of them."""
     ids = sorted({action.object for action in actions if isinstance(action, PutReference)})
     list(branch.history.journal.read_all(partial(_open, branch), ids))
 
 
-def _open(branch: Branch, id: str) -> None:
+def _open(branch: Line, id: str) -> None:
     name = naming.data_object(branch.config.id, id)
     try:
         branch.store.open_input(name).close()

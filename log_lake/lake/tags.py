@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput, NotFound
@@ -20,9 +19,7 @@ from lake_core.history.state import Tag
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.records import DeleteTag, Discard, SetTag
 from log_lake.lake.branches import keeping, planned
-
-if TYPE_CHECKING:
-    from log_lake.lake.pool import Pool
+from log_lake.lake.journaled import Journaled
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +38,7 @@ class TagResult:
     branch: str
 
 
-def set_tag(pool: Pool, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
+def set_tag(pool: Journaled, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
     """Name a revision; `expires` is in seconds since 1970."""
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
@@ -49,7 +46,7 @@ def set_tag(pool: Pool, name: str, *, at: str, reason: str, expires: float | Non
     return planned(lambda: _set(pool, name, at=at, reason=reason, expires=expires))
 
 
-def _set(pool: Pool, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
+def _set(pool: Journaled, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
     loaded, branch = pool.history.resolve_revision(at)
     branch_of(loaded.state, branch)
     if not loaded.version:
@@ -64,12 +61,12 @@ def _set(pool: Pool, name: str, *, at: str, reason: str, expires: float | None) 
     return TagResult(done.version, done.transaction_id, name, loaded.version, branch)
 
 
-def delete_tag(pool: Pool, name: str, *, chunk: int = CHUNK) -> TagResult:
+def delete_tag(pool: Journaled, name: str, *, chunk: int = CHUNK) -> TagResult:
     """Delete a tag; of one that keeps a deleted branch, put what only it kept onto the list of the removed."""
     return planned(lambda: _delete(pool, name, chunk))
 
 
-def _delete(pool: Pool, name: str, chunk: int) -> TagResult:
+def _delete(pool: Journaled, name: str, chunk: int) -> TagResult:
     loaded = pool.history.load_open()
     tag = loaded.state.tags.get(name)
     unkept = sorted(_unkept(pool, loaded.state, tag).items()) if tag is not None and tag.deleted else []
@@ -86,7 +83,7 @@ def _discard(chunk: list[tuple[str, int]]) -> Discard:
     return Discard(tuple(id for id, _ in chunk), tuple(size for _, size in chunk))
 
 
-def _unkept(pool: Pool, state: PoolState, tag: Tag) -> dict[str, int]:
+def _unkept(pool: Journaled, state: PoolState, tag: Tag) -> dict[str, int]:
     """The objects, with their sizes, that neither a branch nor the list of the removed has, once the tag is gone.
 
     Other tags may keep some of them; the planner of a vacuum subtracts these.
@@ -102,12 +99,12 @@ def _unkept(pool: Pool, state: PoolState, tag: Tag) -> dict[str, int]:
     return {id: objects[id] for id in unknown}
 
 
-def tags(pool: Pool) -> dict[str, Tag]:
+def tags(pool: Journaled) -> dict[str, Tag]:
     """The tags by name, expired ones too."""
     return dict(sorted(pool.history.load_open().state.tags.items()))
 
 
-def costs(pool: Pool) -> dict[str, int]:
+def costs(pool: Journaled) -> dict[str, int]:
     """The bytes that each live tag alone keeps: objects that no branch and no other live tag refers to."""
     state, now = pool.history.load_open().state, int(pool.context.now() * 1_000_000)
     referenced = {id for branch in state.branches.values() for id in _objects(branch)}

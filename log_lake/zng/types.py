@@ -47,9 +47,7 @@ class Type:
         )
 
     def __repr__(self) -> str:
-        from log_lake.zng.text import type_text
-
-        return f"<{type_text(self)}>"
+        return f"<{type(self).__name__} {self.label}>"  # `text.type_text` spells it out
 
 
 class Primitive(Type):

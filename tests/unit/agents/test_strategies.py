@@ -102,7 +102,7 @@ def test_the_strategy_of_the_documentation_can_be_chosen_as_a_file_of_the_folder
 
 def test_the_names_are_known_without_the_engine() -> None:
     code = (
-        "import sys; from log_lake.agents.compact import strategies; print(*strategies.names());"
+        "import sys; from log_lake.compaction import strategies; print(*strategies.names());"
         "assert not {'pyarrow', 'numpy'} & set(sys.modules)"
     )
     done = subprocess.run(

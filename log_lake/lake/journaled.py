@@ -1,0 +1,54 @@
+"""A pool as its journal: what `branches` and `tags` need of it, and `Pool` is built on.
+
+`Pool` calls the functions of those modules, so they cannot know `Pool`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.context import Context
+from lake_core.history import Committed, Draft, History
+from lake_core.records import Action
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Store
+from log_lake.reading.limits import LIMITS, Limits
+from log_lake.settings import Settings
+
+
+@dataclass(frozen=True)
+class Journaled:
+    """A pool of the lake, or a sub-pool of it, with its history."""
+
+    context: Context
+    config: PoolConfig
+    history: History
+    sub_pool: str = ""
+    limits: Limits = LIMITS
+
+    @property
+    def store(self) -> Store:
+        """Where the lake is kept."""
+        return self.context.store
+
+    @property
+    def name(self) -> str:
+        """As a user writes it."""
+        return f"{self.config.name}.{self.sub_pool}" if self.sub_pool else self.config.name
+
+    @property
+    def settings(self) -> Settings:
+        """The pool's policies."""
+        return Settings(self.config.settings)
+
+    def commit_actions(
+        self, actions: tuple[Action, ...], *, branch: str = "", on: int | None = None, message: str
+    ) -> Committed:
+        """Commit a transaction that was decided on a version (default: the newest), of a branch or of none.
+
+        Raises what `History.commit` raises.
+        """
+        context = self.context
+        read_version = self.history.load_open().version if on is None else on
+        draft = Draft(context.ids.new(), branch, read_version, context.author, actions, message=message)
+        return self.history.commit(draft)
