@@ -60,14 +60,14 @@ def test_every_acknowledged_record_is_there_once_and_no_load_fails(lake: Command
             loader.stdin.write("\n")
             loader.stdin.flush()
         for loader in loaders:
-            out, err = loader.communicate(timeout=200)
+            out, err = loader.communicate(timeout=600)
             assert (loader.returncode, err) == (0, "")
             acknowledged += [tuple(json.loads(line)) for line in out.splitlines()]
     finally:
         for loader in loaders:
             if loader.poll() is None:
                 loader.kill()
-                loader.wait(timeout=30)
+                loader.wait(timeout=600)
     assert sorted(file for file, _, _ in acknowledged) == sorted(file for mine in files for file in mine)
     assert {records for _, _, records in acknowledged} == {RECORDS}
     history = lake.history("p")

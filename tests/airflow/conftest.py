@@ -121,7 +121,7 @@ class Agent:
         """The run that the schedule of the ingest DAG asks for; its id."""
         runs = await_true(
             lambda: [run for run in self.services.api.runs(DAG) if run["run_type"] == "scheduled"],
-            seconds=60,
+            seconds=600,
             what="the scheduled run exists",
         )
         return str(runs[0]["dag_run_id"])

@@ -68,7 +68,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env={**os.environ, "AIRFLOW_HOME": str(tmp_path_factory.mktemp("airflow"))},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWERED ")]

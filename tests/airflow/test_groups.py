@@ -87,7 +87,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env=environ,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=True,
     )
     lines = [line.partition(" ") for line in done.stdout.splitlines()]

@@ -138,7 +138,7 @@ def runs(place: Path) -> dict[str, tuple[str, dict[str, str]]]:
             env=environ,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-5000:]

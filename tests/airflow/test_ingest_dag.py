@@ -163,10 +163,10 @@ def test_a_task_killed_while_spark_works_is_tried_again_and_ends_with_every_reco
     run = agent.trigger(place)
     process = await_true(
         lambda: next(filter(None, map(agent.task_process, agent.tasks(run, "run"))), None),
-        seconds=90,
+        seconds=600,
         what="the task has a process",
     )
-    await_true(lambda: place.data, seconds=90, what="Spark has written an object")
+    await_true(lambda: place.data, seconds=600, what="Spark has written an object")
     process.kill()
     psutil.wait_procs([process], timeout=10)
     assert place.log == [], "it was killed before it could commit"

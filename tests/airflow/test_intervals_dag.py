@@ -21,7 +21,7 @@ BEGINS = [dt.date(2013, 1, day) for day in (1, 5, 9, 13, 17, 21, 25, 29)]
 """By the schedule of `conftest`: every fourth day of a month."""
 ENDS = [*BEGINS[1:], dt.date(2013, 2, 1)]
 EMPTY = BEGINS[3]
-SECONDS = 300.0
+SECONDS = 600.0
 
 
 def flights_of(begin: dt.date, version: int) -> list[dict[str, Any]]:

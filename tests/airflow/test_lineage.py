@@ -180,7 +180,7 @@ def runs(lake: Lake, folder: Path, provider: str) -> dict[str, dict[str, list[An
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=400,
+            timeout=600,
             check=False,
         )
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]

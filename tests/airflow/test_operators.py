@@ -297,7 +297,7 @@ def ask(folder: Path, program: str, *words: str) -> Any:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]

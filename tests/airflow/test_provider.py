@@ -70,7 +70,7 @@ def ask(packages: Path, tmp_path: Path) -> Ask:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]

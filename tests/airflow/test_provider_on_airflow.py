@@ -22,7 +22,7 @@ from tests.support.spark.processes import await_true
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(900)]
 
-SECONDS = 180.0
+SECONDS = RUN_SECONDS
 
 
 @pytest.fixture(scope="module")

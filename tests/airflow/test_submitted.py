@@ -81,10 +81,12 @@ def test_a_try_after_a_killed_worker_finds_the_job_that_still_runs_on_yarn(
             return next((found for found in api.tasks(dag, run) if found["task_id"] == task), {})
 
         await_true(lambda: applications(agent.yarn_port), seconds=RUN_SECONDS, what="YARN has the job")
-        process = await_true(lambda: agent.task_process(instance()), seconds=30, what="the task runs")
-        await_true(lambda: not process.children(), seconds=90, what="spark-submit is over")
+        process = await_true(lambda: agent.task_process(instance()), seconds=600, what="the task runs")
+        await_true(lambda: not process.children(), seconds=600, what="spark-submit is over")
         await_true(
-            lambda: "application submitted" in api.log(dag, run, task, map_index=0), seconds=60, what="its id"
+            lambda: "application submitted" in api.log(dag, run, task, map_index=0),
+            seconds=600,
+            what="its id",
         )
         process.kill()
         psutil.wait_procs([process], timeout=10)

@@ -65,7 +65,7 @@ def answer(folder: Path, program: str) -> Any:
         env={**clean, "AIRFLOW_HOME": str(folder / "airflow")},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
@@ -367,7 +367,7 @@ def test_what_takes_long_to_import_is_imported_beside_the_loop_of_the_triggerer(
         env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.stdout.splitlines()[-1:] == ["[[false], true]"], done.stderr
@@ -397,7 +397,7 @@ def test_a_triggerer_does_not_import_pandas_to_watch_pools(tmp_path: Path) -> No
         env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.stdout.splitlines()[-1:] == ["[2, false]"], done.stderr

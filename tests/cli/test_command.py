@@ -38,7 +38,7 @@ def modules_after(code: str) -> set[str]:
     tell = "sys.stderr.write('MODULES ' + json.dumps(list(sys.modules)))"
     script = f"import contextlib, io, json, sys\n{code}\n{tell}"
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
     )
     return set(json.loads(done.stderr.rpartition("MODULES ")[2]))
 
@@ -265,7 +265,7 @@ def offered(line: str, folder: Path, **environ: str) -> list[str]:
         }
         | environ,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     return [word.strip() for word in told.read_text().split("\n")]
 
@@ -287,4 +287,4 @@ def test_the_lines_for_a_shell_are_printed(lake: Command, shell: str) -> None:
     assert "lake" in printed
     assert ("complete" if shell != "zsh" else "compdef") in printed
     if shell == "bash":
-        subprocess.run(["bash", "-n"], input=printed, text=True, check=True, timeout=60)
+        subprocess.run(["bash", "-n"], input=printed, text=True, check=True, timeout=600)

@@ -384,7 +384,7 @@ def test_a_reader_that_leaves_early_is_no_error(long: Command, words: list[str])
     assert process.stderr is not None
     assert process.stdout.readline()
     process.stdout.close()
-    assert (process.wait(timeout=60), process.stderr.read()) == (DONE, b"")
+    assert (process.wait(timeout=600), process.stderr.read()) == (DONE, b"")
     process.stderr.close()
 
 
@@ -401,7 +401,7 @@ def test_on_a_terminal_records_are_a_table_and_bytes_are_refused(lake: Command) 
             [*COMMAND, words[0], "--lake", lake.uri, *words[1:]],
             stdout=theirs,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=600,
             check=False,
         )
         os.write(theirs, b"!")  # so that there is something to read
@@ -419,6 +419,6 @@ def test_an_interrupt_ends_in_one_line(long: Command) -> None:
     process.stdout.readline()  # it is under way, and stands before a full pipe
     process.send_signal(signal.SIGINT)
     process.stdout.read()
-    assert (process.wait(timeout=60), process.stderr.read()) == (130, b"lake: interrupted\n")
+    assert (process.wait(timeout=600), process.stderr.read()) == (130, b"lake: interrupted\n")
     process.stdout.close()
     process.stderr.close()

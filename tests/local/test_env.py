@@ -57,7 +57,7 @@ class Project:
             },
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
 

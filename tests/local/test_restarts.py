@@ -62,7 +62,7 @@ def test_a_component_whose_process_ends_is_started_again_and_stops_when_it_is_to
         env={**os.environ, "PATH": path, "AIRFLOW_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

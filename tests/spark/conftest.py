@@ -63,7 +63,7 @@ def spark(spark_environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     yield session
     session.stop()
     gateway.stdin.close()  # which the Java waits for
-    gateway.wait(timeout=60)
+    gateway.wait(timeout=600)
     left = in_session(gateway.pid)
     end_all(left)
     assert not left, f"Spark left processes behind: {left}"

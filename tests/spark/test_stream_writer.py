@@ -93,7 +93,7 @@ def test_spark_killed_around_the_lakes_commit_and_started_again_writes_each_reco
     )
     try:
         assert dying.wait(LONGEST) != 0
-        await_true(lambda: not in_session(dying.pid), seconds=60, what="all that it started has ended")
+        await_true(lambda: not in_session(dying.pid), seconds=600, what="all that it started has ended")
     finally:
         end_all(in_session(dying.pid))
     assert pools.transactions("q") == landed

@@ -59,7 +59,7 @@ def run_dags(
             env=env,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-5000:]

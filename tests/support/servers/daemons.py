@@ -22,8 +22,8 @@ from pathlib import Path
 import pytest
 
 INSTALL_SECONDS = {"update": 45.0, "download": 120.0, "install": 90.0}
-COMMAND_SECONDS = 30.0
-START_SECONDS = 60.0
+COMMAND_SECONDS = 600.0
+START_SECONDS = 600.0
 STOP_SECONDS = 10.0
 _TAIL = 2000
 

@@ -40,7 +40,7 @@ def cluster(environ: dict[str, str], folder: Path) -> Iterator[str]:
 
     try:
         start(f"{deploy}.master.Master", "--host", LOOPBACK, "--port", str(port), "--webui-port", str(ui))
-        await_true(lambda: is_answered(port), seconds=60, what="the master listens")
+        await_true(lambda: is_answered(port), seconds=600, what="the master listens")
         master = f"spark://{LOOPBACK}:{port}"
         logs = [
             start(
@@ -51,7 +51,7 @@ def cluster(environ: dict[str, str], folder: Path) -> Iterator[str]:
         ]
         await_true(
             lambda: all(b"Successfully registered" in log.read_bytes() for log in logs),
-            seconds=60,
+            seconds=600,
             what="the workers are registered",
         )
         yield master
@@ -60,6 +60,6 @@ def cluster(environ: dict[str, str], folder: Path) -> Iterator[str]:
             process.terminate()
         left = []
         for process in started:
-            process.wait(timeout=30)
+            process.wait(timeout=600)
             left += in_session(process.pid)
         end_all(left)

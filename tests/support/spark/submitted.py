@@ -86,7 +86,7 @@ def submit(
     submitted = Submitted(process)
     try:
         yield submitted
-        await_true(submitted.has_ended, seconds=60, what="the application and all it started have ended")
+        await_true(submitted.has_ended, seconds=600, what="the application and all it started have ended")
     finally:
         end_all(in_session(process.pid))
         process.communicate(timeout=10)

@@ -90,7 +90,7 @@ def yarn(folder: Path, *, conf: Path, port: int) -> Iterator[None]:
     try:
         await_true(
             lambda: site.exists() or process.poll() is not None,
-            seconds=120,
+            seconds=600,
             what="YARN is up",
         )
         assert process.poll() is None, log.read_text()[-4_000:]

@@ -15,7 +15,7 @@ NAMES = [f"p{number:03d}" for number in range(3 * AT_ONCE)]
 
 def test_pools_are_looked_at_side_by_side_and_never_too_many_at_a_time() -> None:
     inside, most, lock = 0, 0, threading.Lock()
-    together = threading.Barrier(AT_ONCE, timeout=30)
+    together = threading.Barrier(AT_ONCE, timeout=600)
 
     def look(name: str) -> str:
         nonlocal inside, most
