@@ -179,7 +179,8 @@ class _Run:
         which = f" of version {self.receipt.until} or older" if self.receipt.until else ""
         statement = (
             f"At version {version} no object in reach of any branch, tag or lease of the pool holds such a record"
-            f"{which}; the {counted(len(self.receipt.erased), 'object')} that held some are deleted"
+            f"{which}; the {counted(len(self.receipt.erased), 'object')} that held some are deleted. "
+            "Names of fields are no records: they stay in the pool's schemas"
         )
         return self.notes.write(
             status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement

@@ -434,6 +434,7 @@ def test_the_receipt_names_transactions_and_checksums(world: World) -> None:
     said = [one.what.partition(": ")[2] or one.what for one in done.transactions]
     assert said == ["hide the records", "rewrite", "vacuum 1 object", "forget the tombstones"]
     assert "no object in reach" in done.statement
+    assert "Names of fields are no records: they stay" in done.statement
 
 
 def test_what_was_erased_cannot_be_undone(world: World) -> None:
