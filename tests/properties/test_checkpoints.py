@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from tests.support.stores import InPlaceStore
 KEYS = st.integers(0, 6)
 SPANS = st.sampled_from([(low, high) for low in range(7) for high in range(low + 1, 7)])
 SUBS = st.sampled_from(["", "", *SUB_POOLS])
-OTHER = SetSchema("other", b"another schema")
+OTHER = SetSchema("other", pa.schema([("other", pa.string())]).serialize().to_pybytes())
 
 
 @st.composite
@@ -202,7 +203,7 @@ def test_a_checkpoint_forgets_the_tokens_that_are_too_old_and_nothing_else(
     grown(store, steps, set())
     ours = History(store, pool_id="P", key=PoolKey.parse("k"), clock=lambda: 0.0, token_keep=3.0)
     head = ours.load()
-    mark = write_state(ours.journal, head, id=an_id(1), now=float(now))
+    mark = write_state(ours.journal, head, id=an_id(1), now=float(now), forget=head.version)
     folded, kept = said(head.state, []), said(ours.journal.restore(mark).state, [])
     latest, used = (
         0,

@@ -216,9 +216,9 @@ def test_no_object_on_the_store_holds_such_a_record_unless_the_receipt_names_it(
 
 
 RULES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "removed objects are searched": lambda m: m.setattr(Search, "removed", lambda self, state: []),
-    "orphans are searched": lambda m: m.setattr(Search, "uncommitted", lambda self, state: []),
-    "tags are searched": lambda m: m.setattr(Search, "in_tags", lambda self, state, now: iter(())),
+    "removed objects are searched": lambda m: m.setattr(Search, "removed", lambda self, state, *, now: []),
+    "orphans are searched": lambda m: m.setattr(Search, "uncommitted", lambda self, state, names: []),
+    "tags are searched": lambda m: m.setattr(Search, "in_tags", lambda self, state, names, *, now: iter(())),
     "records without the key are searched": lambda m: m.setattr(
         Target, "sub_pools", property(lambda self: (self.sub_pool,))
     ),

@@ -101,7 +101,7 @@ def configs(draw: st.DrawFn) -> PoolConfig:
     key, kind = draw(KEYS), draw(st.sampled_from(["append", "upsert", "aggregate"]))
     aggregates = draw(AGGREGATES) if kind == "aggregate" else {}
     outside = {name: function for name, function in aggregates.items() if name not in key.names}
-    return PoolConfig("", draw(NAMES), key, kind, draw(SETTINGS), outside)
+    return PoolConfig("0" * 27, draw(NAMES), key, kind, draw(SETTINGS), outside)
 
 
 def described(lake: Lake) -> list[tuple[str, PoolKey, str, dict[str, str], dict[str, str]]]:
