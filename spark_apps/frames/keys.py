@@ -103,7 +103,7 @@ def _with_key_paths(frame: Any, names: Iterable[str]) -> Any:
     from pyspark.sql import functions as F
 
     for name in names:
-        path = None if name in frame.columns else _path(frame.schema, name)
+        path = None if name in frame.schema.names else _path(frame.schema, name)
         if path is not None:
             frame = frame.withColumn(name, F.col(quoted(path)))
     return frame
