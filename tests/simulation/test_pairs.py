@@ -31,7 +31,7 @@ def test_a_seed_of_a_pair_is_replayed_exactly() -> None:
 
 def test_a_past_has_what_pairs_need() -> None:
     for kind in KINDS:
-        states = [past_of(kind, number).truth.states[-1] for number in range(3)]
+        states = [past_of(kind, number).truth.states[-1] for number in range(8)]
         assert any(len(state.branches) > 1 for state in states)
         assert any(len(state.tags) for state in states)
         assert any(not state.removed.is_empty() for state in states)

@@ -102,7 +102,7 @@ def test_records_without_the_key_go_to_their_sub_pool(spark: Any, landing: Landi
     [
         ("b.ndjson", '{"k": 1}\n{"k": 2}\n{"k": oops}\n', ["line 3"]),
         ("b.ndjson.gz", gzip.compress(b'{"k": 1}\n' * 1000)[:-12], ["gzip", "truncated"]),
-        ("b.csv", "k,x\n1,2\n3\n", ["line 3", "1 values"]),
+        ("b.csv", "k,x\n1,2\n3\n", ["line 3", "1 value where"]),
         ("b.parquet", b"PAR1 but not really", ["Parquet"]),
     ],
 )
