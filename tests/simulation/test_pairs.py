@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.pairs import ACTORS, KINDS, PAIRS, failing_pairs, names_of, past_of, simulate_pair
+from tests.simulation.pairs import (
+    ACTORS,
+    KINDS,
+    PAIRS,
+    PASTS,
+    failing_pairs,
+    names_of,
+    past_of,
+    simulate_pair,
+)
 from tests.simulation.table import names_in_page
 
 SEEDS = 3 * len(PAIRS)
@@ -31,7 +40,7 @@ def test_a_seed_of_a_pair_is_replayed_exactly() -> None:
 
 def test_a_past_has_what_pairs_need() -> None:
     for kind in KINDS:
-        states = [past_of(kind, number).truth.states[-1] for number in range(8)]
+        states = [past_of(kind, number).truth.states[-1] for number in range(PASTS)]
         assert any(len(state.branches) > 1 for state in states)
         assert any(len(state.tags) for state in states)
         assert any(not state.removed.is_empty() for state in states)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lake_core.history import Reference
 from lake_core.phrases import counted, human_size
-from log_lake.agents.reporting import Found, check_found, conclude, missing, sums
+from log_lake.agents.reporting import PIECE, Found, check_found, conclude, missing, sums
 from log_lake.agents.tombstones.plan import ApplyPlan
 from log_lake.compaction.gain import Gain
 
@@ -82,7 +82,8 @@ def _work_line(done: Mapping[str, Any]) -> str:
 def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
     for result in results:
-        log.info("%s", pool_line(ApplyResult(**result)))
+        figures = {name: value for name, value in result.items() if name != PIECE}
+        log.info("%s", pool_line(ApplyResult(**figures)))
     totals = sums(results, "pools", of=("searched", "rewritten", "size_in", "size_out", "retired", "left"))
     conclude(
         f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"

@@ -126,3 +126,20 @@ def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(
     assert "good: 1 delete is due: search 1 object; 1 left" in caplog.messages
     with pytest.raises(InvalidInput, match="did you mean 'dry_run'"):
         find({"lake": lake.store.uri, "dry-run": True})
+
+
+def test_a_result_that_names_its_piece_of_work_is_reported() -> None:
+    """Packed work is told apart by its piece (decision 176)."""
+    figures = (
+        "version",
+        "searched",
+        "marked",
+        "rewritten",
+        "size_in",
+        "size_out",
+        "retired",
+        "left",
+        "covered",
+    )
+    work = {"pool": "p", "piece": "plan:0"}
+    assert report([work], [{**work, **dict.fromkeys(figures, 1)}])["pools"] == 1
