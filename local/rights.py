@@ -93,10 +93,10 @@ def _rights(names: str, *operations: Operation, lost: str = "") -> tuple[Right, 
 
 _LAKE = (
     *_rights("lake.json", READ),
-    *_rights("pools/*", READ),
+    *_rights("pools*", READ),
     *_rights("*", LIST),
 )
-_POOL = (*_LAKE, *_rights("POOL/journal/*", READ))
+_POOL = (*_LAKE, *_rights("POOL/journal*", READ))
 _READ_LEASE = _rights("POOL/leases/*", PUT, DELETE, lost="a vacuum may delete what a long read still needs")
 _WRITE_LEASE = _rights(
     "POOL/leases/*",
@@ -106,15 +106,18 @@ _WRITE_LEASE = _rights(
 )
 _NOTE = "agents may see the change up to a day late"
 _HEAD = _rights("POOL/journal/HEAD", PUT, lost="readers send more requests")
+_BEGUN = "a journal whose folder is lost is taken for one that is empty"
 _COMMIT = (
     *_rights("POOL/journal/*.txn", CREATE),
     *_HEAD,
+    *_rights("POOL/journal-begun", PUT, lost=_BEGUN),
     *_rights("POOL/journal/requests/*", PUT, lost="a writer that loses races tries alone"),
     *_rights("POOL/journal/requests/*", DELETE, lost="its drafts stay for a while, and cost others requests"),
 )
 _ACTIVITY = _rights("activity/POOL", PUT, lost=_NOTE)
 _PURGE = (
     *_rights("POOL/journal/marks/*", CREATE),
+    *_rights("POOL/journal-begun", PUT, lost=_BEGUN),
     *_rights("POOL/journal/*", DELETE),
 )
 _TAIL = _rights("POOL/journal/TAIL", PUT)
@@ -181,6 +184,7 @@ ROLES = {
             *_rights("pools/marks/*", CREATE),
             *_rights("pools/*", DELETE),
             *_rights("pools/TAIL", PUT),
+            *_rights("pools-begun", PUT, lost=_BEGUN),
             *_AGENT,
         ),
     ),

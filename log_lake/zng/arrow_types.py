@@ -16,6 +16,7 @@ import pyarrow as pa
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.values.nested import is_list
 from lake_core.values.types import JSON_MARK, ZNG_MARK, is_json
+from log_lake.zng.text import type_text
 from log_lake.zng.type_values import read_type_value, type_value
 from log_lake.zng.types import (
     BOOL,
@@ -103,7 +104,7 @@ def arrow_schema(kind: Type) -> pa.Schema:
     """The schema of a super type.  Raises InvalidInput if it is no record."""
     record = plain(kind)
     if not isinstance(record, Record):
-        raise InvalidInput(f"values of type {kind!r} are no records; make them a field of one")
+        raise InvalidInput(f"values of type <{type_text(kind)}> are no records; make them a field of one")
     fields = [arrow_field(name, child) for name, child in zip(record.names, record.children, strict=True)]
     return pa.schema(fields, metadata={ZNG_MARK: type_value(kind)} if isinstance(kind, Named) else None)
 

@@ -26,6 +26,7 @@ from log_lake.zng.slices import (
     signed_values,
     unsigned_values,
 )
+from log_lake.zng.text import type_text
 from log_lake.zng.type_values import read_type_value
 from log_lake.zng.types import (
     BOOL,
@@ -138,7 +139,7 @@ def _maps(kind: Map, array: pa.Array) -> Slices:
     keys, values = items.entries
     key_kind, value_kind = kind.children
     if plain(key_kind) is NULL and len(keys):
-        raise InvalidInput(f"a map of type {kind!r} that is not empty")
+        raise InvalidInput(f"a map of type <{type_text(kind)}> that is not empty")
     parts = [
         encoded(key_kind, from_arrow(key_kind, keys)),
         encoded(value_kind, from_arrow(value_kind, values)),
@@ -153,7 +154,7 @@ def _enums(kind: Enum, array: pa.Array) -> Slices:
     valid = _valid(array)
     if codes.null_count > array.null_count:
         unknown = array.filter(pc.and_(array.is_valid(), codes.is_null()))[0]
-        raise InvalidInput(f"{unknown.as_py()!r} is no symbol of {kind!r}")
+        raise InvalidInput(f"{unknown.as_py()!r} is no symbol of <{type_text(kind)}>")
     return unsigned_values(np.asarray(codes.fill_null(0)).astype(np.uint64), valid)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from lake_core.errors import Corrupt
 from log_lake.zng.columns import Column, RecordColumn, encoded, of_bodies, record_bodies
 from log_lake.zng.slices import Buffer, Bytes, Ints, Slices, interleaved
-from log_lake.zng.text import value_text
+from log_lake.zng.text import type_text, value_text
 from log_lake.zng.types import Type
 
 
@@ -60,7 +60,7 @@ class Rows:
             return value_text(kind, self.body(row))
         except Corrupt:
             raise self.buffer.corrupt(
-                int(self.start[row]), f"bytes that are no value of type {kind!r}"
+                int(self.start[row]), f"bytes that are no value of type <{type_text(kind)}>"
             ) from None
 
     def columns(self) -> list[Column]:

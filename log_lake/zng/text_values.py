@@ -16,7 +16,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from log_lake.zng.addresses import ip_body, net_body
-from log_lake.zng.text import DURATION_UNITS
+from log_lake.zng.text import DURATION_UNITS, type_text
 from log_lake.zng.text_parser import Malformed, Node
 from log_lake.zng.type_values import type_value
 from log_lake.zng.types import (
@@ -121,13 +121,13 @@ def _as_expected(expected: Type, value: Value) -> Value:
         return value
     if isinstance(plain(expected), Union):
         return _of_union(expected, value)
-    raise _NoFit(f"a value of type {kind!r}, where {expected!r} is expected")
+    raise _NoFit(f"a value of type <{type_text(kind)}>, where <{type_text(expected)}> is expected")
 
 
 def _of_union(kind: Type, value: Value) -> Value:
     union = plain(kind)
     if value[0] not in union.children:
-        raise _NoFit(f"a value of type {value[0]!r}, which is none of {kind!r}")
+        raise _NoFit(f"a value of type <{type_text(value[0])}>, which is none of <{type_text(kind)}>")
     at = union.children.index(value[0])
     return kind, primitive(signed(at)) + tagged(*value)
 
@@ -150,7 +150,7 @@ def _bare(node: Node, expected: Type | None) -> Value:
             return expected, _alternative(kind, node)
         case Record() if node.kind == "record":
             if node.names != kind.names:
-                raise _NoFit(f"the fields {', '.join(node.names)} are not those of {kind!r}")
+                raise _NoFit(f"the fields {', '.join(node.names)} are not those of <{type_text(kind)}>")
             parts = [_inside(part, child) for part, child in zip(node.inside, kind.children, strict=True)]
             return expected, b"".join(parts)
         case Set() if node.kind == "set":
@@ -165,7 +165,7 @@ def _bare(node: Node, expected: Type | None) -> Value:
         case Enum() if node.kind in ("word", "string"):
             symbol = node.word or node.data.decode(errors="surrogateescape")
             if symbol not in kind.symbols:
-                raise _NoFit(f"{symbol!r} is no symbol of {kind!r}")
+                raise _NoFit(f"{symbol!r} is no symbol of <{type_text(kind)}>")
             return expected, unsigned(kind.symbols.index(symbol))
     return expected, _primitive(node, kind)
 
@@ -193,7 +193,7 @@ def _alternative(kind: Union, node: Node) -> bytes:
             return primitive(signed(at)) + tagged(*_bare(node, child))
         except _NoFit:
             continue
-    raise _NoFit(f"the value is none of {kind!r}")
+    raise _NoFit(f"the value is none of <{type_text(kind)}>")
 
 
 def _own(node: Node) -> Value:
@@ -277,7 +277,7 @@ def _primitive(node: Node, kind: Type) -> bytes:
         if body is not None:
             return body
     shown = _short(node.word) if node.kind == "word" else f"a {node.kind}"
-    raise _NoFit(f"{shown} is no {kind!r}")
+    raise _NoFit(f"{shown} is no <{type_text(kind)}>")
 
 
 def _of_word(word: str, kind: Type) -> bytes | None:

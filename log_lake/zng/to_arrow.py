@@ -26,6 +26,7 @@ from log_lake.zng.columns import (
 )
 from log_lake.zng.rows import Batch
 from log_lake.zng.slices import Mask, Slices, binary_array
+from log_lake.zng.text import type_text
 from log_lake.zng.type_values import read_type_value
 from log_lake.zng.types import (
     BOOL,
@@ -64,7 +65,7 @@ def record_batch(kind: Type, column: Column) -> pa.RecordBatch:
     schema = arrow_schema(kind)
     assert isinstance(column, RecordColumn)
     if not column.valid.all():
-        raise InvalidInput(f"a top-level null of type {kind!r}: a table has no form for it")
+        raise InvalidInput(f"a top-level null of type <{type_text(kind)}>: a table has no form for it")
     arrays = [
         to_arrow(child, field) for child, field in zip(plain(kind).children, column.fields, strict=True)
     ]
@@ -231,7 +232,9 @@ def _enum(kind: Enum, slices: Slices) -> pa.Array:
         slices, slices.valid & (codes >= len(kind.symbols)), f"an enum beyond its {len(kind.symbols)} symbols"
     )
     if len(set(kind.symbols)) < len(kind.symbols):
-        raise InvalidInput(f"an enum that has a symbol twice: {kind!r}; Arrow could not tell them apart")
+        raise InvalidInput(
+            f"an enum that has a symbol twice: <{type_text(kind)}>; Arrow could not tell them apart"
+        )
     mask = None if slices.valid.all() else ~slices.valid
     return pa.array(kind.symbols, pa.string()).take(pa.array(codes.astype(np.int64), mask=mask))
 
@@ -241,7 +244,7 @@ def _map(kind: Map, slices: Slices) -> pa.Array:
     key_kind, value_kind = kind.children
     key_array = to_arrow(key_kind, of_bodies(key_kind, keys))
     if key_array.null_count:
-        raise InvalidInput(f"a map of type {kind!r} with a null key: Arrow has no form for it")
+        raise InvalidInput(f"a map of type <{type_text(kind)}> with a null key: Arrow has no form for it")
     target = arrow_type(kind)
     value_array = to_arrow(value_kind, of_bodies(value_kind, values))
     return pa.MapArray.from_arrays(

@@ -182,8 +182,7 @@ def test_verbose_prints_what_the_library_decides_and_leaves_results_alone(lake: 
     loaded = lake("load", "p", path, "--json", "-v")
     assert len(loaded.records) == 1
     assert (
-        "log_lake.lake.branch: p: version 1 adds 1 object; others wrote 0 entries since it began"
-        in loaded.err
+        "log_lake.lake.line: p: version 1 adds 1 object; others wrote 0 entries since it began" in loaded.err
     )
     assert lake("load", "p", path, "--json").err == ""
     lake.load_records("p", [{"k": 5}])

@@ -429,7 +429,7 @@ def test_two_overwrites_of_one_range_at_once_conflict(spark: Any, landing: Landi
 def test_bad_records_are_said_once_and_nothing_is_committed(spark: Any, landing: Landing) -> None:
     landing.pool()
     with pytest.raises(
-        AnalysisException, match="InvalidInput: key field 'k': its values are of several classes"
+        AnalysisException, match="InvalidInput: key field 'k': no type of 64 bits holds"
     ) as caught:
         write(numbers(spark, "parse_json(string(id)) as k"), landing)
     assert "Job aborted" not in str(caught.value), "no task failed, and none was tried again"

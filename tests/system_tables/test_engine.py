@@ -254,7 +254,16 @@ def connections(source: str) -> Iterator[tuple[int, str]]:
 
 
 def test_one_module_makes_the_connections_to_duckdb() -> None:
-    folders = ("lake_core", "spark_apps", "pyspark_lake", "airflow_lake", "plugins", "dags", "local")
+    folders = (
+        "lake_core",
+        "log_lake",
+        "spark_apps",
+        "pyspark_lake",
+        "airflow_lake",
+        "plugins",
+        "dags",
+        "local",
+    )
     found = {
         f"{path.relative_to(ROOT)}: {name}"
         for folder in folders

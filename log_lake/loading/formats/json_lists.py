@@ -35,16 +35,20 @@ _MOST_TOLD = 100
 """Names of a document that a message chooses from."""
 
 
-def list_frames(file: BinaryIO, reading: Reading) -> Iterator[Frame]:
-    """The records of the lists; raises InvalidInput for a document that does not have the list once."""
-    return _Documents(file, reading).frames()
+def list_frames(file: BinaryIO, reading: Reading, *, longest: int = LONGEST_DOCUMENT) -> Iterator[Frame]:
+    """The records of the lists.
+
+    Raises InvalidInput for a document that does not have the list once, or has a record or a text of more than
+    `longest` bytes.
+    """
+    return _Documents(file, reading, longest).frames()
 
 
 class _Documents:
     """A file of documents: the piece that is looked at, and the place in it, which is never inside of a string."""
 
-    def __init__(self, file: BinaryIO, reading: Reading) -> None:
-        self._file, self._reading = file, reading
+    def __init__(self, file: BinaryIO, reading: Reading, longest: int) -> None:
+        self._file, self._reading, self._longest = file, reading, longest
         self._text, self._line, self._at = b"", 1, 0
         self._spans: list[tuple[int, int]] = []
         self._look()
@@ -188,9 +192,9 @@ class _Documents:
         if self._spans:
             yield self._frame()
             self._spans = []
-        if len(self._text) - self._at > LONGEST_DOCUMENT:
+        if len(self._text) - self._at > self._longest:
             self._reading.unreadable(
-                self._line_here(), f"a JSON record or text is longer than {LONGEST_DOCUMENT >> 20} MiB"
+                self._line_here(), f"a JSON record or text is longer than {self._longest >> 20} MiB"
             )
         piece = self._file.read(self._reading.block_bytes)
         self._line = self._line_here()

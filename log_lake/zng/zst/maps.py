@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from log_lake.zng.text import type_text
 from log_lake.zng.types import INT32, INT64, NULL, UNSIGNED, Array, Record, Type, Union, plain
 from log_lake.zng.wire import Cursor, as_signed, as_unsigned, container, corrupt, primitive, signed
 from log_lake.zng.zst.layout import MAX_SEGMENT_LENGTH, Segment
@@ -130,7 +131,7 @@ def read_segments(kind: Type, body: bytes | None, cursor: Cursor) -> Segments:
     """The segments of a value; `cursor` is for the error."""
     inner = plain(kind.children[0]) if isinstance(kind, Array) else None
     if not isinstance(inner, Record) or inner.names != ("offset", "length") or body is None:
-        raise cursor.corrupt(f"segments of type {kind!r} instead of {SEGMENTS_TYPE!r}")
+        raise cursor.corrupt(f"segments of type <{type_text(kind)}> instead of <{type_text(SEGMENTS_TYPE)}>")
     segments = []
     for pair in Cursor(body, name=cursor.name, offset=cursor.offset).values():
         numbers = list(Cursor(pair or b"", name=cursor.name, offset=cursor.offset).values())

@@ -18,6 +18,7 @@ from log_lake.zng.columns import Column
 from log_lake.zng.reader import read
 from log_lake.zng.rows import Batch, Rows
 from log_lake.zng.slices import Ints
+from log_lake.zng.text import type_text
 from log_lake.zng.types import Record, Type, plain
 from log_lake.zng.wire import Cursor, corrupt
 from log_lake.zng.zst.columns import RecordReader, Values
@@ -202,5 +203,5 @@ def _values(section: bytes, *, name: str, offset: int) -> Iterator[tuple[Type, b
 def _is_super_type(kind: Type, body: bytes | None, name: str, offset: int) -> bool:
     record = plain(kind)
     if not isinstance(record, Record):
-        raise corrupt(name, offset, f"a super type {kind!r}, which is no record")
+        raise corrupt(name, offset, f"a super type <{type_text(kind)}>, which is no record")
     return not body or Cursor(body, name=name, offset=offset).value() is None

@@ -17,6 +17,7 @@ import numpy as np
 from lake_core.errors import InvalidInput
 from log_lake.zng.columns import Column, Leaf, ListColumn, RecordColumn, UnionColumn, canonical
 from log_lake.zng.slices import Bytes, Ints, Mask, Slices, interleaved, signed_values
+from log_lake.zng.text import type_text
 from log_lake.zng.types import Array, Record, Type, Union, plain
 from log_lake.zng.zst.layout import Segment
 from log_lake.zng.zst.maps import ColumnMap, FieldMap, ListMap, RecordMap, UnionMap
@@ -296,6 +297,6 @@ class _UnionWriter(ColumnWriter):
 def _refuse_null(kind: Type, column: Column) -> None:
     if not column.valid.all():
         raise InvalidInput(
-            f"a null of type {kind!r} inside of an array or a union: ZST has no form for it; "
+            f"a null of type <{type_text(kind)}> inside of an array or a union: ZST has no form for it; "
             "leave it out, or write ZNG or Parquet"
         )

@@ -15,6 +15,7 @@ from log_lake.zng.columns import RecordColumn, record_sizes
 from log_lake.zng.reader import END, WIDE_VALUE
 from log_lake.zng.rows import Batch, Rows, by_kind
 from log_lake.zng.slices import Ints, signed_values
+from log_lake.zng.text import type_text
 from log_lake.zng.typedefs import TypeWriter
 from log_lake.zng.types import Record, Type, plain
 from log_lake.zng.wire import Cursor, uvarint
@@ -70,7 +71,9 @@ class ZstWriter:
         sizes = _sizes(values) if isinstance(values, Batch) else np.maximum(values.length, 0)
         for kind in values.types:
             if not isinstance(plain(kind), Record):
-                raise InvalidInput(f"a value of type {kind!r}: ZST holds records; make it a field of one")
+                raise InvalidInput(
+                    f"a value of type <{type_text(kind)}>: ZST holds records; make it a field of one"
+                )
         ends = np.cumsum(sizes)
         row, rows, before = 0, len(values), 0
         while row < rows:  # ends: each round takes a row at least
@@ -123,7 +126,7 @@ class ZstWriter:
             if not len(rows):
                 continue
             if not column.valid.all():
-                raise InvalidInput(f"a top-level null of type {kind!r}: ZST has no form for it")
+                raise InvalidInput(f"a top-level null of type <{type_text(kind)}>: ZST has no form for it")
             writer = self._columns[self._types[kind]]
             writer.add(column, lambda at, rows=rows: (int(rows[at]), 1), due)  # type: ignore[misc]
         due.sort(key=lambda flush: flush.at)

@@ -36,7 +36,7 @@ from log_lake.repair.fsck import Fsck
 from tests.support.stores import StoreInFront, unavailable
 from tests.unit.erasure.conftest import World
 
-ANN = "who = 'ann'"
+ANNA = "who = 'anna-erased'"
 
 
 class Erasing(StoreInFront):
@@ -48,7 +48,7 @@ class Erasing(StoreInFront):
     def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
         if self.is_armed and request == "open_input" and "/data/" in name:
             self.is_armed = False
-            assert erase(self.world.reopened(), where=ANN, grace=0.0).status == DONE
+            assert erase(self.world.reopened(), where=ANNA, grace=0.0).status == DONE
         return call()
 
 
@@ -56,7 +56,7 @@ class Erasing(StoreInFront):
 def overtaken(request: pytest.FixtureRequest) -> tuple[World, Lake]:
     """A world, and its lake as a process has it whose first read an erasure overtakes."""
     world = World(settings={"format": request.param})
-    world.load({"k": 1, "who": "ann", "n": 1}, {"k": 2, "who": "bob", "n": 1})
+    world.load({"k": 1, "who": "anna-erased", "n": 1}, {"k": 2, "who": "bob", "n": 1})
     world.load({"k": 2, "who": "eve", "n": 1}, {"k": 3, "who": "zoe", "n": 1})
     world.clock.now += 1
     return world, Lake.open_on(Erasing(world), ids=IdSource(clock=world.clock))
@@ -64,7 +64,7 @@ def overtaken(request: pytest.FixtureRequest) -> tuple[World, Lake]:
 
 def check_whole(world: World) -> None:
     """No version of the records is left that was erased, and nothing is damaged."""
-    assert not any(b"ann" in data for data in world.objects.values())
+    assert not any(b"anna-erased" in data for data in world.objects.values())
     assert not [one for one in Fsck(world.pool.context, data=True).run() if one.severity == DAMAGE]
 
 
@@ -78,7 +78,7 @@ def test_fsck_looks_again_before_it_calls_an_object_missing(
 
 
 def test_fsck_finds_an_object_that_is_missing(world: World) -> None:
-    world.people("ann", "bob")
+    world.people("anna-erased", "bob")
     (object_id,) = world.objects
     world.store.delete(f"{world.pool.config.id}/data/{object_id}.parquet")
     (found,) = Fsck(world.pool.context).run()
@@ -131,7 +131,7 @@ def test_applying_deletes_looks_again(overtaken: tuple[World, Lake]) -> None:
 
 def test_a_publication_holds_what_it_reads(tmp_path: Path) -> None:
     local = Lake.create(str(tmp_path))
-    local.create_pool("p", key="k").branch().append(pa.table({"k": [1, 2], "who": ["ann", "bob"]}))
+    local.create_pool("p", key="k").branch().append(pa.table({"k": [1, 2], "who": ["anna-erased", "bob"]}))
 
     class OnDisk(StoreInFront):
         behind, is_armed = local.store, True
@@ -142,7 +142,7 @@ def test_a_publication_holds_what_it_reads(tmp_path: Path) -> None:
         def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
             if self.is_armed and request == "open_input" and "/data/" in name:
                 self.is_armed = False
-                receipts.append(erase(local.pool("p"), where=ANN, grace=0.0))
+                receipts.append(erase(local.pool("p"), where=ANNA, grace=0.0))
             return call()
 
     receipts: list[Receipt] = []
@@ -178,14 +178,14 @@ def test_readers_hear_of_the_vacuum(overtaken: tuple[World, Lake]) -> None:
 def test_an_expiry_looks_again() -> None:
     world = World(settings={"expire.age": "1d", "expire.by": "t"})
     now = datetime.fromtimestamp(world.clock.now, UTC)
-    world.load({"k": 1, "who": "ann", "t": now}, {"k": 2, "who": "bob", "t": now - timedelta(days=3)})
+    world.load({"k": 1, "who": "anna-erased", "t": now}, {"k": 2, "who": "bob", "t": now - timedelta(days=3)})
     lake = Lake.open_on(Erasing(world), ids=IdSource(clock=world.clock))
     assert expire(lake.pool("p")).version is not None
     assert world.names() == []
 
 
 def test_damage_and_a_vacuum_look_alike_while_the_store_does_not_answer(world: World) -> None:
-    world.people("ann")
+    world.people("anna-erased")
     history = world.reopened().history
     history.load()
     history.journal.store = _Silent(world)  # type: ignore[misc]
