@@ -16,7 +16,7 @@ on it; people import that one.  Its rooms stand on floors, and a lower floor nev
     store          local folders, memory, S3, Google Cloud Storage, locks
 
     records        typed actions and their bytes (docs/format.md); from here down no I/O
-    values         classes of values, text, typed JSON
+    values         types of fields, one value as text
     naming         every name on the store, and ids
     keys           keys as bytes that sort alike
     extras         packages that an extra of the wheel brings

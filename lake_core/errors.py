@@ -183,7 +183,7 @@ class Corrupt(LakeError):
 class ObjectMissing(Corrupt):
     """A data object that the snapshot holds is not on the store; `object_id` is its id.
 
-    `history.absence` tells whether that is damage, or whether a vacuum took the object.
+    `presence.absence` tells whether that is damage, or whether a vacuum took the object.
     """
 
     def __init__(self, message: str, *, object_id: str = "") -> None:

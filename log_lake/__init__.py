@@ -28,10 +28,14 @@ list to pyproject.toml):
 
     settings       every policy that a pool may carry, by name
     objects        sorted data objects
-    where          conditions as text, and over records
     combine        records of equal keys: append, upsert, aggregate
     compaction     which references to merge, in which jobs
+    where          conditions as text, and over records
+    reverts        the draft that takes a transaction back
+    presence       which objects must be on the store, and why one is not
     zng            values without a schema, in rows (ZNG) and in columns (ZST); knows no pools
+    columns        whole columns: typed JSON, nested values, casts, keys
+    texts          values as people write them, for a field or a key
 
 Read `lake.lake` for what users call, docs/architecture.md for the paths of a load, a scan and a compaction.
 """

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lake_core.values.nametext import text_of
+from log_lake.texts.nametext import text_of
 from spark_apps.datasource import LakeDataSource as DefaultSource
 from spark_apps.datasource.options import META
 

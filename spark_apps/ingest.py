@@ -27,7 +27,6 @@ from lake_core import errors
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject
-from lake_core.records.source_files import SourceFile
 from lake_core.store import address_of
 from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.plan import Batch, Part, Unit
@@ -39,6 +38,7 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.loads import lease_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult, PendingLoad
+from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject
 from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files, work_of

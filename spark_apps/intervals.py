@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from lake_core.records.source_files import SourceFile
 from lake_core.store import address_of
 from log_lake.agents.intervals.policy import policy_of
 from log_lake.agents.intervals.report import interval_line
 from log_lake.agents.intervals.run import find_source_files
 from log_lake.agents.request import OpenLake
 from log_lake.lake import Lake
+from log_lake.loading.source_files import SourceFile
 from spark_apps.load import load_files
 from spark_apps.session import OpenSpark, spark_session
 

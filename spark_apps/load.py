@@ -20,7 +20,6 @@ from lake_core.keys.encoding import key_class
 from lake_core.naming import IdSource
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import PoolConfig
-from lake_core.records.source_files import SourceFile
 from lake_core.store import Address, address_of, guarded, open_store
 from log_lake.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
 from log_lake.agents.intervals.plan import interval_range
@@ -34,6 +33,7 @@ from log_lake.loading.block import Reading
 from log_lake.loading.detect import format_of, read_blocks, read_row_groups
 from log_lake.loading.formats.parquet import row_group_sizes
 from log_lake.loading.opening import is_stream
+from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject
 from spark_apps import spread as spreading

@@ -65,7 +65,7 @@ class LakeDeleteOperator(LakeOperator):
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was deleted: version (None if there was nothing to delete), transaction_id, covers."""
-        from lake_core.values.keytext import RangeText
+        from log_lake.texts.keytext import RangeText
 
         self.refuse_given_interval(context, by_hand=self.by_hand)
         branch = self.get_lake().pool(self.pool_name).branch(self.branch, to_delete=True)

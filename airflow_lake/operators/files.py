@@ -24,9 +24,9 @@ from log_lake.agents.roster import Kind
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from lake_core.records.source_files import SourceFile
     from log_lake.lake import Lake
     from log_lake.lake.results import LoadResult
+    from log_lake.loading.source_files import SourceFile
 
 FAIL, SKIP, EMPTY = "fail", "skip", "empty"
 

@@ -78,7 +78,7 @@ class LakeReplaceOperator(LakeFilesOperator):
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was replaced: version, transaction_id, records, objects, ..."""
-        from lake_core.values.keytext import RangeText
+        from log_lake.texts.keytext import RangeText
 
         interval = _interval(self.begin, self.end) if self.begin and self.end else None
         self.refuse_given_interval(context, by_hand=self.by_hand, interval=interval, files=self.asked_files)

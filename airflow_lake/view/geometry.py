@@ -20,8 +20,8 @@ from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
 from lake_core.records.transactions import MAX_TRANSACTIONS, version_of
-from lake_core.values.keytext import show_key
 from log_lake.compaction.layout import runs
+from log_lake.texts.keytext import show_key
 from log_lake.where import show
 
 MAX_BARS = 2_000

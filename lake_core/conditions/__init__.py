@@ -4,7 +4,6 @@ The structure of a condition is stored with deletes (`records.conditions`).  Thi
 
     may_hold           whether some record of an object can fulfil the condition, by the object's statistics
     must_hold          whether every record of it does
-    key_range_of       the range of all keys that can fulfil the condition
     top_level          the fields that the condition reads
     classwise          what a comparison says of values of another class
 
@@ -14,7 +13,6 @@ and by plans of reads.
 """
 
 from lake_core.conditions.fields import top_level
-from lake_core.conditions.keyrange import key_range_of
 from lake_core.conditions.prune import may_hold, must_hold
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or
 
@@ -26,7 +24,6 @@ __all__ = [
     "IsNull",
     "Not",
     "Or",
-    "key_range_of",
     "may_hold",
     "must_hold",
     "top_level",

@@ -1,6 +1,6 @@
 """A change: one transaction of a branch with the state before it, as a revert looks at it; pure.
 
-The changes of a branch since a version tell what rests on it (`history.revert`).
+The changes of a branch since a version tell what rests on it (`reverts.revert`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A key is a tuple of field values.  `encoding` turns it into bytes that compare in the order of the pool; every
 bound in the lake (of objects, references, tombstones, partitions, plans) is such bytes.  `spec` is the declaration
-(fields, directions), `ranges` has the half-open ranges, `columns` the same order for whole Arrow columns at once.
+(fields, directions), `ranges` has the half-open ranges; `log_lake.columns.keys` gives whole columns this order.
 Everything here is pure.
 """
 

@@ -17,7 +17,7 @@ prefix of fields is a prefix of bytes, and every encoding can be decoded for dis
 
 Descending fields have their payload inverted, not the tag.  The escape of strings follows FoundationDB's
 tuple layer.  Called by `objects` (bounds, statistics), `reading` (clipping, merging) and
-`values.keytext` (keys that a user writes).
+`texts.keytext` (keys that a user writes).
 """
 
 from __future__ import annotations

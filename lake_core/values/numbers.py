@@ -3,7 +3,7 @@
 Numbers (integers and doubles) compare with decimals by the shortest text of a double, as it is shown.  So `x >
 0.1` means the same for a double 0.5, for a decimal 0.5, and for both once they are together in one field.  Values
 of other
-classes do not compare with each other.  Called by `conditions.classwise` and `values.classes`.
+classes do not compare with each other.  Called by `conditions.classwise` and `texts.classes`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import pyarrow as pa
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys.spec import ARRIVAL
 from lake_core.phrases import choices, counted, human_size, listed
-from lake_core.schemas.schema import cast_table, unite_schemas
+from lake_core.schemas.schema import unite_schemas
 from log_lake.cli.options import read_options
 from log_lake.cli.output import (
     BINARY,
@@ -36,6 +36,7 @@ from log_lake.cli.output import (
 from log_lake.cli.reading import files_to_read, shown_progress
 from log_lake.cli.sink import exists, sink
 from log_lake.cli.value_output import untyped, value_writer
+from log_lake.columns.cast import cast_table
 from log_lake.loading.block import QUARANTINE, Reading, silent
 from log_lake.loading.detect import format_of
 from log_lake.loading.expansion import Expansion

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.values.typed_json import shown
 from lake_core.values.types import is_json
+from log_lake.columns.typed_json import shown
 
 
 def csv_header(names: Sequence[str]) -> bytes:

@@ -19,7 +19,6 @@ from functools import partial
 from lake_core import naming
 from lake_core.errors import InvalidInput, LakeError, OutputFailed, without_secrets
 from lake_core.phrases import printable
-from lake_core.values.nametext import names_of
 from log_lake.agents.roster import AGENTS
 from log_lake.cli.completion import SHELLS
 from log_lake.cli.options import CHANGING, FILES, WRITES, add_read_options
@@ -28,6 +27,7 @@ from log_lake.cli.sink import abandon, complain, flush, open_missing, print_text
 from log_lake.cli.without_pandas import leave_pandas_out
 from log_lake.compaction import strategies
 from log_lake.settings.setting_types import duration
+from log_lake.texts.nametext import names_of
 
 FILE_FORMATS = ("json", "csv", "parquet", "arrow", "zng", "zst", "zson")
 RECORD_FORMATS = (*FILE_FORMATS, "table")

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, printable
-from lake_core.values.typed_json import json_lines, shown
 from lake_core.values.types import is_json, show_type
 from log_lake.cli.alignment import aligned
 from log_lake.cli.csvtext import csv_header, csv_lines
 from log_lake.cli.sink import flush, print_message, print_text, sink
+from log_lake.columns.typed_json import json_lines, shown
 
 _JSON = (".ndjson", ".jsonl", ".json")
 _BY_ENDING = {

@@ -12,7 +12,6 @@ from lake_core.naming import is_id
 from lake_core.phrases import counted, human_size, human_time, printable
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.rule import parse_aggregates
-from lake_core.values.keytext import show_key
 from lake_core.values.types import show_type
 from log_lake.cli.deletion import drop_range
 from log_lake.cli.each_pool import EachPool
@@ -27,6 +26,7 @@ from log_lake.publish.place import BESIDE
 from log_lake.publish.report import lag_line, lag_values
 from log_lake.settings import Settings
 from log_lake.settings.settings import KNOWN
+from log_lake.texts.keytext import show_key
 from log_lake.vacuum.reach import reach
 
 

@@ -6,7 +6,6 @@ from argparse import Namespace
 
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.naming import MAIN
-from lake_core.values.nametext import names_of
 from log_lake.cli.options import open_lake
 from log_lake.cli.output import print_json, say
 from log_lake.lake.pool import Pool
@@ -14,6 +13,7 @@ from log_lake.publish.lag import publication
 from log_lake.publish.place import place_of
 from log_lake.publish.report import lag_line, lag_values, result_line
 from log_lake.publish.run import publish_iceberg
+from log_lake.texts.nametext import names_of
 
 
 def publish(args: Namespace) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
-from lake_core.records.source_files import SourceFile
 from lake_core.store import Address
 from log_lake.cli.progress import shown_reading
+from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.settings import Settings
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys import PoolKey
-from lake_core.keys.columns import key_at
+from log_lake.columns.keys import key_at
 
 Mask = npt.NDArray[np.bool_]
 

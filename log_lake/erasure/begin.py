@@ -12,11 +12,11 @@ from lake_core.errors import InvalidInput
 from lake_core.history import PoolState
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.values.keytext import check_classes
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.receipt import Receipt
 from log_lake.erasure.target import Target, target_of
 from log_lake.lake.pool import Pool
+from log_lake.texts.keytext import check_classes
 
 
 def begin(

@@ -28,8 +28,6 @@ import msgspec
 from lake_core import naming
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Draft, PoolState, Reference
-from lake_core.history.absence import planning_again
-from lake_core.history.roots import tagged_objects
 from lake_core.history.tombstone import Tombstone
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.purge import purge, write_newest
@@ -61,6 +59,8 @@ from log_lake.erasure.search import Search, foreign, known_id
 from log_lake.erasure.target import Target
 from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
+from log_lake.presence.absence import planning_again
+from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
 

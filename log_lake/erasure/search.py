@@ -18,13 +18,13 @@ from typing import TypeVar
 from lake_core import naming
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.history import PoolState, Reference
-from lake_core.history.roots import Tagged, read_tags, tagged_objects
 from lake_core.history.vacuuming import held_objects, objects_of, unlisted_objects
 from lake_core.store import ObjectInfo
 from log_lake.erasure.holding import Answer
 from log_lake.erasure.means import Means, chunks
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
+from log_lake.presence.roots import Tagged, read_tags, tagged_objects
 from log_lake.vacuum.orphans import iter_names, object_id
 
 AHEAD = 60.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lake_core.history.absence import planning_again
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from log_lake.erasure.begin import check
@@ -15,6 +14,7 @@ from log_lake.erasure.search import Search, foreign, known_id
 from log_lake.erasure.target import Target
 from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
+from log_lake.presence.absence import planning_again
 from log_lake.vacuum.orphans import oldest_of_writers
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lake_core.errors import ObjectMissing
-from lake_core.history.absence import planning_again
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.holders import file_words
 from log_lake.erasure.means import here
@@ -19,6 +18,7 @@ from log_lake.erasure.receipt import DONE, Receipt
 from log_lake.erasure.search import Search, foreign, known_id
 from log_lake.erasure.target import Target, target_of
 from log_lake.lake.pool import Pool
+from log_lake.presence.absence import planning_again
 
 
 def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:

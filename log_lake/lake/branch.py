@@ -21,7 +21,6 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject, Source
 from lake_core.records.conditions import Condition
 from lake_core.store import address_of
-from lake_core.values.keytext import RangeText
 from log_lake.lake import by_keys, deletes, loads, merges, replaces, reverts
 from log_lake.lake import files as pool_files
 from log_lake.lake.branches import planned
@@ -35,6 +34,7 @@ from log_lake.loading.block import Block, Reading, silent
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.preview import Preview
+from log_lake.texts.keytext import RangeText
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,6 @@ from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import from_array, key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
-from lake_core.values.floor import floor
 from log_lake.lake.deletes import delete
 from log_lake.lake.line import Line
 from log_lake.lake.loads import load_blocks
@@ -24,6 +23,7 @@ from log_lake.lake.replaces import replace_by_blocks
 from log_lake.lake.results import DeleteResult, LoadResult
 from log_lake.loading.block import Block
 from log_lake.loading.key_paths import with_key_paths
+from log_lake.texts.floor import floor
 from log_lake.where.of_keys import check_keys, of_keys
 
 

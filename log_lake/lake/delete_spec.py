@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.conditions import key_range_of, top_level
+from lake_core.conditions import top_level
 from lake_core.history import History
-from lake_core.history.absence import planning_again
 from lake_core.history.tombstone import newer_than_all
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.records import AddTombstone
@@ -17,11 +16,13 @@ from lake_core.records.conditions import Condition
 from lake_core.schemas import Rule
 from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
-from lake_core.values.keytext import check_range
+from log_lake.presence.absence import planning_again
 from log_lake.reading.plan import plan_scan
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import scan
+from log_lake.texts.keytext import check_range
 from log_lake.where import check, holds, parse
+from log_lake.where.keyrange import key_range_of
 
 MAX_RECORDS_READ = 65_536
 """How many records to read while checking whether anything matches.  Beyond that, write the tombstone without

@@ -6,11 +6,11 @@ from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.keys import KeyRange
 from lake_core.records.conditions import Condition
-from lake_core.values.keytext import RangeText, check_classes
 from log_lake.lake.branches import planned
 from log_lake.lake.delete_spec import check_delete, may_delete
 from log_lake.lake.line import Line
 from log_lake.lake.results import DeleteResult, repeated_delete
+from log_lake.texts.keytext import RangeText, check_classes
 
 
 def delete(

@@ -25,7 +25,6 @@ import msgspec
 
 from lake_core import naming
 from lake_core.catalog import Catalog
-from lake_core.catalog.given_up import give_up
 from lake_core.context import FORMAT_VERSION, Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.history import History
@@ -39,6 +38,7 @@ from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarde
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake.branches import planned
+from log_lake.lake.given_up import give_up
 from log_lake.lake.pool import Pool
 from log_lake.reading.limits import LIMITS, Limits
 from log_lake.settings import Settings

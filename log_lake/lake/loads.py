@@ -20,7 +20,6 @@ from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.rule import rule_of
 from lake_core.store import Store
-from lake_core.values.keytext import check_classes
 from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
@@ -32,6 +31,7 @@ from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import WrittenObject
 from log_lake.settings import Settings
+from log_lake.texts.keytext import check_classes
 
 if TYPE_CHECKING:
     from log_lake.lake.delete_spec import DeleteSpec

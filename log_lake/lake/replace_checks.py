@@ -14,8 +14,8 @@ from lake_core.naming import NOKEY
 from lake_core.records import AddObject
 from lake_core.records.conditions import Condition
 from lake_core.schemas.schema import schema_id
-from lake_core.values.keytext import key_text
 from log_lake.reading.revision import Revision
+from log_lake.texts.keytext import key_text
 from log_lake.where import holds
 
 

@@ -13,13 +13,13 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject
 from lake_core.records.conditions import Condition
-from lake_core.values.keytext import RangeText, check_classes, check_range
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
 from log_lake.lake.line import Line
 from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.loading.block import Block
+from log_lake.texts.keytext import RangeText, check_classes, check_range
 
 
 @dataclass(frozen=True)

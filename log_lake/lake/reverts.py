@@ -13,10 +13,8 @@ from functools import partial
 from lake_core import naming
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History, PoolState
-from lake_core.history.absence import planning_again
 from lake_core.history.change import Change
 from lake_core.history.repeated import REVERTS
-from lake_core.history.revert import Inverse, inverse
 from lake_core.history.state import fold_transaction
 from lake_core.history.vacuuming import check_objects
 from lake_core.naming import is_id
@@ -32,6 +30,8 @@ from lake_core.records.transactions import sequence
 from log_lake.lake.branches import planned
 from log_lake.lake.line import Line
 from log_lake.objects.failures import missing
+from log_lake.presence.absence import planning_again
+from log_lake.reverts.revert import Inverse, inverse
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.errors import ObjectMissing, ObjectVacuumed
 from lake_core.history import History, Reference
-from lake_core.history.absence import explained, vacuumed
 from lake_core.history.vacuuming import held_objects
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, Value
@@ -24,13 +23,14 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted
 from lake_core.records.conditions import Condition
 from lake_core.store import Store
-from lake_core.values.keytext import encoded, parts_of
+from log_lake.presence.absence import explained, vacuumed
 from log_lake.reading.explain import StoredRecord, explain
 from log_lake.reading.plan import ScanPlan, overlap_depth, plan_scan
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import result_schema, scan
 from log_lake.reading.split import split
 from log_lake.reading.summary import Summary, summarize
+from log_lake.texts.keytext import encoded, parts_of
 
 log = logging.getLogger(__name__)
 
@@ -229,7 +229,7 @@ class View(Revision):
         return encoded(parts, self.key, self.key_classes)
 
     def bound_of_text(self, text: str) -> bytes:
-        """A key as a user writes it (`values.keytext`), as an encoded bound; raises InvalidInput."""
+        """A key as a user writes it (`texts.keytext`), as an encoded bound; raises InvalidInput."""
         return encoded(parts_of(text, self.key), self.key, self.key_classes)
 
     def object_name(self, reference: Reference) -> str:

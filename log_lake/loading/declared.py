@@ -21,12 +21,12 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, Value, key_class
-from lake_core.values.classes import of_class
-from lake_core.values.fit import array_of, fitted
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import WHOLE, NotReadable, read, show
-from lake_core.values.typed_json import shown, typed, value_of
 from lake_core.values.types import is_json, show_type
+from log_lake.columns.typed_json import shown, typed, value_of
+from log_lake.texts.classes import of_class
+from log_lake.texts.fit import array_of, fitted
 
 
 class DoesNotFit(ValueError):

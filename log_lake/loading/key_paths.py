@@ -20,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
-from lake_core.schemas.schema import cast_column, unite_fields
-from lake_core.values.nested import fields_of
-from lake_core.values.typed_json import value_of
+from lake_core.schemas.schema import unite_fields
 from lake_core.values.types import is_json
+from log_lake.columns.cast import cast_column
+from log_lake.columns.nested import fields_of
+from log_lake.columns.typed_json import value_of
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.formats.python_values import table_from_records
 

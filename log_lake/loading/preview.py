@@ -17,8 +17,9 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from lake_core.naming import NOKEY
-from lake_core.schemas.schema import cast_table, unite_schemas
+from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
+from log_lake.columns.cast import cast_table
 from log_lake.loading.block import Block, Rejected
 from log_lake.loading.builder import ObjectBuilder
 

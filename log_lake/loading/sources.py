@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 from fsspec.utils import glob_translate
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
-from lake_core.records.source_files import SourceFile
 from lake_core.store import Address
 from log_lake.loading.failures import unopened
 from log_lake.loading.opening import CLOUDS, is_stream, remote, waiting
+from log_lake.loading.source_files import SourceFile
 
 _GLOB = "*?["
 

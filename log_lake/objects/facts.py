@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.columns import key_at, keys_at, sort_order
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records import Column
 from lake_core.schemas.hidden import ORDINAL, SEQ, user_fields
 from lake_core.schemas.schema import schema_id
+from log_lake.columns.keys import key_at, keys_at, sort_order
 from log_lake.objects.failures import reading
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.read import DataObject

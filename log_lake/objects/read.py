@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.columns import key_at
 from lake_core.store import Store
+from log_lake.columns.keys import key_at
 from log_lake.objects.checksums import Sums
 from log_lake.objects.containers import Container, Footer
 from log_lake.objects.containers.parquet import open_parquet

@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys.encoding import TICKS
-from lake_core.values.nested import Items, alternatives, fields_of, is_list, mask_of
 from lake_core.values.text import (
     DATE_FAULT,
     FIRST_DAY,
@@ -33,8 +32,9 @@ from lake_core.values.text import (
     TIME_FAULT,
     TIMESTAMP_FAULT,
 )
-from lake_core.values.typed_json import is_typed, typed
 from lake_core.values.types import is_json
+from log_lake.columns.nested import Items, alternatives, fields_of, is_list, mask_of
+from log_lake.columns.typed_json import is_typed, typed
 
 Rows = npt.NDArray[np.int64]
 

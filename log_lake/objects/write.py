@@ -26,7 +26,6 @@ import pyarrow.compute as pc
 from lake_core import naming
 from lake_core.errors import CannotHold
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.columns import keys_at, sort_order
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject, Column
@@ -34,6 +33,7 @@ from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import SEQ, user_fields, without_rows
 from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
+from log_lake.columns.keys import keys_at, sort_order
 from log_lake.combine.combine import combine
 from log_lake.objects import metadata
 from log_lake.objects.checksums import SummedFile

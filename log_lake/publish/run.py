@@ -27,12 +27,12 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.extras import need
-from lake_core.history.absence import planning_again
 from lake_core.naming import MAIN
 from lake_core.schemas.hidden import ORDER
 from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
+from log_lake.presence.absence import planning_again
 from log_lake.publish.commit import check_free, commit_metadata, create_file, delete_leftovers, point_hint
 from log_lake.publish.place import BESIDE, Place, place_of
 from log_lake.publish.published import (

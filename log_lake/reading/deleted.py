@@ -24,8 +24,8 @@ from lake_core.conditions import Condition, top_level
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.columns import key_at
 from lake_core.schemas.hidden import SEQ
+from log_lake.columns.keys import key_at
 from log_lake.combine.newest import with_marks
 from log_lake.where import alternatives, holds
 

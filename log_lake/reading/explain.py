@@ -17,11 +17,11 @@ import pyarrow as pa
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.columns import key_at
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from lake_core.schemas.hidden import DELETED, ORDER, ORDINAL, SEQ
 from lake_core.store import Store
-from lake_core.values.typed_json import json_lines
+from log_lake.columns.keys import key_at
+from log_lake.columns.typed_json import json_lines
 from log_lake.reading.deleted import apply_tombstones
 from log_lake.reading.merge.streams import Reading, read_reference
 from log_lake.reading.revision import Revision

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from lake_core.conditions import key_range_of, may_hold
+from lake_core.conditions import may_hold
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts
@@ -22,10 +22,11 @@ from lake_core.naming import format_of
 from lake_core.records.conditions import Condition
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import DELETED
-from lake_core.values.keytext import check_range
 from log_lake.reading.limits import LIMITS, Limits
 from log_lake.reading.revision import Revision
+from log_lake.texts.keytext import check_range
 from log_lake.where import check
+from log_lake.where.keyrange import key_range_of
 
 
 @dataclass(frozen=True)

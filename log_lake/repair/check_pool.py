@@ -22,10 +22,8 @@ from lake_core import naming
 from lake_core.context import Context
 from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History, Reference
-from lake_core.history.absence import is_damage
 from lake_core.history.branch_state import BranchState
 from lake_core.history.checkpoint import reference_tables
-from lake_core.history.extent import Extent, journal_extent
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
@@ -39,6 +37,8 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import schema_id
 from lake_core.store import ObjectInfo
+from log_lake.presence.absence import is_damage
+from log_lake.presence.extent import Extent, journal_extent
 from log_lake.repair.check_checkpoint import Totals, add_totals, lying_totals
 from log_lake.repair.check_journal import JournalCheck
 from log_lake.repair.check_objects import CheckObjects, batches_of

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from lake_core import naming
 from lake_core.catalog import Catalog
-from lake_core.catalog.given_up import read_given_up
 from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
 from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.keys.spec import ARRIVAL
 from lake_core.store import GuardedStore, Store
+from log_lake.lake.given_up import read_given_up
 from log_lake.lake.isolated import isolated
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_journal import JournalCheck

@@ -22,7 +22,6 @@ import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
-from lake_core.catalog.given_up import give_up
 from lake_core.catalog.state import PoolsState
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound
 from lake_core.history import History, PoolState, Reference, Snapshot
@@ -40,6 +39,7 @@ from lake_core.schemas.schema import stored_schema
 from lake_core.store import GuardedStore, ObjectInfo, Store
 from lake_core.values.types import is_sum
 from log_lake.lake import Lake
+from log_lake.lake.given_up import give_up
 from log_lake.repair.check_pool import Progress
 from log_lake.repair.history_left import has_history
 from log_lake.repair.rebuild_objects import read_candidates, with_key

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.phrases import choices
-from lake_core.values.nested import Items, fields_of, mask_of
+from log_lake.columns.nested import Items, fields_of, mask_of
 
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _MARKED = str.maketrans({c: "^" + c.lower() for c in string.ascii_uppercase} | {"^": "^^"})

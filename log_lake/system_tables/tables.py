@@ -18,8 +18,8 @@ from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records import Transaction
 from lake_core.records.pools import PoolConfig
-from lake_core.values.keytext import show_key
 from log_lake.lake.by_type import TypeCount
+from log_lake.texts.keytext import show_key
 from log_lake.where import show
 
 _TIME = pa.timestamp("us", "UTC")

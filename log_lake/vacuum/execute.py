@@ -23,7 +23,6 @@ from lake_core import naming
 from lake_core.errors import Conflict, Corrupt, Denied, NotFound, PlanAgain
 from lake_core.history import Draft
 from lake_core.history.removal import Vacuum
-from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import held_objects
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.store_time import earlier
@@ -33,6 +32,7 @@ from lake_core.phrases import counted, human_size
 from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
 from lake_core.records.decoding import decoded_json
 from log_lake.lake.pool import Pool
+from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.plan import (
     MAX_OBJECTS,
     Limits,

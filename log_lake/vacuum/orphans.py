@@ -11,10 +11,11 @@ the removed; the vacuum deletes it from there, so there is one place that delete
 3. The names below `upto` are listed.  What no branch, no tag, no list knows then stays an orphan forever.
 4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
 
-What a lost part of the journal may have committed is no orphan (`history.extent`).  So a scan stays below an object
-that is newer than the newest write to a branch, until a later write shows that the journal goes on; and below one
-that is older than the first entry, until that is purged.  A scan raises Corrupt if there are objects and no
-journal, or if HEAD names a version that is gone.  It writes no first entry: that would hide that a journal is lost.
+What a lost part of the journal may have committed is no orphan (`presence.extent`).  So a scan stays below an
+object that is newer than the newest write to a branch, until a later write shows that the journal goes on; and
+below one that is older than the first entry, until that is purged.  A scan raises Corrupt if there are objects and
+no journal, or if HEAD names a version that is gone.  It writes no first entry: that would hide that a journal is
+lost.
 
 A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
 (`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
@@ -29,8 +30,6 @@ from dataclasses import dataclass
 from lake_core import naming
 from lake_core.errors import Corrupt
 from lake_core.history import PoolState
-from lake_core.history.extent import journal_extent
-from lake_core.history.roots import tagged_objects
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.hints import read_head_hint
 from lake_core.leases import HeldLease, Leases
@@ -39,6 +38,8 @@ from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo, Store
 from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
+from log_lake.presence.extent import journal_extent
+from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.execute import CHUNK, checked_leases, vacuum_lease
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from functools import lru_cache
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.values.nested import is_list
 from lake_core.values.types import JSON_MARK, ZNG_MARK, is_json
+from log_lake.columns.nested import is_list
 from log_lake.zng.text import type_text
 from log_lake.zng.type_values import read_type_value, type_value
 from log_lake.zng.types import (

@@ -35,8 +35,8 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.records import AddObject, AddTombstone, PutTombstone
 from lake_core.records.transactions import sequence
 from lake_core.schemas.hidden import DELETED
-from lake_core.schemas.schema import cast_table
 from lake_core.store import guarded, open_store
+from log_lake.columns.cast import cast_table
 from log_lake.combine.newest import are_markers
 from log_lake.lake.feed import Deleted, Inserted, read_object
 from log_lake.reading.deleted import apply_tombstones

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from pyspark.sql import types as T
 
 from lake_core.errors import InvalidInput
-from lake_core.values.nested import Items, mask_of
 from lake_core.values.text import FIRST_DAY, LAST_DAY
 from lake_core.values.types import json_field
+from log_lake.columns.nested import Items, mask_of
 from spark_apps.datasource.types import arrow_schema, is_variant
 from spark_apps.datasource.variants import text_of_variant
 

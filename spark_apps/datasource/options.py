@@ -32,13 +32,13 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
-from lake_core.values.nametext import names_of
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import FAIL, WARN, View
 from log_lake.settings.setting_types import duration
 from log_lake.system_tables.names import is_system_table, pool_and_shape
+from log_lake.texts.nametext import names_of
 
 Options = Mapping[str, str]
 """As Spark gives them: names in lower case; `path` is what load, save or start were given."""

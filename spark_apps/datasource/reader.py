@@ -19,14 +19,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from lake_core.conditions import key_range_of
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Condition
-from lake_core.values.keytext import RangeText, check_range
 from log_lake.lake.by_type import Records, United, records_of
 from log_lake.lake.view import View, among
+from log_lake.texts.keytext import RangeText, check_range
 from log_lake.where import check
+from log_lake.where.keyrange import key_range_of
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known, check_known_inside
 from spark_apps.datasource.part import Identity, Part, decode

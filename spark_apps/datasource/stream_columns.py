@@ -25,8 +25,9 @@ from pyspark.sql.types import StructType
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.hidden import DELETED
-from lake_core.schemas.schema import cast_table, unite_fields, unite_schemas
+from lake_core.schemas.schema import unite_fields, unite_schemas
 from lake_core.values.types import is_json
+from log_lake.columns.cast import cast_table
 from log_lake.lake.feed import Feed
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View

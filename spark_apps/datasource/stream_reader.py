@@ -40,7 +40,6 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTr
 from pyspark.sql.types import StructType
 
 from lake_core.errors import InvalidInput, LakeError, NotFound, ObjectMissing
-from lake_core.history.absence import explained_to_reader_of_feed
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.leases import HeldLease
@@ -50,6 +49,7 @@ from log_lake.combine.newest import without_markers
 from log_lake.lake.feed import Brought, Feed, Inserted, read_object
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
+from log_lake.presence.absence import explained_to_reader_of_feed
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import (
     OPENING,

@@ -2,7 +2,7 @@
 
 Both have forms for times, dates, bytes and NaN.  A variant has no time of day, no duration and no
 map: they become the text that the lake shows, and a record.  Numbers with a fraction are decimals in a variant, as
-Spark's own `parse_json` makes them, and plain JSON numbers in the lake.  `values.variant` reads variants.
+Spark's own `parse_json` makes them, and plain JSON numbers in the lake.  `columns.variant` reads variants.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pyspark.sql.variant_utils import VariantBuilder, VariantUtils
 
 from lake_core.keys.encoding import Instant, class_of
 from lake_core.values.text import show
-from lake_core.values.typed_json import TAG, dumps, dumps_shown, text_of, value_of
-from lake_core.values.variant import VariantReader
+from log_lake.columns.typed_json import TAG, dumps, dumps_shown, text_of, value_of
+from log_lake.columns.variant import VariantReader
 
 _MOST_DIGITS = VariantUtils.MAX_DECIMAL16_PRECISION
 

@@ -41,7 +41,6 @@ from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import DELETED
 from lake_core.store import guarded, open_store
-from lake_core.values.keytext import RangeText
 from log_lake.lake.branch import Branch
 from log_lake.lake.by_keys import as_markers, in_types
 from log_lake.lake.loads import builder
@@ -52,6 +51,7 @@ from log_lake.loading.declared import declared_columns
 from log_lake.loading.key_paths import may_have_key
 from log_lake.objects.write import WrittenObject
 from log_lake.settings import Settings
+from log_lake.texts.keytext import RangeText
 from log_lake.where.of_keys import check_keys
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, from_spark, stored_schema

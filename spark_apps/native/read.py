@@ -29,10 +29,10 @@ from pyspark.sql.types import StructType
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
-from lake_core.values.keytext import RangeText
 from log_lake.lake.view import View
 from log_lake.reading.plan import ScanPlan
 from log_lake.reading.scan import result_schema
+from log_lake.texts.keytext import RangeText
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.part import Part

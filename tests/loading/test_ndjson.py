@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.values.typed_json import json_lines
 from lake_core.values.types import declared_field, show_type
+from log_lake.columns.typed_json import json_lines
 from log_lake.loading.block import Block, Reading
 from log_lake.loading.formats import json as ndjson
 from log_lake.loading.formats.json import read_ndjson

@@ -14,10 +14,10 @@ import fsspec
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
-from lake_core.records.source_files import SourceFile
 from log_lake.loading.block import Reading
 from log_lake.loading.detect import format_by_name
 from log_lake.loading.opening import open_bytes
+from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.policies.apply import read_text
 from tests.support.command import INVALID_INPUT, Command

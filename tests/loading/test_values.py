@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lake_core.values.typed_json import json_lines
 from lake_core.values.types import is_json, show_type
+from log_lake.columns.typed_json import json_lines
 from log_lake.loading.formats.python_values import infer_field, table_from_records
 from log_lake.objects.normalize import normalized
 from tests.support.command import without_nulls

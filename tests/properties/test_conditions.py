@@ -16,14 +16,16 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.conditions import Condition, key_range_of, may_hold, must_hold, top_level
+from lake_core.conditions import Condition, may_hold, must_hold, top_level
 from lake_core.keys import KeyField, KeyRange, PoolKey
-from lake_core.keys.columns import keys_at
 from lake_core.keys.encoding import AFTER, Instant, encode_key, key_class
-from lake_core.schemas.schema import cast_table, unite_schemas
+from lake_core.schemas.schema import unite_schemas
 from lake_core.values.types import json_field
+from log_lake.columns.cast import cast_table
+from log_lake.columns.keys import keys_at
 from log_lake.objects.statistics import column_statistics
 from log_lake.where import alternatives, check, evaluate, holds, parse, show
+from log_lake.where.keyrange import key_range_of
 from log_lake.where.of_range import of_range
 from tests.support.conditions import SCHEMA, paths, some_condition, some_records, to_table, truth
 

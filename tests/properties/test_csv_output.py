@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from lake_core.keys.encoding import encode_value, from_array, key_class
 from lake_core.store.memory import MemoryStore
-from lake_core.values.fit import array_of
 from lake_core.values.text import read
-from lake_core.values.typed_json import json_lines
 from lake_core.values.types import declared_field, json_field
 from log_lake.cli.main import main
 from log_lake.cli.output import write_records
+from log_lake.columns.typed_json import json_lines
 from log_lake.lake import Lake
+from log_lake.texts.fit import array_of
 from tests.support.values import (
     DATES,
     DOUBLES,

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.keys import KeyField, KeyRange, PoolKey
-from lake_core.keys.columns import key_at, sort_order
 from lake_core.keys.encoding import AFTER, Instant, decode_key, encode_key
+from log_lake.columns.keys import key_at, sort_order
 
 EDGES = [0, 1, -1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)]
 INTEGERS = st.one_of(st.sampled_from(EDGES), st.integers(-(2**63), 2**64 - 1), st.integers(-3, 3))

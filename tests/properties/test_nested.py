@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.schemas.schema import cast_table, unite_schemas
-from lake_core.values.typed_json import Map, json_lines, shown, typed, value_of
+from lake_core.schemas.schema import unite_schemas
 from lake_core.values.types import json_field
+from log_lake.columns.cast import cast_table
+from log_lake.columns.typed_json import Map, json_lines, shown, typed, value_of
 from log_lake.objects.normalize import normalized
 
 LEAVES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [

@@ -22,13 +22,13 @@ from lake_core.keys import PoolKey
 from lake_core.keys.encoding import class_of, encode_value, from_array, key_class
 from lake_core.records.conditions import OPS, Compare, Condition, In
 from lake_core.store.memory import MemoryStore
-from lake_core.values.fit import array_of
-from lake_core.values.keytext import show_key
 from lake_core.values.text import read, show
-from lake_core.values.typed_json import json_lines, text_of, to_shown, typed, value_of
 from lake_core.values.types import json_field
+from log_lake.columns.typed_json import json_lines, text_of, to_shown, typed, value_of
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.texts.fit import array_of
+from log_lake.texts.keytext import show_key
 from log_lake.where import check, evaluate, parse
 from log_lake.where.literals import show_literal
 from tests.support.pools import a_pool, compact_all
@@ -124,7 +124,7 @@ def _of(prefix: bytes) -> Any:
 @given(STRINGS, st.one_of(*[values for _, values in TYPES]))
 def test_a_key_of_two_fields_as_it_is_shown_is_the_same_key(first: str, second: Any) -> None:
     from lake_core.keys.encoding import encode_key
-    from lake_core.values.keytext import encoded, parts_of
+    from log_lake.texts.keytext import encoded, parts_of
 
     key = PoolKey.parse("a,b:desc")
     data = encode_key([first, second], key)

@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 
 import pyspark_lake
 from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.values.nametext import text_of
 from log_lake.lake import Lake
+from log_lake.texts.nametext import text_of
 from spark_apps.frames.write import SMALL_BYTES, SMALL_RECORDS
 from tests.spark.conftest import Landing
 from tests.spark.test_writer import VALUES, plain

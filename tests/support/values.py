@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from lake_core.keys.encoding import Instant
-from lake_core.values.fit import array_of
+from log_lake.texts.fit import array_of
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 DOUBLES = st.floats(width=64)

@@ -9,7 +9,6 @@ import pytest
 
 from airflow_lake.lineage import identity
 from lake_core.errors import InvalidInput, LakeError, Unavailable, from_wire, to_wire, without_secrets
-from lake_core.records.source_files import SourceFile
 from lake_core.store import open_store
 from lake_core.store.locks import open_lock
 from lake_core.store.memory import MemoryStore
@@ -17,6 +16,7 @@ from log_lake.agents.ingest.parking import park, parked_files
 from log_lake.agents.ingest.report import log_changed
 from log_lake.cli.main import _logging
 from log_lake.lake import Lake
+from log_lake.loading.source_files import SourceFile
 
 
 @pytest.mark.parametrize(

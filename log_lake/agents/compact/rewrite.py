@@ -20,7 +20,6 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.errors import Conflict
 from lake_core.history import Draft, Reference
-from lake_core.history.absence import planning_again
 from lake_core.history.between import Ages
 from lake_core.history.lift import Lifts
 from lake_core.history.rebase import check_held
@@ -43,6 +42,7 @@ from log_lake.lake.branch import Branch
 from log_lake.objects.metadata import Origin
 from log_lake.objects.read import DataObject
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
+from log_lake.presence.absence import planning_again
 from log_lake.reading.deleted import fields_of
 from log_lake.reading.limits import LIMITS, Limits
 from log_lake.reading.merge.clusters import clusters

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 from lake_core.errors import Conflict, LakeError
-from lake_core.history.absence import planning_again
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
@@ -42,6 +41,7 @@ from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.view import View
 from log_lake.objects.write import WrittenObject
+from log_lake.presence.absence import planning_again
 
 log = logging.getLogger(__name__)
 

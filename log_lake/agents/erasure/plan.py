@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
-from lake_core.values.keytext import RangeText
 from log_lake.erasure.receipt import PENDING, Receipt
+from log_lake.texts.keytext import RangeText
 
 
 @dataclass(frozen=True)

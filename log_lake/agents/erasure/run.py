@@ -18,7 +18,6 @@ from lake_core.errors import LakeError
 from lake_core.keys import KeyRange
 from lake_core.naming import split_pool
 from lake_core.phrases import counted, human_time
-from lake_core.values.keytext import RangeText
 from log_lake.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures
 from log_lake.agents.erasure.policy import policy_of
 from log_lake.agents.erasure.report import ErasureResult, bound_text, erasure_line, result_of, sighting_line
@@ -35,6 +34,7 @@ from log_lake.erasure.sighting import look as look_for
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.settings import Settings
+from log_lake.texts.keytext import RangeText
 
 log = logging.getLogger(__name__)
 

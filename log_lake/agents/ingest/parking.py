@@ -22,9 +22,9 @@ from lake_core import naming
 from lake_core.errors import Corrupt, without_secrets
 from lake_core.naming import MAIN
 from lake_core.records.decoding import decoded_json
-from lake_core.records.source_files import SourceFile
 from lake_core.store import Store
 from log_lake.lake.pool import Pool
+from log_lake.loading.source_files import SourceFile
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lake_core.records.source_files import SourceFile
 from log_lake.agents.ingest.policy import BatchPolicy
+from log_lake.loading.source_files import SourceFile
 
 
 @dataclass(frozen=True)

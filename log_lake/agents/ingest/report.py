@@ -8,7 +8,6 @@ from typing import Any
 
 from lake_core.errors import without_secrets
 from lake_core.phrases import counted, human_duration, human_size, listed
-from lake_core.records.source_files import SourceFile
 from log_lake.agents.ingest.parking import Parked
 from log_lake.agents.ingest.plan import Batch
 from log_lake.agents.ingest.policy import BatchPolicy
@@ -22,6 +21,7 @@ from log_lake.agents.reporting import (
     put_off,
     totals_line,
 )
+from log_lake.loading.source_files import SourceFile
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import msgspec
 
 from lake_core.naming import MAIN
-from lake_core.records.source_files import SourceFile
 from lake_core.store import Address, address_of
 from log_lake.agents.finding import pools_with
 from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.parking import Parked
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.settings import Settings
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lake_core.phrases import counted, human_size
-from lake_core.records.source_files import SourceFile
 from log_lake.agents.reporting import (
     Found,
     check_found,
@@ -19,6 +18,7 @@ from log_lake.agents.reporting import (
     put_off,
     totals_line,
 )
+from log_lake.loading.source_files import SourceFile
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,6 @@ import msgspec
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.phrases import counted
-from lake_core.records.source_files import SourceFile
 from lake_core.store import Address, address_of
 from log_lake.agents.finding import divided, handed_out, looks, pools_with
 from log_lake.agents.intervals.plan import empty_interval, path_of
@@ -26,6 +25,7 @@ from log_lake.agents.intervals.report import plan_line
 from log_lake.agents.request import OpenLake, Request
 from log_lake.agents.roster import AGENTS
 from log_lake.lake import Lake
+from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 
 log = logging.getLogger(__name__)

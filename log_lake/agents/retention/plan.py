@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from lake_core.conditions import key_range_of
 from lake_core.history import Reference
 from lake_core.history.revealing import must_stay
 from lake_core.history.tombstone import Tombstone, newer_than_all
@@ -25,6 +24,7 @@ from lake_core.records.transactions import version_of
 from log_lake.agents.retention.policy import RetentionPolicy
 from log_lake.reading.age_off import older_than, tells_time
 from log_lake.reading.revision import Revision
+from log_lake.where.keyrange import key_range_of
 
 AGE, RECORDS, BYTES = "expire.age", "expire.records", "expire.bytes"
 

@@ -17,7 +17,6 @@ from typing import Any
 from lake_core import naming
 from lake_core.errors import Conflict
 from lake_core.history import Draft
-from lake_core.history.absence import planning_again
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
@@ -37,6 +36,7 @@ from log_lake.compaction.jobs import CompactionJob, CompactionResult
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import planned
+from log_lake.presence.absence import planning_again
 from log_lake.reading.deleted import apply_tombstones, needs_sequences
 from log_lake.reading.merge.streams import Reading, read_reference
 

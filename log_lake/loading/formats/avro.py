@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from lake_core.errors import LakeError
 from lake_core.schemas.limits import batch_rows, schema_fault
-from lake_core.schemas.schema import mixed_table, unite_schemas
+from lake_core.schemas.schema import unite_schemas
 from lake_core.values.text import NotReadable
-from lake_core.values.typed_json import dumps_shown
+from log_lake.columns.cast import mixed_table
+from log_lake.columns.typed_json import dumps_shown
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.formats.avro_container import TooLarge, open_container

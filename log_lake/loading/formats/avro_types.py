@@ -43,8 +43,8 @@ from lake_core.values.text import (
     NotReadable,
     read_string,
 )
-from lake_core.values.typed_json import text_of
 from lake_core.values.types import json_field
+from log_lake.columns.typed_json import text_of
 from log_lake.loading.formats.avro_container import read_big_decimal
 
 Convert = Callable[[Any], Any]

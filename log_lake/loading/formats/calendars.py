@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS
-from lake_core.values.nested import Rows, is_nested, rebuilt
+from log_lake.columns.nested import Rows, is_nested, rebuilt
 
 Ints = npt.NDArray[np.int64]
 

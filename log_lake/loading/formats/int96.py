@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lake_core.values.nested import Rows, is_nested, rebuilt
+from log_lake.columns.nested import Rows, is_nested, rebuilt
 from log_lake.loading.block import Faults
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.instants import Instants

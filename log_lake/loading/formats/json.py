@@ -27,8 +27,8 @@ import pyarrow.json as pj
 from lake_core.schemas.limits import MAX_NESTING, WIDE, cells, leaves, names_fault
 from lake_core.schemas.schema import EXACT_IN_DOUBLE
 from lake_core.values.text import exact_number
-from lake_core.values.typed_json import PLAIN
 from lake_core.values.types import is_json
+from log_lake.columns.typed_json import PLAIN
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.declared import DoesNotFit, convert
 from log_lake.loading.formats.json_flat import FlatLines, lose_digits

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import schema_fault
-from lake_core.values.nested import Rows, rebuilt
+from log_lake.columns.nested import Rows, rebuilt
 from log_lake.loading.block import Block, Faults, Reading
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.expansion import least_bytes

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from lake_core.values.nested import is_list, is_nested
+from log_lake.columns.nested import is_list, is_nested
 
 SECONDS, NANOS = "seconds", "nanoseconds"
 PAIR = pa.struct([(SECONDS, pa.int64()), (NANOS, pa.int64())])

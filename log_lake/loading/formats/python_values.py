@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.schemas.schema import EXACT_IN_DOUBLE
-from lake_core.values.fit import array_of
-from lake_core.values.typed_json import text_of
 from lake_core.values.types import is_json, json_field
+from log_lake.columns.typed_json import text_of
+from log_lake.texts.fit import array_of
 
 
 def table_from_records(

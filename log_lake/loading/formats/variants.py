@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.keys.encoding import from_array
-from lake_core.values.nested import Items, Rows, fields_of, is_list, rebuilt
-from lake_core.values.typed_json import text_of
 from lake_core.values.types import json_field
-from lake_core.values.variant import Unreadable, VariantReader, checked, date_of, number
+from log_lake.columns.nested import Items, Rows, fields_of, is_list, rebuilt
+from log_lake.columns.typed_json import text_of
+from log_lake.columns.variant import Unreadable, VariantReader, checked, date_of, number
 from log_lake.loading.block import Faults
 
 METADATA, VALUE, TYPED = "metadata", "value", "typed_value"

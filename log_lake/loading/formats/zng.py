@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.schemas.limits import MAX_CELLS, schema_fault
-from lake_core.schemas.schema import mixed_table, unite_schemas
+from lake_core.schemas.schema import unite_schemas
+from log_lake.columns.cast import mixed_table
 from log_lake.loading.block import QUARANTINE, Block, Reading, Rejected
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.opening import line_blocks, open_seekable, open_text, open_unpacked

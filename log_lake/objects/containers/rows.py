@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.hidden import BODY, ROW, TYPE, beside, user_fields
-from lake_core.schemas.schema import cast_table, mixed_table
+from log_lake.columns.cast import cast_table, mixed_table
 from log_lake.objects.normalize import normalized
 from log_lake.zng.columns import Column, RecordColumn
 from log_lake.zng.from_arrow import batch_of_tables

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
-from lake_core.keys.columns import insertion_points, key_at
+from log_lake.columns.keys import insertion_points, key_at
 from log_lake.objects.read import rows_below
 from log_lake.objects.weight import Sizes
 

@@ -3,7 +3,7 @@
 A stream is opened when the merge reaches its low bound and closed when it is spent, so objects that do not
 overlap pass through one after another, as they were decoded.  If several are open, the merge works in
 windows: the smallest of their last buffered keys is a bound that no stream can still fall below; what each
-holds up to the bound is brought into order by one stable sort that finds the runs (`keys.columns`).  Records
+holds up to the bound is brought into order by one stable sort that finds the runs (`columns.keys`).  Records
 of equal keys come by sequence and ordinal: the stream's, or with `has_sequence` those of each record.
 
 Every stream reads one batch ahead, in a few threads, and is topped up as soon as less than half a batch is left:
@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys import PoolKey
-from lake_core.keys.columns import key_at, sort_order
 from lake_core.schemas.hidden import ORDER
+from log_lake.columns.keys import key_at, sort_order
 
 READERS = 4
 """Threads that read and decode batches ahead, and bring columns into order."""

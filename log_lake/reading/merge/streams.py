@@ -20,8 +20,8 @@ from lake_core.history import Reference
 from lake_core.history.lift import Lifts, lifted
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.schemas.hidden import ORDER, SEQ, TYPE, with_order
-from lake_core.schemas.schema import cast_table
 from lake_core.store import Store
+from log_lake.columns.cast import cast_table
 from log_lake.objects.containers.rows import with_rows_of_fields
 from log_lake.objects.read import DataObject
 from log_lake.objects.spool import Spool

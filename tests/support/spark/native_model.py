@@ -14,7 +14,7 @@ from lake_core.keys.encoding import encode_value, from_scalar
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import OPS
 from lake_core.schemas.hidden import ORDER
-from lake_core.schemas.schema import cast_table
+from log_lake.columns.cast import cast_table
 from log_lake.lake.view import View, among
 from log_lake.objects.read import DataObject
 from log_lake.reading.plan import ScanPlan

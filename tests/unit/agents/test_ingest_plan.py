@@ -9,9 +9,9 @@ import pytest
 
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.records.source_files import SourceFile
 from log_lake.agents.ingest.plan import Batch, Part, plan_batches, plan_units, split_row_groups
 from log_lake.agents.ingest.policy import BatchPolicy
+from log_lake.loading.source_files import SourceFile
 from log_lake.reading.ranges import WeightedSample, blunt, even_cuts, split_range
 
 NOW = 1000.0

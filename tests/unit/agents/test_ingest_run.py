@@ -15,7 +15,6 @@ from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.naming import IdSource
 from lake_core.records import Consume, Source
 from lake_core.records.pools import PoolConfig
-from lake_core.records.source_files import SourceFile
 from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.plan import plan_batches
 from log_lake.agents.ingest.policy import policy_of
@@ -25,6 +24,7 @@ from log_lake.agents.ingest.sources import look, pools_that_ingest
 from log_lake.agents.intervals.report import report as report_intervals
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.loading.source_files import SourceFile
 from tests.support.records import draft
 
 NOW = 2_000_000_000.0

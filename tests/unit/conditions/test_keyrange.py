@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.conditions import key_range_of
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Instant, encode_key
 from lake_core.keys.ranges import EVERYTHING
 from log_lake.where import check, parse
+from log_lake.where.keyrange import key_range_of
 
 NUMBERS = pa.schema([("a", pa.int64()), ("b", pa.float64())])
 

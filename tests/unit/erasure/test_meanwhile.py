@@ -19,7 +19,6 @@ from lake_core.errors import (
     from_wire,
     to_wire,
 )
-from lake_core.history.absence import planning_again
 from lake_core.naming import FORMATS, IdSource
 from log_lake.agents.compact.rewrite import begin_compaction, compact
 from log_lake.agents.compact.run import compact_pool, plan_pool
@@ -30,6 +29,7 @@ from log_lake.erasure.run import erase
 from log_lake.erasure.sighting import look
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
+from log_lake.presence.absence import planning_again
 from log_lake.publish.run import PUBLISHED, publish_iceberg
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck

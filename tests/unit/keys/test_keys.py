@@ -16,7 +16,6 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyField, KeyRange, PoolKey
-from lake_core.keys.columns import key_at, sort_order
 from lake_core.keys.encoding import (
     AFTER,
     Instant,
@@ -28,7 +27,8 @@ from lake_core.keys.encoding import (
     from_scalar,
     key_class,
 )
-from lake_core.values.keytext import show_key
+from log_lake.columns.keys import key_at, sort_order
+from log_lake.texts.keytext import show_key
 
 ONE = PoolKey.parse("k")
 TWO = PoolKey.parse("a,b:desc")

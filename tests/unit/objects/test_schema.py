@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.schemas.schema import cast_table, mixed_table, schema_id, unite_fields, unite_schemas
-from lake_core.values.typed_json import json_lines, typed
+from lake_core.schemas.schema import schema_id, unite_fields, unite_schemas
 from lake_core.values.types import (
     JSON_MARK,
     WIDE_MARK,
@@ -23,6 +22,8 @@ from lake_core.values.types import (
     json_field,
     show_type,
 )
+from log_lake.columns.cast import cast_table, mixed_table
+from log_lake.columns.typed_json import json_lines, typed
 from log_lake.objects.normalize import normalized
 
 JSON = json_field("f")

@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from lake_core.keys import PoolKey
-from lake_core.keys.columns import key_at
+from log_lake.columns.keys import key_at
 from log_lake.reading.merge.merge import Stream, merge
 
 KEY = PoolKey.parse("k")

@@ -12,8 +12,8 @@ from lake_core.keys import PoolKey
 from lake_core.records import ConfigurePool, CreatePool, Entry, PoolsEntry, Transaction
 from lake_core.records.codec import MAGIC, VERSION, Codec, frame, unframe
 from lake_core.records.pools import PoolConfig
-from lake_core.records.source_files import SourceFile
 from lake_core.records.transactions import MAX_TRANSACTIONS, Source, sequence
+from log_lake.loading.source_files import SourceFile
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 
 CODEC = Codec(Entry)

@@ -23,7 +23,6 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.catalog.given_up import give_up, read_given_up
 from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.history.group_commit.requests import Requests
@@ -34,7 +33,6 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.leases import HeldLease, LeaseNote, read_leases
 from lake_core.records import Consume, Source
 from lake_core.records.codec import frame, unframe
-from lake_core.records.source_files import SourceFile
 from lake_core.store import GuardedStore
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
@@ -47,6 +45,8 @@ from log_lake.agents.request import Request as Asked
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
+from log_lake.lake.given_up import give_up, read_given_up
+from log_lake.loading.source_files import SourceFile
 from log_lake.objects.facts import read_content, read_facts
 from log_lake.objects.read import DataObject
 from log_lake.repair.fsck import Fsck

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import NotFound
-from lake_core.history.roots import tagged_objects
 from lake_core.journal import purge
 from lake_core.naming import IdSource
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.tags import delete_tag
+from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.execute import make_plan, vacuum, vacuum_lease
 from tests.support.clocks import DAY
 from tests.support.stores import ScriptedStore

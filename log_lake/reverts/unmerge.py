@@ -1,7 +1,7 @@
 """Reverting a merge, and reverting such a revert: what the merged branch counts as merged; pure.
 
 The branch gets its unmerged writes and its settled tombstones back as they were before, so that it can be merged
-again.  That is refused once the branch compacted what was merged.  Called by `history.revert`.
+again.  That is refused once the branch compacted what was merged.  Called by `reverts.revert`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ and is reverted by the same rules.
 
 The revert of an undo must change nothing that is read, like the maintenance that it brings back.  So the deletes
 that were applied must still be there.  In pools that combine records, nothing comes back to a place in age that a
-compaction has combined past since (`history.combined`).
+compaction has combined past since (`reverts.combined`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ from lake_core.errors import Conflict, InvalidInput
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import put_reference, put_tombstone
 from lake_core.history.change import Change, Identity, check_untouched, last_removals
-from lake_core.history.combined import combined_past
 from lake_core.history.create import putting, putting_tombstone
 from lake_core.history.lift import Lift
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.state import PoolState
 from lake_core.history.tombstone import Tombstone
-from lake_core.history.unmerge import Unmerging
 from lake_core.keys import KeyRange
 from lake_core.records import (
     Action,
@@ -56,6 +54,8 @@ from lake_core.records import (
 )
 from lake_core.records.transactions import version_of
 from lake_core.schemas import Rule
+from log_lake.reverts.combined import combined_past
+from log_lake.reverts.unmerge import Unmerging
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,9 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS, Instant, Value, class_of, from_array
-from lake_core.values.nested import Items, alternatives, fields_of, is_list, mask_of
 from lake_core.values.text import NotReadable, exact_number, read, read_double, show
 from lake_core.values.types import is_json
+from log_lake.columns.nested import Items, alternatives, fields_of, is_list, mask_of
 
 TAG = "lake:"
 """A member's name that says a class begins with this."""

@@ -18,11 +18,11 @@ from contextlib import contextmanager
 
 from lake_core.errors import LakeError, ObjectMissing, ObjectVacuumed, PlanAgain, Unavailable
 from lake_core.history.history import History
-from lake_core.history.roots import tagged_objects
 from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.phrases import human_time
 from lake_core.records import BeginVacuum
+from log_lake.presence.roots import tagged_objects
 
 
 def vacuumed(history: History, state: PoolState, objects: Collection[str], *, version: int) -> frozenset[str]:
