@@ -36,6 +36,7 @@ list to pyproject.toml):
     zng            values without a schema, in rows (ZNG) and in columns (ZST); knows no pools
     columns        whole columns: typed JSON, nested values, casts, keys
     texts          values as people write them, for a field or a key
+    workers        where units of work run: in this process, or on Spark
 
 Read `lake.lake` for what users call, docs/architecture.md for the paths of a load, a scan and a compaction.
 """

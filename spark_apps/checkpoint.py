@@ -12,20 +12,18 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.store import Address, address_of
 from log_lake.agents.checkpoint.report import journal_line
 from log_lake.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
 from log_lake.agents.jobs import keeps_jobs, recorded_each
 from log_lake.agents.request import OpenLake
 from log_lake.cli.parser import Parser
 from log_lake.lake import Lake
+from log_lake.workers import Worker
 from spark_apps.session import OpenSpark, spark_session
-from spark_apps.spread import Pair, gather
+from spark_apps.workers import workers_of
 
 log = logging.getLogger(__name__)
 
@@ -35,27 +33,17 @@ JOURNAL = 1 << 20
 
 def checkpoint_pools(spark: Any, lake: Lake, pools: list[str]) -> list[dict[str, Any]]:
     """A `CheckpointResult` as values for each journal; for one that failed: `pool`, `failed`, `kind` of error."""
-    answers = gather(spark, partial(_answer, address_of(lake.store), pools), len(pools))
-    done = [
-        _failed(pool, wire.decode()) if wire else json.loads(values)
-        for pool, (values, wire) in zip(pools, answers, strict=True)
-    ]
+    done = workers_of(spark, lake.context).map(_done, pools)
     return sorted(done, key=lambda one: str(one["pool"]))
 
 
-def _failed(pool_name: str, wire: str) -> dict[str, Any]:
-    error = errors.from_wire(wire)
-    return {"pool": pool_name, "failed": str(error), "kind": type(error).__name__}
-
-
-def _answer(address: Address, pools: Sequence[str], number: int) -> list[Pair]:
-    """In a worker: what was done to one journal, otherwise its error, which holds no other journal back."""
+def _done(worker: Worker, pool_name: str) -> dict[str, Any]:
+    """What was done to one journal, otherwise its error, which holds no other journal back."""
     try:
-        lake = Lake.open(address)
-        done = checkpoint_and_purge(lake, pools[number], now=lake.context.now())
+        lake = Lake.open_on(worker.store)
+        return vars(checkpoint_and_purge(lake, pool_name, now=lake.context.now()))
     except errors.LakeError as error:
-        return [(b"", errors.to_wire(error).encode())]
-    return [(json.dumps(vars(done)).encode(), b"")]
+        return {"pool": pool_name, "failed": str(error), "kind": type(error).__name__}
 
 
 def run(

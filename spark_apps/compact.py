@@ -14,15 +14,11 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.naming import IdSource
-from lake_core.store import Address, address_of, guarded, open_store
 from log_lake.agents.compact.publication import published
 from log_lake.agents.compact.report import job_line, pool_line, start_line, summary
-from log_lake.agents.compact.rewrite import PendingCompaction, rewrite
 from log_lake.agents.compact.run import jobs_now, plan_pool, run_jobs
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.request import OpenLake
@@ -31,37 +27,20 @@ from log_lake.compaction.gain import standing_of
 from log_lake.compaction.jobs import CompactionJob, CompactionResult
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
-from log_lake.objects.write import WrittenObject
-from spark_apps.in_task import InTask
 from spark_apps.session import OpenSpark, spark_session
-from spark_apps.spread import parallelism, spread
+from spark_apps.workers import workers_of
 
 log = logging.getLogger(__name__)
-
-JOBS_AT_ONCE = 4
-"""Jobs whose units a session of Spark is given at a time; in the task itself it is one (`InTask`)."""
 
 
 def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[CompactionResult]:
     """Carry out jobs; raises the first failure after all have been tried."""
-
-    def on_spark(work: PendingCompaction) -> list[WrittenObject]:
-        return spread(spark, partial(_rewrite, address_of(branch.store), work), len(work.pieces))
-
     return run_jobs(
         branch,
         jobs,
-        on_spark,
-        parallelism=parallelism(spark),
-        at_once=1 if isinstance(spark, InTask) else JOBS_AT_ONCE,
+        workers_of(spark, branch.context),
         progress=lambda job, result: log.info("%s", job_line(job, result)),
     )
-
-
-def _rewrite(store: Address, work: PendingCompaction, piece: int) -> list[WrittenObject]:
-    """In a worker."""
-    written = rewrite(work, piece, guarded(open_store(store)), new_id=IdSource().new)
-    return [] if written is None else [written]
 
 
 def run(

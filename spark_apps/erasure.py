@@ -3,11 +3,11 @@
     spark-submit spark_apps/erasure.py --lake URI [POOL...]                          goes on with pending ones
     spark-submit spark_apps/erasure.py --lake URI --where "email = 'a@b.org'" POOL   begins one, too
 
-The driver decides and commits.  A task searches up to `Limits.search` objects, or reads as many for their
-checksums, or writes one object again.  At most `erasure.means.CHUNK` objects are searched by one Spark job, and at
-most `erasure.run.REWRITES` are written before they are committed.  A task that fails is tried again; an application
-that is killed goes on when it is run again.  Spark starts only if there is more than the driver does in less time
-than Spark takes to start.
+The driver decides and commits.  A task searches some objects, or reads them for their checksums, or writes one
+object again.  At most `erasure.search.CHUNK` objects are searched by one Spark job, and at most
+`erasure.run.REWRITES` are written before they are committed.  A task that fails is tried again; an application that
+is killed resumes when it is run again.  Spark starts only if there is more than the driver does in less time than
+Spark takes to start.
 """
 
 from __future__ import annotations
@@ -16,117 +16,21 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from lake_core import errors
-from lake_core.naming import IdSource
-from lake_core.store import Address, address_of, guarded, open_store
 from log_lake.agents.erasure.report import report
 from log_lake.agents.erasure.run import begin_handed_out, erase_pending, find
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.reporting import newest_version
 from log_lake.agents.request import OpenLake
 from log_lake.cli.parser import Parser
-from log_lake.erasure.holding import Answer, answer_of
-from log_lake.erasure.means import Means, here, summed_if_there
-from log_lake.erasure.receipt import ReceiptObject
-from log_lake.erasure.rewrite import PendingRewrite, write
-from log_lake.erasure.target import Target
 from log_lake.lake import Lake
-from log_lake.lake.pool import Pool
-from log_lake.objects.write import WrittenObject
-from spark_apps.retention import delete_objects, list_objects
 from spark_apps.session import OpenSpark, session_when_needed, spark_session
-from spark_apps.spread import Pair, gather, packed, unpacked
+from spark_apps.workers import OnSpark
 
 log = logging.getLogger(__name__)
-
-HOLDS, FREE = b"1", b"0"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a task takes, and what the driver does itself; a test passes smaller ones."""
-
-    search: int = 16
-    """Objects that one task searches or sums: a failed task repeats at most these."""
-
-    alone: int = 32
-    """Objects that the driver searches or sums itself."""
-
-    alone_bytes: int = 64 << 20
-    """Bytes of objects that the driver writes again itself."""
-
-
-def means_of(session: Callable[[], Any], pool: Pool, *, limits: Limits = Limits()) -> Means:
-    """The means of an erasure in this pool, in Spark tasks; `session` opens Spark when it is needed."""
-    address, pool_id, alone = address_of(pool.store), pool.config.id, here(pool)
-
-    def search(target: Target, object_ids: Sequence[str]) -> Sequence[Answer]:
-        if len(object_ids) <= limits.alone:
-            return alone.search(target, object_ids)
-        parts = _parts(object_ids, limits.search)
-        pairs = gather(session(), partial(_search, address, target, parts), len(parts))
-        return [_answer(pair) for pair in pairs]
-
-    def total(object_ids: Sequence[str]) -> Sequence[ReceiptObject | None]:
-        if len(object_ids) <= limits.alone:
-            return alone.total(object_ids)
-        parts = _parts(object_ids, limits.search)
-        pairs = gather(session(), partial(_total, address, pool_id, parts), len(parts))
-        return [msgspec.msgpack.decode(one, type=ReceiptObject | None) for one, _ in pairs]
-
-    def rewrite(all_work: Sequence[PendingRewrite]) -> Sequence[WrittenObject | None]:
-        if len(all_work) == 1 or sum(work.reference.size for work in all_work) <= limits.alone_bytes:
-            return alone.rewrite(all_work)
-        pairs = gather(session(), partial(_rewrite, address, tuple(all_work)), len(all_work))
-        return [unpacked(pair) if pair[0] else None for pair in pairs]
-
-    return Means(
-        search, total, rewrite, partial(delete_objects, session, pool.store), partial(list_objects, session)
-    )
-
-
-def _parts(object_ids: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    return [tuple(object_ids[at : at + size]) for at in range(0, len(object_ids), size)]
-
-
-def _search(store: Address, target: Target, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
-    """In a worker: a pair an object."""
-    opened = guarded(open_store(store))
-    return [_packed_answer(answer_of(opened, target, id)) for id in parts[unit]]
-
-
-def _packed_answer(answer: Answer) -> Pair:
-    if isinstance(answer, errors.Corrupt):
-        return b"", errors.to_wire(answer).encode()
-    return HOLDS if answer else FREE, b""
-
-
-def _answer(pair: Pair) -> Answer:
-    answer, wire = pair
-    if answer:
-        return answer == HOLDS
-    error = errors.from_wire(wire.decode())
-    assert isinstance(error, errors.Corrupt)  # `answer_of` gives no other
-    return error
-
-
-def _total(store: Address, pool_id: str, parts: Sequence[Sequence[str]], unit: int) -> list[Pair]:
-    """In a worker: a pair an object."""
-    opened = guarded(open_store(store))
-    totals = (summed_if_there(opened, pool_id, id) for id in parts[unit])
-    return [(msgspec.msgpack.encode(one), b"") for one in totals]
-
-
-def _rewrite(store: Address, all_work: Sequence[PendingRewrite], unit: int) -> list[Pair]:
-    """In a worker: one object."""
-    written = write(all_work[unit], guarded(open_store(store)), new_id=IdSource().new)
-    return [(b"", b"") if written is None else packed(written)]
 
 
 def erase_pool(
@@ -137,14 +41,13 @@ def erase_pool(
     *,
     grace: str | None = None,
     keeps_history: bool = False,
-    limits: Limits = Limits(),
 ) -> dict[str, Any]:
     """Go on with erasures of a pool; `ids` None: with all that are pending.
 
     Raises what `erase_pending` raises.
     """
-    means = means_of(session, lake.pool(pool_name), limits=limits)
-    results = erase_pending(lake, pool_name, ids, grace=grace, keeps_history=keeps_history, means=means)
+    workers = OnSpark(session, lake.context)
+    results = erase_pending(lake, pool_name, ids, grace=grace, keeps_history=keeps_history, workers=workers)
     version = newest_version(one.version for one in results)
     return {"pool": pool_name, "version": version, "erasures": [vars(one) for one in results]}
 

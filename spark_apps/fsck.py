@@ -19,46 +19,38 @@ import msgspec
 from lake_core import errors
 from lake_core.history import Reference
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Address, address_of, guarded, open_store
 from log_lake.cli.parser import Parser
 from log_lake.lake import Lake
 from log_lake.repair.check_objects import CheckObjects, check_objects
 from log_lake.repair.finding import DAMAGE, Finding
 from log_lake.repair.fsck import Fsck
+from log_lake.workers import Worker, Workers
 from spark_apps.session import spark_session
-from spark_apps.spread import Pair, gather
+from spark_apps.workers import workers_of
 
 UNIT = 64
 """References whose objects one task checks: it lives long enough to be worth its start, and is short to repeat."""
 
 
-def on_spark(spark: Any, store: Address, *, data: bool) -> CheckObjects:
-    """A `CheckObjects` whose objects are read by tasks."""
+def on_workers(workers: Workers, *, data: bool) -> CheckObjects:
+    """A `CheckObjects` whose objects are read by these workers."""
 
     def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:
         references = [reference for batch in batches for reference in batch]  # of one table of references
         units = [references[at : at + UNIT] for at in range(0, len(references), UNIT)]
-        for data_of_unit, _ in gather(spark, partial(_check, store, config, units, data), len(units)):
-            yield from msgspec.msgpack.decode(data_of_unit, type=list[Finding])
+        for findings in workers.map(partial(_check, config, data), units):
+            yield from findings
 
     return check
 
 
-def _check(
-    store: Address, config: PoolConfig, units: Sequence[Sequence[Reference]], data: bool, unit: int
-) -> list[Pair]:
-    """In a worker."""
-    return [
-        (
-            msgspec.msgpack.encode(check_objects(guarded(open_store(store)), config, units[unit], data=data)),
-            b"",
-        )
-    ]
+def _check(config: PoolConfig, data: bool, worker: Worker, references: Sequence[Reference]) -> list[Finding]:
+    return check_objects(worker.store, config, references, data=data)
 
 
 def fsck(spark: Any, lake: Lake, pools: Sequence[str] = (), *, data: bool = False) -> Iterator[Finding]:
     """What is wrong with the lake, or the pools.  Raises NotFound, Corrupt, Unavailable."""
-    check = on_spark(spark, address_of(lake.store), data=data)
+    check = on_workers(workers_of(spark, lake.context), data=data)
     return Fsck(lake.context, list(pools), data=data, check_objects=check).run()
 
 

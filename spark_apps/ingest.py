@@ -21,12 +21,10 @@ from functools import partial
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from lake_core import errors
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.phrases import counted, human_size
-from lake_core.records import AddObject
 from lake_core.store import address_of
 from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.plan import Batch, Part, Unit
@@ -41,9 +39,10 @@ from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject
-from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files, work_of
+from log_lake.workers import Worker
+from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files
 from spark_apps.session import OpenSpark, spark_session
-from spark_apps.spread import Pair, gather
+from spark_apps.workers import workers_of
 
 log = logging.getLogger(__name__)
 
@@ -199,42 +198,30 @@ def _commit(
     )
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """A task's answer about a file: an object that it wrote, or why the file is refused."""
-
-    file: int
-    action: AddObject | None = None
-    why: str = ""
-
-
 def _build_apart(
     spark: Any, lake: Lake, target: Branch, job: PendingLoad, files: list[SourceFile]
 ) -> tuple[dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
     units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
-    work = work_of(lake, target, job, units, target.settings["ingest.format"])
-    built: dict[str, list[WrittenObject]] = {file.uri: [] for file in files}
+    readings = target.readings([file.uri for file in files])
+    work = LoadWork(target.config, job, target.settings["ingest.format"], readings)
+    built: dict[str, list[WrittenObject]] = {}
     refused = []
-    for encoded, schema in gather(spark, partial(_build_or_refuse, work), len(units)):
-        answer = msgspec.msgpack.decode(encoded, type=_Answer)
-        file = files[answer.file]
-        if answer.action is None:
-            del built[file.uri]
-            refused.append((file, answer.why))
+    answers = workers_of(spark, lake.context).map(partial(_build_or_refuse, work), units)
+    for file, answer in zip(files, answers, strict=True):
+        if isinstance(answer, str):
+            refused.append((file, answer))
         else:
-            built[file.uri].append(WrittenObject((answer.action, pa.ipc.read_schema(pa.py_buffer(schema)))))
+            built[file.uri] = answer
     return built, refused
 
 
-def _build_or_refuse(work: LoadWork, number: int) -> list[Pair]:
-    """In a worker: the objects of a file.  A refusal is an answer: an error would end the other tasks."""
+def _build_or_refuse(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject] | str:
+    """The objects of a file, or why it is refused: an error would end the other tasks."""
     try:
-        return [
-            (msgspec.msgpack.encode(_Answer(number, w.action)), w.schema.serialize().to_pybytes())
-            for w in build_unit(work, number)
-        ]
+        return build_unit(work, worker, unit)
     except InvalidInput as error:
-        return [(msgspec.msgpack.encode(_Answer(number, why=str(error))), b"")]
+        return str(error)
 
 
 def _summed(results: list[LoadResult]) -> LoadResult:

@@ -17,10 +17,9 @@ from typing import Any
 
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys.encoding import key_class
-from lake_core.naming import IdSource
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Address, address_of, guarded, open_store
+from lake_core.store import Address, address_of
 from log_lake.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
 from log_lake.agents.intervals.plan import interval_range
 from log_lake.lake import Lake
@@ -36,7 +35,8 @@ from log_lake.loading.opening import is_stream
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject
-from spark_apps import spread as spreading
+from log_lake.workers import Worker
+from spark_apps.workers import workers_of
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +49,12 @@ ORDINALS_PER_UNIT = 100_000
 
 @dataclass(frozen=True)
 class LoadWork:
-    """All that a task needs, as plain values: it is shipped to the workers."""
+    """All that a task needs beside its unit, as plain values: it is shipped to the workers."""
 
-    store: Address
     config: PoolConfig
     job: PendingLoad
     format: str
     readings: dict[str, Reading]
-    units: tuple[Unit, ...]
 
 
 def load_files(
@@ -88,7 +86,8 @@ def load_files(
         log.warning(repeated_line(job, pool_name=pool_name, token=token))
         return job
     readings = target.readings([f.uri for f in files], options=options)
-    tasks = parallelism or 2 * spreading.parallelism(spark)
+    workers = workers_of(spark, lake.context)
+    tasks = parallelism or 2 * workers.size
     units = _units(files, readings, format, tasks, smallest=smallest_unit)
     log.info(
         "%s: %s, %s, in %s",
@@ -97,11 +96,12 @@ def load_files(
         human_size(sum(f.size for f in files)),
         counted(len(units), "task"),
     )
-    work = work_of(lake, target, job, units, format, readings)
+    work = LoadWork(target.config, job, format, readings)
     with lease_of(target, job, why="load on Spark"):
-        written = spreading.spread(spark, partial(build_unit, work), len(units))
+        built = workers.map(partial(build_unit, work), units)
+        written = sorted((one for part in built for one in part), key=lambda one: one.action.ordinal)
         if consume or interval:
-            check_unchanged(files, access=work.store)
+            check_unchanged(files, access=address_of(lake.store))
         replaced = _replaced(target, written, interval) if interval else None
         if interval and not written and (replaced is None or not target.may_delete(replaced)):
             return LoadResult(None)
@@ -160,33 +160,10 @@ def _units(
     return plan_units(parts, parallelism=parallelism, smallest=smallest)
 
 
-def work_of(
-    lake: Lake,
-    branch: Branch,
-    job: PendingLoad,
-    units: list[Unit],
-    format: str,
-    readings: dict[str, Reading] | None = None,
-) -> LoadWork:
-    """What the tasks of a job do; `readings` default to the pool's settings."""
-    names = dict.fromkeys(part.file for unit in units for part in unit.parts)
-    return LoadWork(
-        store=address_of(lake.store),
-        config=branch.config,
-        job=job,
-        format=format,
-        readings=branch.readings(list(names)) if readings is None else readings,
-        units=tuple(units),
-    )
-
-
-def build_unit(work: LoadWork, number: int) -> list[WrittenObject]:
-    """In a worker: read, sort, write."""
-    unit = work.units[number]
+def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject]:
+    """Read, sort, write: the objects of a unit."""
     first_ordinal = unit.number * ORDINALS_PER_UNIT
-    building = builder(
-        guarded(open_store(work.store)), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
-    )
+    building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
     for part in unit.parts:
         reading = work.readings[part.file]
         if part.row_groups is None:

@@ -1,8 +1,8 @@
-"""Units of work spread over Spark tasks: for the agents, `lake load` and `fsck`; small work runs `in_task`.
+"""Units of work in Spark tasks: under `workers` for the agents, loads and `fsck`, and for data frames.
 
 `gather` calls `answer(n)` once for each n below `count`, in a Python worker each, and gives the pairs of bytes
-that they answer; `spread` is given units that write finished objects, and gives what they wrote.  What comes
-back to the driver is small; `spread_frame` does the same with the partitions of a data frame.  An error of the
+that they answer.  What comes back to the driver is small; `spread_frame` does the same with the partitions of a
+data frame.  An error of the
 lake is an ordinary answer of a task, in its form on the wire (`errors.to_wire`), not a task failure that Spark
 would repeat.  `Unavailable` may pass, so the task fails with it and Spark tries again; after the last try the
 driver raises it as it was.
@@ -30,7 +30,6 @@ _PASSING = "the lake's store did not answer: "
 
 Pair = tuple[bytes, bytes]
 Answer = Callable[[int], Sequence[Pair]]
-Build = Callable[[int], Sequence[WrittenObject]]
 AnswerOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[Pair]]
 BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObject]]
 
@@ -38,12 +37,10 @@ BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObjec
 def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
     """The answers of the units, in order.  `answer` is shipped to the workers: it must hold plain values only.
 
-    `spark` may be an `InTask`.  Raises the error of the first unit that met one.
+    Raises the error of the first unit that met one.
     """
     if not count:
         return []
-    if isinstance(spark, InTask):
-        return [pair for unit in range(count) for pair in answer(unit)]
     return _gathered(spark.range(0, count, 1, count).mapInArrow(_task(answer), _ANSWER))
 
 
@@ -78,12 +75,6 @@ class Passing(Exception):
 
     def __init__(self, error: Unavailable) -> None:
         super().__init__(_PASSING + to_wire(error))
-
-
-def spread(spark: Any, build: Build, count: int) -> list[WrittenObject]:
-    """What the units wrote, by ordinal; as `gather`."""
-    objects = [unpacked(pair) for pair in gather(spark, partial(_written, build), count)]
-    return sorted(objects, key=lambda written: written.action.ordinal)
 
 
 def spread_frame(frame: Any, build: BuildOfBatches) -> list[WrittenObject]:
@@ -124,11 +115,6 @@ def _task_of_batches(
         yield _answered(lambda partition: answer(partition, named), context.partitionId())
 
     return run
-
-
-def _written(build: Build, unit: int) -> list[Pair]:
-    """In a worker."""
-    return [packed(written) for written in build(unit)]
 
 
 def packed(written: WrittenObject) -> Pair:

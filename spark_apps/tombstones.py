@@ -12,52 +12,23 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from lake_core import errors
-from lake_core.store import Address, address_of, guarded, open_store
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.request import OpenLake
 from log_lake.agents.tombstones import run as tombstones
-from log_lake.agents.tombstones.plan import Search
 from log_lake.agents.tombstones.report import ApplyResult
-from log_lake.agents.tombstones.run import holds_covered
 from log_lake.cli.parser import Parser
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
-from spark_apps.compact import compact
 from spark_apps.session import OpenSpark, spark_session
-from spark_apps.spread import Pair, gather
-
-SEARCHES = 64
-"""References that one task searches, at most."""
+from spark_apps.workers import workers_of
 
 
 def apply_tombstones(spark: Any, branch: Branch, *, now: float, at_once: bool = False) -> ApplyResult:
     """Do what is due.  Raises ObjectMissing, Corrupt, OutcomeUnknown, Unavailable."""
-
-    def search(suspects: Sequence[Search]) -> list[bool]:
-        parts = [tuple(suspects[i : i + SEARCHES]) for i in range(0, len(suspects), SEARCHES)]
-        return [
-            answer == b"1"
-            for answer, _ in gather(spark, partial(_search, address_of(branch.store), parts), len(parts))
-        ]
-
-    return tombstones.apply(
-        branch,
-        now=now,
-        at_once=at_once,
-        search=search,
-        run=lambda jobs: compact(spark, branch, jobs),
-    )
-
-
-def _search(store: Address, parts: Sequence[Sequence[Search]], part: int) -> list[Pair]:
-    """In a worker."""
-    opened = guarded(open_store(store))
-    return [(b"1" if holds_covered(search, opened) else b"0", b"") for search in parts[part]]
+    return tombstones.apply(branch, now=now, at_once=at_once, workers=workers_of(spark, branch.context))
 
 
 def run(

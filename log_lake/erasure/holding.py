@@ -1,7 +1,7 @@
 """Whether one object holds such a record: its footer says its range of keys, the rest is read.
 
 Only the columns are read that tell such records.  Needs nothing but the store and the target, so that any process
-can answer.  Called by `means`, here or in a Spark task.
+can answer.  Called by `search`, on any workers.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from lake_core.store import Store
 from log_lake.combine.newest import are_markers
 from log_lake.erasure.target import Target
 from log_lake.objects.read import DataObject
+from log_lake.workers import Worker
 
 Answer = bool | Corrupt
 """Whether an object holds such a record, or why that cannot be said: it is missing or damaged."""
 
 
-def answer_of(store: Store, target: Target, object_id: str) -> Answer:
+def answer_of(target: Target, worker: Worker, object_id: str) -> Answer:
     """The answer for an object.  Raises Unavailable."""
     try:
-        return holds_such(store, target, object_id)
+        return holds_such(worker.store, target, object_id)
     except Corrupt as error:  # who asks knows whether the object is needed
         return error
 

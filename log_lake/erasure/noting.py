@@ -9,19 +9,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
+from functools import partial
 
 import msgspec
 
+from lake_core.errors import ObjectMissing
 from lake_core.history import PoolState
 from lake_core.naming import SUB_POOLS
 from lake_core.phrases import counted, human_size
 from lake_core.records import AddObject, BeginVacuum, RemoveReference, Transaction
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.holders import ANOTHER_RUN
-from log_lake.erasure.means import Means, chunks
 from log_lake.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
+from log_lake.erasure.search import ALONE, EACH, chunks
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
+from log_lake.workers import Worker, Workers
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +35,8 @@ METADATA = "erasure"
 class Notes:
     """The receipt of a run; `receipt` is what is known so far."""
 
-    def __init__(self, pool: Pool, receipt: Receipt, means: Means) -> None:
-        self.pool, self.receipt, self.means = pool, receipt, means
+    def __init__(self, pool: Pool, receipt: Receipt, workers: Workers) -> None:
+        self.pool, self.receipt, self.workers = pool, receipt, workers
         self._own = {one.object for one in receipt.erased}
 
     def add(self, objects: Collection[str]) -> None:
@@ -56,7 +59,9 @@ class Notes:
 
     def _summed(self, ids: Iterable[str]) -> list[ReceiptObject]:
         """Those that are on the store, with their checksums."""
-        return [one for chunk in chunks(ids) for one in self.means.total(chunk) if one is not None]
+        total = partial(summed_if_there, self.pool.config.id)
+        all_summed = (self.workers.map(total, chunk, each=EACH, alone=ALONE) for chunk in chunks(ids))
+        return [one for summed in all_summed for one in summed if one is not None]
 
     def gather(self, target: Target) -> None:
         """Name the transactions of this erasure, and the objects that it wrote."""
@@ -94,6 +99,14 @@ class Notes:
             len(self.receipt.held),
         )
         return self.receipt
+
+
+def summed_if_there(pool_id: str, worker: Worker, object_id: str) -> ReceiptObject | None:
+    """The object with its checksum; None if it is not on the store.  Raises Unavailable."""
+    try:
+        return receipts.summed(worker.store, pool_id, object_id)
+    except ObjectMissing:  # another vacuum was faster
+        return None
 
 
 def _is_of(transaction: Transaction, id: str, erased: AbstractSet[str]) -> bool:

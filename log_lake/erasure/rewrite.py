@@ -13,7 +13,7 @@ what that writer wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -27,7 +27,6 @@ from lake_core.history.tombstone import Tombstone, covering
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import Action, RemoveReference
 from lake_core.schemas.hidden import DELETED, with_rows
-from lake_core.store import Store
 from log_lake.erasure.target import Target
 from log_lake.lake.branch import Branch
 from log_lake.objects.metadata import Origin
@@ -37,6 +36,7 @@ from log_lake.reading.limits import LIMITS, Limits
 from log_lake.reading.merge.streams import Reading
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import live_records, with_markers
+from log_lake.workers import Worker
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
     )
 
 
-def write(work: PendingRewrite, store: Store, *, new_id: Callable[[], str]) -> WrittenObject | None:
+def write(worker: Worker, work: PendingRewrite) -> WrittenObject | None:
     """Write the new object; None if no record is left.  Raises ObjectMissing, Corrupt, Unavailable."""
-    reference, target = work.reference, work.target
+    reference, target, store = work.reference, work.target, worker.store
     key, sub_pool = target.key(reference.sub_pool), reference.sub_pool
     reading = Reading(
         store, work.origin.pool_id, key, EVERYTHING, work.records_schema, limits=work.limits, lifts=work.lifts
     )
-    id, format = naming.not_below(new_id(), work.first), naming.format_of(reference.object)
+    id, format = naming.not_below(worker.new_id(), work.first), naming.format_of(reference.object)
     writer = ObjectWriter(
         store,
         key=key,

@@ -51,11 +51,10 @@ from log_lake.erasure.holders import (
     file_words,
     tagged_by_object,
 )
-from log_lake.erasure.means import Means, chunks, here
 from log_lake.erasure.noting import METADATA, Notes
 from log_lake.erasure.planning import plan_of
 from log_lake.erasure.receipt import DONE, PENDING, Held, Receipt
-from log_lake.erasure.search import Search, foreign, known_id
+from log_lake.erasure.search import Search, chunks, foreign, known_id
 from log_lake.erasure.target import Target
 from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
@@ -63,6 +62,7 @@ from log_lake.presence.absence import planning_again
 from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
+from log_lake.workers import Here, Workers
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +71,9 @@ ROUNDS = 16
 
 REWRITES = 64
 """Objects that are written again before they are committed, each on its own: what a kill repeats."""
+
+ALONE_BYTES = 64 << 20
+"""Bytes of objects that are written again without a task: that takes less time than Spark takes to start."""
 
 HIDES = "hide the records"
 """The message of the transactions that hide the records."""
@@ -86,18 +89,18 @@ def erase(
     where: str | None = None,
     grace: float | None = None,
     keeps_history: bool = False,
-    means: Means | None = None,
+    workers: Workers | None = None,
 ) -> Receipt:
     """Erase the records of a key range that fulfil a condition from every object of the pool, on all branches.
 
     If an erasure of the same records is pending, it goes on.  `grace`: seconds for which an object that was never
     committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not purge the journal;
-    later runs of the erasure keep to it.  `means`: how objects are read and written (default: here).
+    later runs of the erasure keep to it.  Objects are read and written by `workers` (default: here).
     Raises InvalidInput (nothing is changed), NotFound, Conflict (writers bring such records back all the time),
     Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     receipt = begin(pool, key_range=key_range, where=where, keeps_history=keeps_history)
-    return go_on(pool, receipt, grace=grace, keeps_history=keeps_history, means=means)
+    return go_on(pool, receipt, grace=grace, keeps_history=keeps_history, workers=workers)
 
 
 def go_on(
@@ -106,7 +109,7 @@ def go_on(
     *,
     grace: float | None = None,
     keeps_history: bool = False,
-    means: Means | None = None,
+    workers: Workers | None = None,
 ) -> Receipt:
     """Go on with an erasure; returns its receipt.  Does nothing if it is done.  Raises what `erase` raises."""
     receipts.check_pool(receipt, pool)
@@ -114,7 +117,9 @@ def go_on(
         return receipt
     if keeps_history:
         receipt = msgspec.structs.replace(receipt, keeps_history=True)
-    run = _Run(replace(pool, sub_pool=receipt.sub_pool), receipt, grace=grace, means=means or here(pool))
+    run = _Run(
+        replace(pool, sub_pool=receipt.sub_pool), receipt, workers or Here.of(pool.context), grace=grace
+    )
     run.remove()
     return run.end()
 
@@ -122,15 +127,15 @@ def go_on(
 class _Run:
     """One run of an erasure."""
 
-    def __init__(self, pool: Pool, receipt: Receipt, *, grace: float | None, means: Means) -> None:
-        self.pool, self.means, self.notes = pool, means, Notes(pool, receipt, means)
+    def __init__(self, pool: Pool, receipt: Receipt, workers: Workers, *, grace: float | None) -> None:
+        self.pool, self.workers, self.notes = pool, workers, Notes(pool, receipt, workers)
         self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
         self.metadata = {METADATA: receipt.id}
         self.reason = f"erasure {receipt.id}"
         self.held: tuple[Held, ...] = ()
         self.waits_for = ""
         self.looked_at = 0  # the version in which no branch held such a record
-        self.search = Search(pool, Target(pool.config), means)  # `remove` begins with the fields of now
+        self.search = Search(pool, Target(pool.config), workers)  # `remove` begins with the fields of now
 
     def remove(self) -> None:
         """Bring the pool to a state whose branches hold no such record, and delete what may be deleted.
@@ -219,7 +224,7 @@ class _Run:
         )
         if target != self.search.target:  # what was answered for other fields is no answer
             named = frozenset(one.object for one in self.receipt.erased)
-            self.search = Search(self.pool, target, self.means, named)
+            self.search = Search(self.pool, target, self.workers, named)
 
     def _hide(self) -> None:
         """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
@@ -276,7 +281,9 @@ class _Run:
             return
         id, first = self.pool.context.ids.new(), min(work.first for work in all_work)
         with branch.write_lease(id, read_version=revision.version, first=first, why=self.reason):
-            all_written = self.means.rewrite(all_work)
+            small = sum(work.reference.size for work in all_work) <= ALONE_BYTES
+            alone = len(all_work) if small else 1
+            all_written = self.workers.map(rewrite.write, all_work, alone=alone)
             for work, written in zip(all_work, all_written, strict=True):
                 message = f"{self.reason}: rewrite"
                 rewrite.commit(branch, work, written, message=message, metadata=self.metadata)
@@ -305,7 +312,7 @@ class _Run:
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
             plan = plan_of(self.pool, loaded, removed, id=self.receipt.id)
-            vacuum(self.pool, plan=plan, grace=0.0, delete=self.means.delete)
+            vacuum(self.pool, plan=plan, grace=0.0, workers=self.workers)
 
     def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:
         """Scan for orphans; if the scan waits for a write, make one and scan again.
@@ -318,8 +325,7 @@ class _Run:
         every = any(not passed <= known_id(info) < now for info in uncommitted)
 
         def scan() -> Scanned:
-            lister = self.means.lister
-            return scan_orphans(self.pool, grace=self.grace, every_name=every, lister=lister)
+            return scan_orphans(self.pool, grace=self.grace, every_name=every, workers=self.workers)
 
         scanned = scan()
         if scanned.waits_for == WRITE:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from lake_core import naming
@@ -20,18 +22,24 @@ from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import held_objects, objects_of, unlisted_objects
 from lake_core.store import ObjectInfo
-from log_lake.erasure.holding import Answer
-from log_lake.erasure.means import Means, chunks
+from log_lake.erasure.holding import Answer, answer_of
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
 from log_lake.presence.roots import Tagged, read_tags, tagged_objects
-from log_lake.vacuum.orphans import iter_names, object_id
+from log_lake.vacuum.orphans import iter_names, list_names, object_id
+from log_lake.workers import Workers
 
 AHEAD = 60.0
 """Seconds: names of a later time than this from now are listed here, by one request, since there are hardly any."""
 
 END = chr(0x10FFFF)
 """Greater than any name."""
+
+CHUNK = 4_096
+"""Objects that are searched at once: enough to keep a cluster busy, and few enough to hold in memory."""
+
+EACH, ALONE = 16, 32
+"""Objects that one task reads, so that a failed one repeats few; and objects that need no task."""
 
 T = TypeVar("T")
 
@@ -53,7 +61,7 @@ class Search:
 
     pool: Pool
     target: Target
-    means: Means
+    workers: Workers
     named: frozenset[str] = frozenset()
     answers: dict[str, Answer] = field(default_factory=dict)
     tagged: dict[Tagged, TaggedObjects] = field(default_factory=dict)
@@ -138,7 +146,7 @@ class Search:
     def on_store(self) -> list[ObjectInfo]:
         """Every name in the pool's folder of data objects, by name: one listing."""
         soon = naming.first_id(self.pool.context.now() + AHEAD)
-        infos = self.means.lister(self.pool, "", soon)
+        infos = list_names(self.pool, "", soon, self.workers)
         return infos + list(iter_names(self.pool.store, self.pool.config.id, soon, END))
 
     def _holding(
@@ -148,7 +156,8 @@ class Search:
         for chunk in chunks(items):
             new = list(dict.fromkeys(id for id in map(id_of, chunk) if id not in self.answers))
             if new:
-                self.answers.update(zip(new, self.means.search(self.target, new), strict=True))
+                answers = self.workers.map(partial(answer_of, self.target), new, each=EACH, alone=ALONE)
+                self.answers.update(zip(new, answers, strict=True))
             yield from (item for item in chunk if holds(id_of(item)))
 
     def _holds(self, id: str) -> bool:
@@ -165,6 +174,13 @@ class Search:
             # a damaged one may hold the bytes of such a record, and no branch needs it
             return not isinstance(answer, ObjectMissing)
         return answer
+
+
+def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """The items in lists of at most `size`."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
 
 
 def known_id(info: ObjectInfo) -> str:

@@ -8,7 +8,6 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from log_lake.erasure.begin import check
 from log_lake.erasure.holders import LOAD, Holders, file_words, tagged_by_object
-from log_lake.erasure.means import Means, here
 from log_lake.erasure.receipt import Held
 from log_lake.erasure.search import Search, foreign, known_id
 from log_lake.erasure.target import Target
@@ -16,6 +15,7 @@ from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
 from log_lake.presence.absence import planning_again
 from log_lake.vacuum.orphans import oldest_of_writers
+from log_lake.workers import Here, Workers
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def look(
     key_range: KeyRange = EVERYTHING,
     where: str | None = None,
     grace: float | None = None,
-    means: Means | None = None,
+    workers: Workers | None = None,
 ) -> Sighting:
     """What an erasure would find.  `grace`: as of `run.erase`.
 
@@ -70,11 +70,11 @@ def look(
     Unavailable.
     """
     target = check(pool, key_range=key_range, where=where)
-    return planned(lambda: _look(pool, target, grace=grace, means=means))
+    return planned(lambda: _look(pool, target, workers or Here.of(pool.context), grace=grace))
 
 
-def _look(pool: Pool, target: Target, *, grace: float | None, means: Means | None) -> Sighting:
-    search = Search(pool, target, means or here(pool))
+def _look(pool: Pool, target: Target, workers: Workers, *, grace: float | None) -> Sighting:
+    search = Search(pool, target, workers)
     names = search.on_store()
     loaded, leases = pool.history.load_open(), pool.leases()
     state = loaded.state

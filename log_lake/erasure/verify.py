@@ -13,12 +13,12 @@ from dataclasses import replace
 from lake_core.errors import ObjectMissing
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.holders import file_words
-from log_lake.erasure.means import here
 from log_lake.erasure.receipt import DONE, Receipt
 from log_lake.erasure.search import Search, foreign, known_id
 from log_lake.erasure.target import Target, target_of
 from log_lake.lake.pool import Pool
 from log_lake.presence.absence import planning_again
+from log_lake.workers import Here
 
 
 def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
@@ -41,7 +41,8 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
             continue
         if summed != one:
             yield f"object {one.object} has the SHA-256 {summed.sha256}, and was written with {one.sha256}"
-    names = Search(pool, Target(pool.config), here(pool)).on_store()  # the state, read later, knows them all
+    here = Here.of(pool.context)
+    names = Search(pool, Target(pool.config), here).on_store()  # the state, read later, knows them all
     loaded = pool.history.load_open()
     state = loaded.state
     target = target_of(
@@ -51,7 +52,7 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
         key_range=receipt.key_range,
         where=receipt.where,
     )
-    search = Search(pool, target, here(pool))
+    search = Search(pool, target, here)
     with planning_again(pool.history):
         by_branch = search.in_branches(state)
     for name, references in by_branch.items():

@@ -42,6 +42,7 @@ from log_lake.vacuum.plan import (
     choose,
     still_allowed,
 )
+from log_lake.workers import Here, Worker, Workers
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +55,8 @@ TRIES = 10
 Progress = Callable[[int, int], None]
 """Called with the objects and bytes that were deleted so far."""
 
-Deleter = Callable[[Sequence[str]], None]
-"""Deletes objects by their names, like `Store.delete_all`; perhaps spread over machines."""
+BATCH, ALONE = 1_000, 5
+"""Names that one task deletes: as many as one request of S3; and batches that need no task."""
 
 
 @dataclass(frozen=True)
@@ -172,9 +173,9 @@ def vacuum(
     grace: float | None = None,
     chunk: int = CHUNK,
     progress: Progress = silent,
-    delete: Deleter | None = None,
+    workers: Workers | None = None,
 ) -> Vacuumed:
-    """Delete what is not needed, by `delete` (default: the pool's store); with `plan` at most what it names.
+    """Delete what is not needed, on these workers (default: here); with `plan` at most what it names.
 
     Vacuums that were interrupted are finished first; with `plan` those that it names.
 
@@ -182,7 +183,7 @@ def vacuum(
 
     Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
-    means = _Means(delete or pool.store.delete_all, progress)
+    means = _Means(workers or Here.of(pool.context), progress)
     with vacuum_lease(pool, "vacuum") as lease:
         done = resume(pool, lease, means, plan=plan)
         for tries in range(1, TRIES + 1):
@@ -206,8 +207,18 @@ def vacuum(
 class _Means:
     """How objects are deleted, and how progress is shown."""
 
-    delete: Deleter
+    workers: Workers
     progress: Progress
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects by their names.  Raises Unavailable if some may remain."""
+        batches = [tuple(names[at : at + BATCH]) for at in range(0, len(names), BATCH)]
+        self.workers.map(delete_batch, batches, alone=ALONE)
+
+
+def delete_batch(worker: Worker, names: Sequence[str]) -> None:
+    """Delete objects by their names.  Raises Unavailable if some may remain."""
+    worker.store.delete_all(names)
 
 
 def resume(pool: Pool, lease: HeldLease, means: _Means, *, plan: Plan | None = None) -> Vacuumed:

@@ -24,8 +24,10 @@ A kill between 2 and 4 leaves the names to the next scan.  Objects that may be o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice, pairwise
 
 from lake_core import naming
 from lake_core.errors import Corrupt
@@ -41,6 +43,7 @@ from log_lake.lake.pool import Pool
 from log_lake.presence.extent import journal_extent
 from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.execute import CHUNK, checked_leases, vacuum_lease
+from log_lake.workers import Here, Worker, Workers
 
 log = logging.getLogger(__name__)
 
@@ -73,9 +76,11 @@ class Scanned:
     version: int | None = None
 
 
-Lister = Callable[[Pool, str, str], list[ObjectInfo]]
-"""Lists the names in a pool's folder of data objects, from the first id (inclusive) to the second (exclusive); by
-name.  Names between them that are none of data objects are in it too."""
+ALONE = 5_000
+"""Names that a scan lists itself: that takes less time than a task of Spark takes to start."""
+
+SPANS = 4
+"""Spans of time to list, for each worker: some hold more names than others."""
 
 
 def scan_orphans(
@@ -84,19 +89,21 @@ def scan_orphans(
     grace: float | None = None,
     dry_run: bool = False,
     every_name: bool = False,
-    lister: Lister | None = None,
+    workers: Workers | None = None,
 ) -> Scanned:
     """Put orphans older than the grace time (seconds) onto the list of the removed.
 
     `every_name`: list also the names that earlier scans have passed, and those that are ahead of the clock.  A
     writer that stood still before it wrote, and then died, leaves an object there, and so does one whose clock was
     ahead.  To take the latter, the floor goes above them: loads that are under way without a lease are refused, and
-    start again.  `lister` lists the names, perhaps spread over machines (default: here).
+    start again.  The names are listed on these workers (default: here).
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     with vacuum_lease(pool, "scan for orphans", planning=dry_run) as lease:
-        return planned(lambda: _scan(pool, lease, grace, dry_run, every_name, lister or list_here))
+        return planned(
+            lambda: _scan(pool, lease, grace, dry_run, every_name, workers or Here.of(pool.context))
+        )
 
 
 def is_due(pool: Pool, *, since: str, now: float) -> bool:
@@ -110,7 +117,7 @@ def is_due(pool: Pool, *, since: str, now: float) -> bool:
 
 
 def _scan(
-    pool: Pool, lease: HeldLease, grace: float | None, dry_run: bool, every_name: bool, lister: Lister
+    pool: Pool, lease: HeldLease, grace: float | None, dry_run: bool, every_name: bool, workers: Workers
 ) -> Scanned:
     leases = checked_leases(pool, lease)
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)
@@ -123,7 +130,7 @@ def _scan(
     waits_for = ""
     if every_name or upto > floor:
         extent = journal_extent(pool.history, state)
-        unknown = unknown_objects(pool, state, lister(pool, since, LAST if every_name else upto))
+        unknown = unknown_objects(pool, state, list_names(pool, since, LAST if every_name else upto, workers))
         if extent.first is None:
             if not unknown:
                 return Scanned(pool.name, 0, 0, 0, since)
@@ -148,7 +155,7 @@ def _scan(
         pool.commit_actions((scan,), on=loaded.version, message="scan for orphans")
     loaded = pool.history.load_open()
     state = loaded.state
-    names = lister(pool, since, upto)
+    names = list_names(pool, since, upto, workers)
     orphans = unknown_objects(pool, state, names)
     version = None if dry_run else _discard(pool, state, orphans, upto=upto, on=loaded.version)
     log.info("%s: %s in %s", pool.name, counted(len(orphans), "orphan"), counted(len(names), "name"))
@@ -206,9 +213,36 @@ def iter_names(store: Store, pool_id: str, since: str, upto: str) -> Iterator[Ob
         yield info
 
 
-def list_here(pool: Pool, since: str, upto: str) -> list[ObjectInfo]:
-    """The names, listed in this process, one request after another."""
-    return list(iter_names(pool.store, pool.config.id, since, upto))
+def list_names(
+    pool: Pool, since: str, upto: str, workers: Workers, *, alone: int = ALONE
+) -> list[ObjectInfo]:
+    """The names of data objects from the id `since` (inclusive) to `upto` (exclusive), by name.
+
+    Names between them that are none of data objects are among them.  Many workers list a span of time each, after
+    the first names, if the store lists from any name on; on other stores each would list everything.
+    Raises Unavailable.
+    """
+    rest = iter_names(pool.store, pool.config.id, since, upto)
+    if not pool.store.lists_from_name:
+        return list(rest)
+    first = list(islice(rest, alone))
+    if len(first) < alone or workers.size == 1:
+        return [*first, *rest]
+    after = max((id for info in first if (id := object_id(info)) is not None), default=since)
+    bounds = spans(after, upto, workers.size * SPANS)
+    listed = workers.map(partial(_list_span, pool.config.id), list(pairwise(bounds)))
+    return first + [info for part in listed for info in part if info.name > first[-1].name]
+
+
+def spans(since: str, upto: str, count: int) -> list[str]:
+    """Bounds that cut the ids from `since` to `upto` into about `count` spans of time; at least the two."""
+    begin, end = naming.id_seconds(since), naming.id_seconds(upto)
+    inner = (naming.first_id(begin + (end - begin) * number / count) for number in range(1, count))
+    return [since, *sorted({bound for bound in inner if since < bound < upto}), upto]
+
+
+def _list_span(pool_id: str, worker: Worker, span: tuple[str, str]) -> list[ObjectInfo]:
+    return list(iter_names(worker.store, pool_id, *span))
 
 
 def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:

@@ -20,6 +20,7 @@ from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Reading
 from log_lake.loading.detect import format_of, read_blocks
 from log_lake.loading.formats.zng import _parts
+from log_lake.workers import Here
 from log_lake.zng.rows import batch_of
 from log_lake.zng.types import INT64, Array, Record
 from log_lake.zng.wire import container, primitive, signed, uvarint
@@ -369,9 +370,10 @@ def test_a_task_of_the_agents_reads_them(lake: Command) -> None:
     job = pool.begin_load()
     assert isinstance(job, PendingLoad)
     names = [lake.file(f"{form}.{form}", make(TEXT)) for form, make in FORMS.items()]
-    units = [Unit(0, tuple(Part(name, 1) for name in names))]
-    work = LoadWork(lake.uri, pool.config, job, "auto", pool.readings(names), tuple(units))
-    (written,) = build_unit(work, 0)
+    work = LoadWork(pool.config, job, "auto", pool.readings(names))
+    (written,) = build_unit(
+        work, Here.of(pool.context).worker, Unit(0, tuple(Part(name, 1) for name in names))
+    )
     assert written.action.records == 6
 
 

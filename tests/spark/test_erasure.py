@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,20 +13,23 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, ObjectMissing
 from lake_core.keys import KeyRange
-from log_lake.agents.erasure.run import find
+from log_lake.agents.erasure.run import erase_pending, find
+from log_lake.erasure.holding import answer_of
+from log_lake.erasure.noting import summed_if_there
 from log_lake.erasure.receipt import read, read_all
-from log_lake.erasure.rewrite import PendingRewrite
 from log_lake.erasure.run import erase, go_on
+from log_lake.erasure.target import Target
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from spark_apps import erasure
-from spark_apps.erasure import Limits, erase_pool, main, means_of
+from log_lake.workers import Here
+from spark_apps.erasure import erase_pool, main
+from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
+from tests.support.workers import Watched
 
 pytestmark = pytest.mark.spark
 
-SMALL = Limits(search=2, alone=1, alone_bytes=0)
 ANN = "who = 'ann'"
 LOADS = 7
 
@@ -68,14 +70,15 @@ def test_no_object_holds_the_record_afterwards_as_without_spark(
         asked.append(spark)
         return spark
 
-    done = erase_pool(session, landing.lake, "tasks", work["erasures"], limits=SMALL)
-    ((result,),) = (done["erasures"],)
+    workers = OnSpark(session, landing.lake.context, always=True)
+    (done,) = erase_pending(landing.lake, "tasks", work["erasures"], workers=workers)
+    result = vars(done)
     assert (result["status"], result["deleted"], result["written"]) == (
         "done",
         len(by_hand.erased),
         len(by_hand.written),
     )
-    assert asked, "these are more objects than the driver searches itself"
+    assert asked
     assert not [row for row in rows(landing, "tasks") if row["who"] == "ann"]
     lake = Lake.open(landing.uri)
     for branch in ("main", "dev"):
@@ -96,15 +99,16 @@ def test_the_tasks_answer_as_the_driver_does(spark: Any, landing: Landing) -> No
     gone = pool.context.ids.new()
     landing.lake.store.put(naming.data_object(pool.config.id, damaged), b"PAR1 ann")
     ids = [damaged, *others, last, gone]
-    tasks, alone = (means_of(lambda: spark, pool, limits=limits) for limits in (SMALL, Limits()))
-    target = erasure.Target(pool.config, KeyRange(pool.at().bound(300)))
-    for means in (tasks, alone):
-        answers = dict(zip(ids, means.search(target, ids), strict=True))
+    tasks, alone = OnSpark(lambda: spark, pool.context, always=True), Here.of(pool.context)
+    target = Target(pool.config, KeyRange(pool.at().bound(300)))
+    for workers in (tasks, alone):
+        answers = dict(zip(ids, workers.map(partial(answer_of, target), ids, each=2), strict=True))
         assert isinstance(answers.pop(gone), ObjectMissing)
         assert damaged in str(answers.pop(damaged))
         assert [id for id, holds in answers.items() if holds] == [last]
-    assert tasks.total(ids) == alone.total(ids)
-    assert tasks.total(ids)[-1] is None
+    total = partial(summed_if_there, pool.config.id)
+    assert tasks.map(total, ids, each=2) == alone.map(total, ids)
+    assert tasks.map(total, ids)[-1] is None
 
 
 def test_a_run_that_is_killed_is_gone_on_with(spark: Any, landing: Landing) -> None:
@@ -113,19 +117,20 @@ def test_a_run_that_is_killed_is_gone_on_with(spark: Any, landing: Landing) -> N
     (work,) = find({"lake": landing.uri, "pools": ["p"], "where": ANN})
 
     pool = landing.lake.pool("p")
-    means = means_of(lambda: spark, pool, limits=SMALL)
 
-    def killed(all_work: Sequence[PendingRewrite]) -> Any:
-        assert len(means.rewrite(all_work)) == LOADS + 1
-        raise KeyboardInterrupt
+    def killed(name: str, count: int) -> None:
+        if name == "write":
+            assert count == LOADS + 1
+            raise KeyboardInterrupt
 
+    tasks = OnSpark(lambda: spark, pool.context, always=True)
     with pytest.raises(KeyboardInterrupt):
-        go_on(pool, read(pool, work["erasures"][0]), means=replace(means, rewrite=killed))
+        go_on(pool, read(pool, work["erasures"][0]), workers=Watched(tasks, after=killed))
     assert len(landing.data("p")) > LOADS + 1
     assert [row for row in rows(landing, "p") if row["who"] == "ann"]
     (again,) = find({"lake": landing.uri})
     assert again["erasures"] == work["erasures"]
-    ((result,),) = (erase_pool(lambda: spark, landing.lake, "p", limits=SMALL)["erasures"],)
+    ((result,),) = (erase_pool(lambda: spark, landing.lake, "p")["erasures"],)
     assert result["status"] == "done"
     assert not [row for row in rows(landing, "p") if row["who"] == "ann"]
     assert sorted(row["who"] for row in landing.lake.pool("p").at().to_table().to_pylist()) == [

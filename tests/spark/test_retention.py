@@ -13,17 +13,18 @@ from lake_core.errors import Incomplete
 from lake_core.naming import IdSource, first_id
 from lake_core.store import ObjectInfo, Store, open_store
 from log_lake.agents.compact.run import compact_pool, plan_pool
-from log_lake.agents.retention.run import find
+from log_lake.agents.retention.run import find, retain
 from log_lake.lake import Lake
-from log_lake.vacuum.orphans import iter_names
-from spark_apps.retention import Limits, delete_objects, list_objects, main, retain_pool, run, spans
+from log_lake.vacuum.execute import delete_batch
+from log_lake.vacuum.orphans import iter_names, list_names, spans
+from spark_apps.retention import main, retain_pool, run
+from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
 from tests.support.stores import StoreInFront
 
 pytestmark = pytest.mark.spark
 
 AT_ONCE = {"vacuum.grace": "0s", "history.keep": "0s"}
-SMALL = Limits(batch=3, alone=2)
 SECOND = 1_700_000_000
 
 
@@ -49,9 +50,9 @@ def test_removed_objects_are_deleted_by_tasks_and_the_rest_stays(spark: Any, lan
         asked.append(spark)
         return spark
 
-    done = retain_pool(session, landing.lake, "p", limits=SMALL)
+    done = retain(landing.lake, "p", workers=OnSpark(session, landing.lake.context, always=True))
     assert (done.vacuumed, done.spared) == (10, 0)
-    assert asked, "ten objects are more than the driver deletes itself"
+    assert asked
     assert landing.data("p") == landing.held("p")
     assert landing.keys("p") == list(range(10))
 
@@ -69,7 +70,7 @@ def test_deleting_again_what_a_killed_task_deleted_already_does_no_harm(spark: A
     for name in names[:15]:
         store.create(name, b"x")
     for _ in range(2):
-        delete_objects(lambda: spark, store, names, limits=SMALL)
+        OnSpark(lambda: spark, landing.lake.context, always=True).map(delete_batch, [names[:9], names[9:]])
         assert list(store.list("x")) == []
 
 
@@ -92,18 +93,19 @@ def test_names_are_listed_by_tasks_each_once_and_in_order(spark: Any, landing: L
         store.create(f"{pool_id}/data/{id}.parquet", b"x" * (second + 1))
     pool = Lake.open_on(ListsFromName(store)).pool("p")
     for since, upto in (("", first_id(SECOND + 301)), (first_id(SECOND + 50), first_id(SECOND + 299.0))):
-        listed = list_objects(lambda: spark, pool, since, upto, limits=SMALL)
+        listed = list_names(pool, since, upto, OnSpark(lambda: spark, pool.context), alone=2)
         assert listed == list(iter_names(store, pool_id, since, upto))
         assert len(listed) > 10
         assert all(isinstance(info, ObjectInfo) for info in listed)
-    assert list_objects(no_spark, pool, "", first_id(SECOND + 301)) == list_objects(
-        lambda: spark, pool, "", first_id(SECOND + 301), limits=SMALL
-    )
+    last = first_id(SECOND + 301)
+    alone = list_names(pool, "", last, OnSpark(no_spark, pool.context))
+    assert alone == list_names(pool, "", last, OnSpark(lambda: spark, pool.context), alone=2)
 
 
 def test_other_stores_are_listed_by_the_driver(landing: Landing) -> None:
     grown(landing.lake, "p", 5)
-    listed = list_objects(no_spark, landing.lake.pool("p"), "", first_id(2**32), limits=SMALL)
+    pool = landing.lake.pool("p")
+    listed = list_names(pool, "", first_id(2**32), OnSpark(no_spark, pool.context), alone=2)
     assert len(listed) == 5
 
 

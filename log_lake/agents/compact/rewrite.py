@@ -4,15 +4,16 @@
     rewrite             one piece: merge, combine, write; in any process, any number of times
     commit_compaction   the inputs go, the outputs come, in one transaction
 
-`compact` does all three here; `spark_apps.compact` spreads the pieces.  A job that dies leaves objects that nothing
+`compact` does all three here; `run.run_jobs` on any workers.  A job that dies leaves objects that nothing
 refers to.  Records keep their sequence, so what others commit meanwhile means the same before and after; only a
 compaction of the same input makes the work useless.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 import pyarrow as pa
@@ -52,6 +53,7 @@ from log_lake.reading.ranges import WeightedSample, split_range
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import live_records, with_markers
 from log_lake.settings.settings import Settings
+from log_lake.workers import Here, Worker, Workers
 
 SMALLEST_PIECE = 16 << 20
 """Bytes: a job is not cut into smaller outputs for the sake of parallelism."""
@@ -209,24 +211,22 @@ def _hides_older(references: Sequence[Reference], inputs: Sequence[Reference]) -
     return any(other.key_range.overlaps(one.key_range) for other in others for one in inputs)
 
 
-def rewrite(
-    work: PendingCompaction, piece: int, store: Store, *, new_id: Callable[[], str]
-) -> WrittenObject | None:
+def rewrite(work: PendingCompaction, worker: Worker, piece: int) -> WrittenObject | None:
     """Write one piece as one object; None if it has no records.
 
     Raises ObjectMissing, Corrupt, Unavailable.  Nothing refers to the object until the job is committed.
     """
     writer = ObjectWriter(
-        store,
+        worker.store,
         key=work.key,
-        object_id=naming.object_id_of(naming.not_below(new_id(), work.first), work.format),
+        object_id=naming.object_id_of(naming.not_below(worker.new_id(), work.first), work.format),
         origin=work.origin,
         ordinal=piece,
         sub_pool=work.sub_pool,
         limits=work.limits.objects,
         partition=work.pieces[piece].intersect(span_of(work.inputs)),
     )
-    return write_tables(writer, lambda: _records(work, work.pieces[piece], store))
+    return write_tables(writer, lambda: _records(work, work.pieces[piece], worker.store))
 
 
 def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:
@@ -307,11 +307,15 @@ def compact(
 
     Raises what `begin_compaction` raises, and OutcomeUnknown.
     """
-    new_id = branch.context.ids.new
     work = begin_compaction(branch, inputs, outputs=outputs, message=message)
     with planning_again(branch.history), lease_of(branch, work):
-        written = [rewrite(work, piece, branch.store, new_id=new_id) for piece in range(len(work.pieces))]
-        return commit_compaction(branch, work, [w for w in written if w is not None])
+        return commit_compaction(branch, work, write(work, Here.of(branch.context)))
+
+
+def write(work: PendingCompaction, workers: Workers) -> list[WrittenObject]:
+    """The objects of all pieces.  Raises what `rewrite` raises."""
+    written = workers.map(partial(rewrite, work), range(len(work.pieces)))
+    return [one for one in written if one is not None]
 
 
 def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:

@@ -2,8 +2,8 @@
 
 To look at a pool costs a look at its journal, and a plan, which is pure.  A job is rewritten piece by piece and
 committed as soon as it is finished; a job that fails leaves the others standing, and a job whose input another
-compaction took is dropped.  `run_jobs` is given how a job's pieces are rewritten: here one after another, in
-`spark_apps.compact` as Spark tasks.  Callers: the DAG, the Spark application, `lake compact`.
+compaction took is dropped.  Pieces are rewritten by any `Workers`.  Callers: the DAG, the Spark application, `lake
+compact`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from log_lake.agents.compact.policy import policy_of
 from log_lake.agents.compact.publication import publication_due
 from log_lake.agents.compact.report import plan_lines
 from log_lake.agents.compact.rewrite import (
-    PendingCompaction,
     begin_compaction,
     commit_compaction,
     lease_of,
     pieces_for,
-    rewrite,
+    write,
 )
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.quiet import Quiet
@@ -40,12 +39,11 @@ from log_lake.compaction.strategies import check_name
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.view import View
-from log_lake.objects.write import WrittenObject
 from log_lake.presence.absence import planning_again
+from log_lake.workers import Here, Workers
 
 log = logging.getLogger(__name__)
 
-Rewriter = Callable[[PendingCompaction], Sequence[WrittenObject]]
 Progress = Callable[[CompactionJob, CompactionResult], None]
 
 
@@ -81,39 +79,24 @@ def jobs_now(lake: Lake, work: Mapping[str, Any]) -> tuple[list[CompactionJob], 
     return jobs, lost, standing_of(references)
 
 
-def rewrite_here(branch: Branch) -> Rewriter:
-    """A rewriter of a job's pieces one after another, in this process."""
-
-    def run(work: PendingCompaction) -> list[WrittenObject]:
-        pieces = (
-            rewrite(work, piece, branch.store, new_id=branch.context.ids.new)
-            for piece in range(len(work.pieces))
-        )
-        return [written for written in pieces if written is not None]
-
-    return run
-
-
 def run_jobs(
     branch: Branch,
     jobs: Sequence[CompactionJob],
-    rewriter: Rewriter,
+    workers: Workers,
     *,
-    parallelism: int = 1,
-    at_once: int = 1,
     progress: Progress = lambda job, result: None,
 ) -> list[CompactionResult]:
-    """Carry out jobs, `at_once` at a time; each is committed as it finishes.
+    """Carry out jobs, several at a time on many workers; each is committed as it finishes.
 
     Raises the first failure after all jobs have been tried.
     """
 
     def run(job: CompactionJob) -> CompactionResult | LakeError:
-        pieces = pieces_for(job.outputs, size=job.size, parallelism=parallelism)
+        pieces = pieces_for(job.outputs, size=job.size, parallelism=workers.size)
         try:
             work = begin_compaction(branch, job.inputs, outputs=pieces, message=f"compaction: {job.why}")
             with planning_again(branch.history), lease_of(branch, work):
-                result = commit_compaction(branch, work, rewriter(work))
+                result = commit_compaction(branch, work, write(work, workers))
         except Conflict:
             result = CompactionResult(None, len(job.inputs), 0, 0, job.size, 0)
         except LakeError as error:
@@ -121,7 +104,7 @@ def run_jobs(
         progress(job, result)
         return result
 
-    with ThreadPoolExecutor(max_workers=at_once) as threads:
+    with ThreadPoolExecutor(max_workers=workers.at_once) as threads:
         outcomes = list(threads.map(run, jobs))
     for outcome in outcomes:
         if isinstance(outcome, LakeError):
@@ -139,7 +122,7 @@ def compact_pool(
 ) -> list[CompactionResult]:
     """Carry out all jobs of a pool's plan, here."""
     target = lake.pool(name).branch(branch)
-    return run_jobs(target, plan.jobs, rewrite_here(target), progress=progress)
+    return run_jobs(target, plan.jobs, Here.of(lake.context), progress=progress)
 
 
 def find(

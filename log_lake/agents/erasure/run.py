@@ -2,9 +2,8 @@
 
 `find` begins what the run names: it writes the receipt.  From then on the erasure is pending until it is done, so
 a run that is killed, or that meets a tag or a reader, is gone on with by the next one.  The erasures of a pool are
-worked on one after another, since each changes the pool for the others.  `erase_pending` is given how objects are
-read and written: here one after another, in `spark_apps.erasure` as Spark tasks.  Callers: the DAG, the Spark
-application.
+worked on one after another, since each changes the pool for the others.  Objects are read and written by any
+`Workers`.  Callers: the DAG, the Spark application.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from log_lake.agents.request import OpenLake, Request, named_pools
 from log_lake.agents.roster import AGENTS
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.begin import begin, check
-from log_lake.erasure.means import Means
 from log_lake.erasure.run import go_on
 from log_lake.erasure.sighting import bound
 from log_lake.erasure.sighting import look as look_for
@@ -35,6 +33,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.settings import Settings
 from log_lake.texts.keytext import RangeText
+from log_lake.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ def erase_pending(
     *,
     grace: str | None = None,
     keeps_history: bool = False,
-    means: Means | None = None,
+    workers: Workers | None = None,
 ) -> list[ErasureResult]:
     """Go on with these erasures of a pool; None: with all that are pending.
 
@@ -73,7 +72,7 @@ def erase_pending(
     for id in [one.id for one in plan(pool).pending] if ids is None else ids:
         try:
             before = receipts.read(pool, id)
-            receipt = go_on(pool, before, grace=policy.grace, keeps_history=keeps_history, means=means)
+            receipt = go_on(pool, before, grace=policy.grace, keeps_history=keeps_history, workers=workers)
         except LakeError as error:
             log.error("%s: erasure %s: %s", pool_name, id, error)
             failures.append(error)

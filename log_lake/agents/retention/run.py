@@ -9,9 +9,8 @@ A run for all pools also deletes dropped pools whose `vacuum.grace` is over.
 
 The purge comes last: the vacuum tells the age of a removal by the entries of the journal, and once these are
 purged, by a checkpoint, which is younger.  Every step may be repeated: killed at any point and run again, the agent
-plans anew.  `retain` is given how objects are listed and deleted: here one request after another, in
-`spark_apps.retention` as Spark tasks.  Callers: the DAG, the Spark application; `lake expire`, `lake vacuum` and
-`lake purge` do single steps.
+plans anew.  Objects are listed and deleted by any `Workers`.  Callers: the DAG, the Spark application; `lake
+expire`, `lake vacuum` and `lake purge` do single steps.
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
-from log_lake.vacuum.execute import Deleter, make_plan, vacuum, vacuum_lease
-from log_lake.vacuum.orphans import Lister, is_due, scan_orphans
+from log_lake.vacuum.execute import make_plan, vacuum, vacuum_lease
+from log_lake.vacuum.orphans import is_due, scan_orphans
 from log_lake.vacuum.plan import begun_objects
+from log_lake.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -111,8 +111,7 @@ def retain(
     pool_name: str,
     *,
     branch: str = MAIN,
-    delete: Deleter | None = None,
-    lister: Lister | None = None,
+    workers: Workers | None = None,
 ) -> RetentionResult:
     """Do what there is to do.
 
@@ -124,8 +123,8 @@ def retain(
     # a scan commits; without new names it would keep an idle pool from ever being purged
     scanned = pool.history.load_open().state.removed.scanned
     due = is_due(pool, since=scanned, now=lake.context.now())
-    scan = scan_orphans(pool, lister=lister) if due else None
-    vacuumed = vacuum(pool, delete=delete)
+    scan = scan_orphans(pool, workers=workers) if due else None
+    vacuumed = vacuum(pool, workers=workers)
     now = lake.context.now()
     purged, loaded = 0, pool.history.load_open()
     if purgeable(pool, newest=loaded.version, now=now):

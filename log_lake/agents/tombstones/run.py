@@ -2,16 +2,16 @@
 
     search -> mark what holds nothing covered -> rewrite what does -> retire what covers nothing any more
 
-Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans
-anew. Loads, deletes and compactions go on meanwhile; if a compaction takes a reference first, it has applied the
-tombstones itself.  `apply` is given how references are searched and jobs are rewritten: here one after another,
-in `spark_apps.tombstones` as Spark tasks.  Callers: the DAG, the Spark application, `lake tombstones`.
+Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans anew.
+Loads, deletes and compactions go on meanwhile; if a compaction takes a reference first, it has applied the
+tombstones itself.  References are searched and rewritten by any `Workers`.  Callers: the DAG, the Spark
+application, `lake tombstones`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lake_core import naming
@@ -21,8 +21,7 @@ from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Store
-from log_lake.agents.compact.run import rewrite_here, run_jobs
+from log_lake.agents.compact.run import run_jobs
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.reporting import newest_version
@@ -32,18 +31,18 @@ from log_lake.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_
 from log_lake.agents.tombstones.policy import policy_of
 from log_lake.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from log_lake.compaction.gain import gain, standing_of
-from log_lake.compaction.jobs import CompactionJob, CompactionResult
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import planned
 from log_lake.presence.absence import planning_again
 from log_lake.reading.deleted import apply_tombstones, needs_sequences
 from log_lake.reading.merge.streams import Reading, read_reference
+from log_lake.workers import Here, Worker, Workers
 
 log = logging.getLogger(__name__)
 
-Searcher = Callable[[Sequence[Search]], Sequence[bool]]
-Runner = Callable[[Sequence[CompactionJob]], list[CompactionResult]]
+SEARCHES = 64
+"""References that one task searches, at most."""
 
 
 def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
@@ -51,13 +50,13 @@ def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
     return plan_apply(branch.revision(now=now), policy_of(branch.settings, now=now, at_once=at_once))
 
 
-def holds_covered(search: Search, store: Store) -> bool:
+def holds_covered(worker: Worker, search: Search) -> bool:
     """Whether the reference holds a record that one of the tombstones covers.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     key_range = search.reference.key_range
-    reading = Reading(store, search.pool_id, search.key, key_range, search.schema, lifts=search.lifts)
+    reading = Reading(worker.store, search.pool_id, search.key, key_range, search.schema, lifts=search.lifts)
     has_sequence = needs_sequences(search.tombstones, [search.reference])
     for table in read_reference(search.reference, reading, has_sequence=has_sequence):
         left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)
@@ -66,34 +65,21 @@ def holds_covered(search: Search, store: Store) -> bool:
     return False
 
 
-def search_here(branch: Branch) -> Searcher:
-    """A searcher of one reference after another."""
-    return lambda suspects: [holds_covered(search, branch.store) for search in suspects]
-
-
-def run_here(branch: Branch) -> Runner:
-    """A runner of one job after another."""
-    return lambda jobs: run_jobs(branch, jobs, rewrite_here(branch))
-
-
 def apply(
     branch: Branch,
     *,
     now: float,
     at_once: bool = False,
-    search: Searcher | None = None,
-    run: Runner | None = None,
+    workers: Workers | None = None,
 ) -> ApplyResult:
-    """Do what is due at `now`.
+    """Do what is due at `now`, on these workers (default: here).
 
     Raises InvalidInput (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
     """
-    return planned(lambda: _apply(branch, now=now, at_once=at_once, search=search, run=run))
+    return planned(lambda: _apply(branch, workers or Here.of(branch.context), now=now, at_once=at_once))
 
 
-def _apply(
-    branch: Branch, *, now: float, at_once: bool, search: Searcher | None, run: Runner | None
-) -> ApplyResult:
+def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> ApplyResult:
     revision = branch.revision_to_rewrite(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now, at_once=at_once))
     log.info("%s", plan_line(branch.config.name, work))
@@ -104,7 +90,7 @@ def _apply(
         context.ids.new(), read_version=revision.version, first=first, why="search deletes"
     )
     with planning_again(branch.history), lease:
-        are_dirty = (search or search_here(branch))(suspects)
+        are_dirty = workers.map(holds_covered, suspects, each=SEARCHES)
     dirty = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if holds]
     clean = [s.reference for s, holds in zip(suspects, are_dirty, strict=True) if not holds]
     if suspects:
@@ -116,7 +102,7 @@ def _apply(
         "searched for deleted records",
     )
     jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
-    done = [one for one in (run or run_here(branch))(jobs) if one.version is not None]
+    done = [one for one in run_jobs(branch, jobs, workers) if one.version is not None]
     retired, retired_at = retire(branch, now=now)
     after = branch.revision(now=now)
     left = after.held.tombstones.values()

@@ -13,13 +13,13 @@ from lake_core.history import Draft
 from lake_core.naming import IdSource
 from lake_core.records import RemoveReference
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact
-from log_lake.agents.compact.run import rewrite_here
+from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, write
 from log_lake.agents.retention.expire import expire, plan
 from log_lake.agents.retention.plan import NO_FIELD, NO_TIME, OLDER_BELOW, PART_OF_KEYS, UNMERGED
 from log_lake.agents.retention.report import plan_line
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.workers import Here
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ScriptedStore
 
@@ -315,7 +315,7 @@ def test_a_compaction_that_drops_markers_is_refused_once_an_undo_brought_back_wh
     branch = world.pool.branch()
     work = begin_compaction(branch, world.pool.at().references, outputs=1, message="")
     assert not work.keeps_markers
-    written = rewrite_here(branch)(work)
+    written = write(work, Here.of(branch.context))
     branch.undo(str(expired))
     with pytest.raises(PlanAgain, match="hides older records"):
         commit_compaction(branch, work, written)

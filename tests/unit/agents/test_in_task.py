@@ -12,11 +12,13 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, NotFound, Unavailable
+from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.workers import Worker
 from spark_apps.checkpoint import JOURNAL
 from spark_apps.in_task import InTask
 from spark_apps.packs import Outcome, carry_out
-from spark_apps.spread import gather
+from spark_apps.workers import workers_of
 
 SETTINGS = {
     "ingest.source": "{folder}/in",
@@ -105,14 +107,15 @@ def test_the_pool_of_jobs_is_kept_without_spark(lake: Lake) -> None:
 
 
 def test_the_first_error_of_a_unit_is_raised_as_it_is() -> None:
-    def answer(unit: int) -> list[tuple[bytes, bytes]]:
+    def answer(worker: Worker, unit: int) -> int:
         if unit:
             raise Corrupt(f"unit {unit}")
-        return [(b"0", b"")]
+        return unit
 
-    assert gather(InTask(), answer, 1) == [(b"0", b"")]
+    workers = workers_of(InTask(), Lake.create_on(MemoryStore()).context)
+    assert workers.map(answer, range(1)) == [0]
     with pytest.raises(Corrupt, match="unit 1"):
-        gather(InTask(), answer, 3)
+        workers.map(answer, range(3))
 
 
 def test_a_piece_whose_error_is_not_of_the_lake_holds_back_no_other(lake: Lake, tmp_path: Path) -> None:

@@ -20,9 +20,11 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.retention.report import report
 from log_lake.agents.retention.run import DROPPED, find, plan, retain
 from log_lake.lake import Lake
+from log_lake.workers import Here
 from spark_apps import retention as spark_retention
 from tests.support.clocks import DAY
 from tests.support.stores import ScriptedStore, StoreInFront, unavailable
+from tests.support.workers import Watched
 from tests.unit.vacuum.conftest import GRACE, World
 
 DONE: dict[str, Any] = {
@@ -141,11 +143,11 @@ def test_a_run_that_is_killed_in_the_vacuum_is_gone_on_with() -> None:
     world.compact()
     world.wait(GRACE + DAY)
 
-    def fail(names: object) -> None:
+    def fail(name: str, count: int) -> None:
         raise unavailable("deleting")
 
     with pytest.raises(Unavailable):
-        retain(world.lake, "p", delete=fail)
+        retain(world.lake, "p", workers=Watched(Here.of(world.lake.context), fail))
     assert plan(world.lake, "p").unfinished == 1
     assert len(world.objects) == 3
     assert retain(world.lake, "p").vacuumed == 2

@@ -25,7 +25,7 @@ from log_lake.agents.compact.rewrite import (
     pieces_for,
     rewrite,
 )
-from log_lake.agents.compact.run import rewrite_here, run_jobs
+from log_lake.agents.compact.run import run_jobs
 from log_lake.compaction.jobs import CompactionJob
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -34,6 +34,7 @@ from log_lake.loading.block import Block
 from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.objects.read import DataObject
 from log_lake.reading.limits import Limits
+from log_lake.workers import Here
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_what_is_loaded_meanwhile_stays(lake: Lake) -> None:
     work = begin_compaction(branch, pool.at().references, outputs=1, message="slow")
     branch.append(pa.table({"k": [0, 5], "v": ["new", "new"]}))
     before = rows(pool)
-    written = rewrite(work, 0, lake.store, new_id=lake.context.ids.new)
+    written = rewrite(work, Here.of(lake.context).worker, 0)
     assert written is not None
     commit_compaction(branch, work, [written])
     assert rows(pool) == before
@@ -193,7 +194,7 @@ def test_a_delete_that_lands_meanwhile_covers_what_is_written_and_an_earlier_one
     branch.delete(where="k = 2")
     work = begin_compaction(branch, pool.at().references, outputs=1, message="slow")
     branch.delete(where="k = 3")
-    written = rewrite(work, 0, lake.store, new_id=lake.context.ids.new)
+    written = rewrite(work, Here.of(lake.context).worker, 0)
     assert written is not None
     commit_compaction(branch, work, [written])
     assert rows(pool) == [{"k": 1}, {"k": 1}]
@@ -223,7 +224,7 @@ def test_of_two_that_share_an_input_one_wins_and_nothing_is_lost(lake: Lake) -> 
     branch = pool.branch()
     before = rows(pool)
     works = [begin_compaction(branch, pool.at().references[n : n + 2], outputs=1, message="") for n in (0, 1)]
-    written = [rewrite(work, 0, lake.store, new_id=lake.context.ids.new) for work in works]
+    written = [rewrite(work, Here.of(lake.context).worker, 0) for work in works]
     assert written[0] is not None
     assert written[1] is not None
     commit_compaction(branch, works[0], [written[0]])
@@ -241,7 +242,7 @@ def test_a_job_whose_input_was_taken_before_it_began_is_dropped(lake: Lake) -> N
     before = rows(pool)
     with pytest.raises(Conflict, match="taken by another compaction"):
         begin_compaction(branch, planned, outputs=1, message="late")
-    (done,) = run_jobs(branch, [CompactionJob(tuple(planned), 1, "late")], rewrite_here(branch))
+    (done,) = run_jobs(branch, [CompactionJob(tuple(planned), 1, "late")], Here.of(branch.context))
     assert (done.version, done.records) == (None, 0)
     assert rows(pool) == before
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,11 @@ import pytest
 
 from lake_core.errors import Incomplete, InvalidInput
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.tombstones.plan import Search
 from log_lake.agents.tombstones.report import ApplyResult, pool_line, report
-from log_lake.agents.tombstones.run import apply, find, search_here
+from log_lake.agents.tombstones.run import apply, find
 from log_lake.lake import Lake
+from log_lake.workers import Here
+from tests.support.workers import Watched
 
 DONE: dict[str, Any] = {
     "pool": "p",
@@ -69,11 +69,12 @@ def test_a_delete_that_lands_during_the_search_counts_as_not_applied() -> None:
     branch.append(pa.table({"k": [3], "n": [2]}))
     branch.delete(where="n = 2")
 
-    def search(wanted: Sequence[Search]) -> list[bool]:
-        branch.delete(where="n = 3")
-        return search_here(branch)(wanted)
+    def before(name: str, count: int) -> None:
+        if name == "holds_covered":
+            branch.delete(where="n = 3")
 
-    did = apply(branch, now=time.time(), at_once=True, search=search)
+    workers = Watched(Here.of(branch.context), before)
+    did = apply(branch, now=time.time(), at_once=True, workers=workers)
     assert (did.searched, did.marked, did.rewritten) == (1, 1, 1)
     pool = Lake.open_on(branch.store).pool("p")
     assert pool.at().to_table()["k"].to_pylist() == [1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,6 @@ from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction,
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.erasure.begin import begin
 from log_lake.erasure.holders import ANOTHER_RUN, release
-from log_lake.erasure.means import here
 from log_lake.erasure.noting import Notes
 from log_lake.erasure.receipt import DONE, PENDING, read, read_all
 from log_lake.erasure.run import erase, go_on
@@ -33,7 +31,9 @@ from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import WRITE, scan_orphans
+from log_lake.workers import Here
 from tests.support.stores import ALWAYS, ScriptedStore
+from tests.support.workers import Watched
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"
@@ -252,7 +252,7 @@ def test_an_orphan_is_held_while_it_may_be_that_of_a_load(world: World) -> None:
     world.people("ann", "bob")
     branch = world.pool.branch()
     work = begin_compaction(branch, world.pool.at().references, outputs=1, message="")
-    written = rewrite(work, 0, world.pool.store, new_id=world.pool.context.ids.new)
+    written = rewrite(work, Here.of(world.pool.context).worker, 0)
     assert written is not None
     world.clock.now += 1  # the write of the erasure shows that the journal goes on
     held = erase(world.pool, where=ANN)
@@ -749,25 +749,12 @@ def test_objects_are_searched_and_summed_by_chunks_and_rewritten_side_by_side(wo
     for n in range(5):
         world.people("ann", "bob", first=10 * n)
     world.load({"k": 99, "who": "ann"})  # nothing is left of it
-    calls: list[tuple[str, int]] = []
-    alone = here(world.pool)
-
-    def backwards(work: Callable[..., Sequence[Any]], name: str) -> Callable[..., Sequence[Any]]:
-        def call(*given: Any) -> Sequence[Any]:
-            calls.append((name, len(given[-1])))
-            return list(work(*given[:-1], given[-1][::-1]))[::-1]
-
-        return call
-
-    means = replace(
-        alone,
-        search=backwards(alone.search, "search"),
-        total=backwards(alone.total, "sum"),
-        rewrite=backwards(alone.rewrite, "rewrite"),
-    )
-    done = erase(world.pool, where=ANN, means=means)
+    workers = Watched(Here.of(world.pool.context))
+    done = erase(world.pool, where=ANN, workers=workers)
     assert (done.status, len(done.erased), len(done.written)) == (DONE, 6, 5)
-    assert calls == [("search", 6), ("sum", 6), ("rewrite", 6), ("sum", 5)]
+    answers, sums = "answer_of", "summed_if_there"
+    deleted = ("delete_batch", 1)
+    assert workers.calls == [(answers, 6), (sums, 6), ("write", 6), deleted, (sums, 5)]
     assert world.names() == ["bob"] * 5
     assert not list(verify(world.reopened(), done))
 

@@ -20,7 +20,9 @@ from log_lake.loading.block import Block
 from log_lake.repair.fsck import Fsck
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_orphans
+from log_lake.workers import Here
 from tests.support.stores import ScriptedStore
+from tests.support.workers import Watched
 from tests.unit.erasure.conftest import Row, World, is_ann
 
 ANN = "who = 'ann'"
@@ -38,7 +40,7 @@ def die(*_: Any) -> None:
 def begun_vacuum(world: World, object_id: str) -> None:
     """A vacuum takes the object, and is killed before it deletes."""
     with pytest.raises(Killed):
-        vacuum(world.reopened(), grace=0.0, delete=die)
+        vacuum(world.reopened(), grace=0.0, workers=Watched(Here.of(world.pool.context), before=die))
     assert object_id in world.reopened().history.load().state.removed.vacuumed()
 
 

@@ -7,13 +7,13 @@ import pytest
 from lake_core.naming import FORMATS, IdSource
 from log_lake.erasure.begin import begin
 from log_lake.erasure.holders import CLOCK, release
-from log_lake.erasure.means import here
 from log_lake.erasure.receipt import DONE, PENDING, Receipt, read
 from log_lake.erasure.run import _Run, erase, go_on
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
+from log_lake.workers import Here
 from tests.unit.erasure.conftest import World, is_ann
 
 ANN = "who = 'ann'"
@@ -103,7 +103,7 @@ def test_a_merge_brings_what_an_erasure_that_was_killed_hides_on_the_branch(worl
     world.people("ann", first=20, branch="dev")
 
     pending = begin(world.pool, where=ANN)
-    killed = _Run(world.pool, pending, grace=0.0, means=here(world.pool))
+    killed = _Run(world.pool, pending, Here.of(world.pool.context), grace=0.0)
     killed._look_at_fields()
     killed._hide()
     world.people("ann", first=7)
@@ -156,7 +156,7 @@ def test_what_is_loaded_later_on_a_branch_is_seen_after_its_merge(world: World) 
     world.people("eve", first=10, branch="dev")
     world.people("ann", first=20, branch="dev")
     pending = begin(world.pool, where=ANN)
-    killed = _Run(world.pool, pending, grace=0.0, means=here(world.pool))
+    killed = _Run(world.pool, pending, Here.of(world.pool.context), grace=0.0)
     killed._look_at_fields()
     killed._hide()
     world.people("ann", first=30, branch="dev")

@@ -8,10 +8,10 @@ import pytest
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.begin import begin
 from log_lake.erasure.holders import ANOTHER_RUN
-from log_lake.erasure.means import here
 from log_lake.erasure.noting import Notes
 from log_lake.erasure.receipt import PENDING, Receipt, ReceiptTransaction
 from log_lake.erasure.run import _Run, go_on
+from log_lake.workers import Here
 from tests.unit.erasure.conftest import World
 
 ANN = "who = 'ann'"
@@ -32,7 +32,7 @@ def test_what_another_run_has_written_stays_in_the_receipt(world: World) -> None
     world.people("cid", first=9)
     pending = begin(world.pool, where=ANN)
     first, second = sorted(world.objects)
-    notes = Notes(world.pool, pending, here(world.pool))
+    notes = Notes(world.pool, pending, Here.of(world.pool.context))
     notes.add([first])
     other = noted_by_another(world, pending, second)
     transaction = ReceiptTransaction(7, "t" * 27, 1, "main", "rewrite")

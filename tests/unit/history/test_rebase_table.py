@@ -28,6 +28,7 @@ from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import PendingLoad
 from log_lake.lake.view import View
 from log_lake.loading.block import Block
+from log_lake.workers import Here
 from tests.support.clocks import DAY, Clock
 
 Records = list[tuple[int, str]]
@@ -69,7 +70,7 @@ def load(records: Records) -> Work:
 def compaction() -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
         work = begin_compaction(branch, pool.at().references, outputs=1, message="")
-        written = rewrite(work, 0, branch.store, new_id=branch.context.ids.new)
+        written = rewrite(work, Here.of(branch.context).worker, 0)
         assert written is not None
         return lambda: commit_compaction(branch, work, [written])
 

@@ -1,0 +1,74 @@
+"""Where units of work run: in this process, or on Spark.  Nothing above knows which.
+
+A unit of work is one value; a function does it, given the `Worker` that it runs on.  What plans cuts its work into
+units, and what commits takes their results, in order:
+
+    objects = workers.map(partial(rewrite, work), range(len(work.pieces)))
+
+`Here` does one unit after another; `spark_apps.workers.OnSpark` does them in Spark tasks.  So the function and its
+units must be plain values that can be shipped, and a function may be called again for a unit that failed.  An error
+of the lake ends the whole call; Unavailable may pass, so Spark tries such a unit again first.
+
+Called by compaction, tombstones, checkpoints, retention, erasure, fsck and loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from lake_core.context import Context
+from lake_core.store import Store
+
+U = TypeVar("U")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a unit is given: the store of the lake, and new ids for what it writes."""
+
+    store: Store
+    new_id: Callable[[], str]
+
+
+class Workers(Protocol):
+    """Some workers."""
+
+    @property
+    def size(self) -> int:
+        """Units at a time, at least 1."""
+
+    @property
+    def at_once(self) -> int:
+        """Calls of `map` that are worth making at a time, from threads; at least 1."""
+
+    def map(
+        self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
+    ) -> list[R]:
+        """What `do` returns for each unit, in their order.
+
+        One task takes `each` units.  Up to `alone` units are done in this process, because starting a task would
+        take longer.  Raises the error of a unit that failed.
+        """
+
+
+@dataclass(frozen=True)
+class Here:
+    """One unit after another, in this process."""
+
+    worker: Worker
+    size: int = 1
+    at_once: int = 1
+
+    @classmethod
+    def of(cls, context: Context) -> Here:
+        """With the store and the ids of an open lake."""
+        return cls(Worker(context.store, context.ids.new))
+
+    def map(
+        self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
+    ) -> list[R]:
+        """As `Workers.map`."""
+        return [do(self.worker, unit) for unit in units]

@@ -1,0 +1,73 @@
+"""Workers that are Spark tasks (`log_lake.workers.Workers`); small work runs in the driver's process.
+
+A task opens the lake's store by its address and does its units; what they return comes back pickled, so it must be
+small.  An error of the lake is an ordinary answer of a task, not a failure that Spark would repeat.  Unavailable
+may pass, so the task fails with it and Spark tries again; after the last try the driver raises it as it was.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from lake_core.context import Context
+from lake_core.naming import IdSource
+from lake_core.store import Address, address_of, guarded, open_store
+from log_lake.workers import Here, Worker, Workers
+from spark_apps.in_task import InTask
+from spark_apps.spread import Pair, gather, parallelism
+
+U = TypeVar("U")
+R = TypeVar("R")
+
+CALLS = 4
+"""Calls at a time: a small job of a pool does not wait for a large one."""
+
+
+def workers_of(spark: Any, context: Context) -> Workers:
+    """The workers of a session, or of what an opener gave in its place."""
+    return Here.of(context) if isinstance(spark, InTask) else OnSpark(lambda: spark, context)
+
+
+@dataclass(frozen=True)
+class OnSpark:
+    """Tasks of a session, which `session` opens when it is first needed.
+
+    `always`: do even a few units in tasks; for tests.
+    """
+
+    session: Callable[[], Any]
+    context: Context
+    always: bool = False
+    at_once: int = CALLS
+
+    @property
+    def size(self) -> int:
+        """Cores of the session."""
+        return parallelism(self.session())
+
+    def map(
+        self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
+    ) -> list[R]:
+        """As `Workers.map`."""
+        if not units:
+            return []
+        if len(units) <= alone and not self.always:
+            return Here.of(self.context).map(do, units)
+        spark = self.session()
+        if isinstance(spark, InTask):
+            return Here.of(self.context).map(do, units)
+        parts = [tuple(units[at : at + each]) for at in range(0, len(units), each)]
+        answers = gather(spark, partial(_done, address_of(self.context.store), do, parts), len(parts))
+        return [pickle.loads(answer) for answer, _ in answers]
+
+
+def _done(
+    store: Address, do: Callable[[Worker, U], R], parts: Sequence[Sequence[U]], number: int
+) -> list[Pair]:
+    """In a task: what came of each unit of one part."""
+    worker = Worker(guarded(open_store(store)), IdSource().new)
+    return [(pickle.dumps(do(worker, unit)), b"") for unit in parts[number]]

@@ -1,0 +1,43 @@
+"""Workers for tests: something happens before or after a call, and every call is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from log_lake.workers import Worker, Workers
+
+U = TypeVar("U")
+R = TypeVar("R")
+
+
+def name_of(do: Callable[..., object]) -> str:
+    """The name of the function that does a unit, without what it was given before."""
+    return name_of(do.func) if isinstance(do, partial) else getattr(do, "__name__", "")
+
+
+@dataclass
+class Watched:
+    """Other workers, after `before` was called with the name of the function and the count of its units.
+
+    It does the units backwards, as tasks may; `calls` keeps what was called.
+    """
+
+    workers: Workers
+    before: Callable[[str, int], None] = lambda name, count: None
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    after: Callable[[str, int], None] = lambda name, count: None
+    size: int = 1
+    at_once: int = 1
+
+    def map(
+        self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
+    ) -> list[R]:
+        name = name_of(do)
+        self.calls.append((name, len(units)))
+        self.before(name, len(units))
+        done = self.workers.map(do, units[::-1], each=each, alone=alone)[::-1]
+        self.after(name, len(units))
+        return done
