@@ -3,7 +3,7 @@
 One key-value pair of the Parquet footer, `lake`, holds JSON; byte strings are in base64.  `sample` has evenly
 spaced keys with their ranks: in a sorted file an exact quantile sketch.  `groups` has the first keys of the row
 groups, so that a reader of a key range skips the others.  `blocks` has the checksums of the bytes before
-`data_end` (`checksums`).
+`data_end` (`checksums`).  `stored_as` has the fields that lie under another name in the file (`stored_names`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from lake_core.naming import SUB_POOLS
 from lake_core.records.decoding import check_counts, decoding
 
 KEY = b"lake"
-VERSION = 1
+VERSION = 2
+PLAIN_VERSION = 1
+"""The version of an object whose fields all lie under their own names, which older programs read."""
 SAMPLES = 64
 ALL_KEYS: tuple[bytes, bytes | None] = (b"", None)
 """The partition of an object that was written for all keys; it is not stored."""
@@ -53,6 +55,7 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     last_seq: int | None = None
     data_end: int = 0
     blocks: tuple[int, ...] = ()
+    stored_as: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         check_counts(
@@ -67,6 +70,8 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
             raise Corrupt(f"the footer of {self.object[:80]!r}: there is no sub-pool {self.sub_pool[:80]!r}")
         if any(not 0 <= rank < self.records for rank, _ in self.sample):
             raise Corrupt(f"the footer of {self.object[:80]!r}: a key of the sample has an impossible rank")
+        if len(set(self.stored_as.values())) < len(self.stored_as):
+            raise Corrupt(f"the footer of {self.object[:80]!r}: two fields lie under one name")
 
     def check_version(self, name: str) -> None:
         """Raises Corrupt if a newer program wrote the object."""

@@ -285,7 +285,7 @@ class ObjectWriter:
         assert self._file is not None
         schema = user_fields(self._schema)
         described = ObjectMetadata(
-            version=metadata.VERSION,
+            version=metadata.PLAIN_VERSION,
             object=self.object_id,
             origin=self.origin,
             key=str(self.key),

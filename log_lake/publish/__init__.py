@@ -4,6 +4,7 @@
     published    which table is there now: numbered metadata, the hint
     lag          how far the table is behind the branch
     fields       which fields of the pool the table has; what Iceberg does not have
+    names        how the table and the objects name the fields of the key
     schema       columns with their ids, the name mapping, the sort order
     rules        which objects the table has, and by which rule records of them are hidden: pure
     positions    the positions of the hidden records, by the lake's own reader, as a file of deletes

@@ -10,28 +10,24 @@ from collections.abc import Iterable
 
 from pyiceberg import types as T
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.schema import Schema
 from pyiceberg.typedef import Record
 
 from lake_core.records import Column
 from log_lake.objects.read import DataObject
 from log_lake.publish.bounds import lower_bound, upper_bound
+from log_lake.publish.metadata import Layout
 from log_lake.publish.positions import FILE_PATH_ID
 
 MAX_COUNTED = 100
 """Columns with statistics in each description; a description is read for every query.  Iceberg writes as many."""
 
 
-def data_file(
-    data: DataObject, statistics: Iterable[Column], *, location: str, schema: Schema, sort_order: int
-) -> DataFile:
+def data_file(data: DataObject, statistics: Iterable[Column], *, location: str, layout: Layout) -> DataFile:
     """The description of an object.  Raises Corrupt, Unavailable."""
     records = data.metadata.records
-    counted = {
-        column.name: column
-        for column in schema.fields[:MAX_COUNTED]
-        if data.schema.get_field_index(column.name) >= 0
-    }
+    fields = layout.names.of_pool()
+    counted = {fields.get(column.name, column.name): column for column in layout.schema.fields[:MAX_COUNTED]}
+    counted = {name: column for name, column in counted.items() if data.schema.get_field_index(name) >= 0}
     told = {one.name: one for one in statistics if one.name in counted}
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
@@ -44,7 +40,7 @@ def data_file(
         if (high := upper_bound(kind, one.high)) is not None:
             upper[id] = high
     sizes = data.column_sizes(counted)
-    plain = [column for column in counted.values() if isinstance(column.field_type, T.PrimitiveType)]
+    plain = {name: c for name, c in counted.items() if isinstance(c.field_type, T.PrimitiveType)}
     return DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=location,
@@ -52,18 +48,16 @@ def data_file(
         partition=Record(),
         record_count=records,
         file_size_in_bytes=data.size,
-        column_sizes={c.field_id: sizes[c.name] for c in plain},
-        value_counts={c.field_id: records for c in plain},
-        null_value_counts={
-            counted[name].field_id: one.nulls for name, one in told.items() if counted[name] in plain
-        },
+        column_sizes={c.field_id: sizes[name] for name, c in plain.items()},
+        value_counts={c.field_id: records for c in plain.values()},
+        null_value_counts={plain[name].field_id: one.nulls for name, one in told.items() if name in plain},
         nan_value_counts={},
         lower_bounds=lower,
         upper_bounds=upper,
         key_metadata=None,
         split_offsets=data.group_offsets,
         equality_ids=None,
-        sort_order_id=sort_order,
+        sort_order_id=layout.order.order_id,
         spec_id=0,
     )
 

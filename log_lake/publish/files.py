@@ -17,7 +17,9 @@ from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table.metadata import TableMetadataV2
 
 from lake_core import naming
+from lake_core.errors import InvalidInput
 from log_lake.lake.view import View
+from log_lake.objects.containers.stored_names import stored_names
 from log_lake.objects.read import DataObject
 from log_lake.publish.commit import create_file, read_file
 from log_lake.publish.data_files import data_file, deletes_description
@@ -79,7 +81,7 @@ class Describing:
     def described(self, rules: Iterable[Rule]) -> list[Described]:
         """The objects of the table, without those whose records are all hidden.
 
-        Writes new files of deletes.  Raises ObjectMissing, Corrupt, Unavailable.
+        Writes new files of deletes.  Raises InvalidInput, ObjectMissing, Corrupt, Unavailable.
         """
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             return [one for one in threads.map(self._describe, rules) if one is not None]
@@ -96,6 +98,12 @@ class Describing:
         store, pool_id = self.view.store, self.view.config.id
         location = location_of(store, naming.data_object(pool_id, rule.object))
         with DataObject(store, pool_id=pool_id, object_id=rule.object) as opened:
+            if opened.metadata.stored_as != stored_names(opened.schema.names, self.view.key):
+                name = self.view.config.name
+                raise InvalidInput(
+                    f"pool {name!r}: an earlier program wrote objects whose columns Iceberg takes for one; let a "
+                    f"compaction write them anew (lake compact {name} --strategy full)"
+                )
             positions = hidden_positions(rule, opened, self.view, store)
             if len(positions) == opened.metadata.records:
                 return None
@@ -103,8 +111,7 @@ class Describing:
                 opened,
                 rule.references[0].columns,
                 location=location,
-                schema=self.layout.schema,
-                sort_order=self.layout.order.order_id,
+                layout=self.layout,
             )
         if not len(positions):
             return Described(new, None, is_new=data is None, has_new_deletes=False)

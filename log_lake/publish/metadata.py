@@ -19,7 +19,7 @@ from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, SnapshotLogEntry, Summary
 from pyiceberg.table.sorting import SortOrder
 
-from lake_core.keys import PoolKey
+from log_lake.publish.names import Names
 from log_lake.publish.schema import ids_of, name_mapping, sort_order, table_schema
 
 MAX_LOG = 100
@@ -53,12 +53,13 @@ class Layout:
     last_id: int
     order: SortOrder
     orders: tuple[SortOrder, ...]
+    names: Names
 
 
 def layout_of(
-    before: TableMetadataV2 | None, columns: pa.Schema, key: PoolKey, *, stored: Iterable[pa.Schema]
+    before: TableMetadataV2 | None, columns: pa.Schema, names: Names, *, stored: Iterable[pa.Schema]
 ) -> Layout:
-    """The layout of a table with these columns, over objects of the schemas `stored`.
+    """The layout of a table with these fields of a pool, over objects of the schemas `stored`.
 
     `before` is the table that was published before it.
     """
@@ -69,14 +70,16 @@ def layout_of(
     )
     mapping = "" if before is None else before.properties[NAME_MAPPING]
     ids = ids_of(newest_last, mapping, 0 if before is None else before.last_column_id)
-    schema = table_schema(columns, ids, schema_id=max((s.schema_id for s in schemas), default=-1) + 1)
+    schema = table_schema(
+        names.columns(columns), ids, schema_id=max((s.schema_id for s in schemas), default=-1) + 1
+    )
     equal = next((s for s in schemas if s.fields == schema.fields), None)
     if equal is None:
         schemas = [*schemas, schema][-MAX_LOG:]
-    mapping = name_mapping(stored, ids)
-    order = sort_order(key, equal or schema, before=orders)
+    mapping = name_mapping(stored, ids, names)
+    order = sort_order(names, equal or schema, before=orders)
     orders = orders if order in orders else [*orders, order]
-    return Layout(equal or schema, tuple(schemas), mapping, ids.last, order, tuple(orders))
+    return Layout(equal or schema, tuple(schemas), mapping, ids.last, order, tuple(orders), names)
 
 
 def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:

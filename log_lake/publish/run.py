@@ -56,6 +56,7 @@ from log_lake.publish.tags import delete_tag, delete_tags_before, set_tag
 
 if TYPE_CHECKING:
     from log_lake.publish.files import Described
+    from log_lake.publish.names import Names
 
 log = logging.getLogger(__name__)
 
@@ -135,6 +136,7 @@ class _Plan:
     """What the table of a view has: its columns, and the rule of each object."""
 
     columns: pa.Schema
+    names: Names
     rules: Mapping[str, Rule]
 
 
@@ -149,6 +151,7 @@ class _Publisher:
     def plan(self, view: View) -> _Plan:
         """The columns and rules of the table; raises InvalidInput for what Iceberg cannot say."""
         from log_lake.publish.fields import check_objects, columns_of, upsert_fields
+        from log_lake.publish.names import check_columns, names_of
         from log_lake.publish.schema import check_paths
 
         name = self.pool.name
@@ -157,8 +160,10 @@ class _Publisher:
         rules = rules_of(view)
         stored = schemas_of(rules, view)
         check_objects(columns, stored, pool_name=name)
-        check_paths(columns, stored, pool_name=name)
-        return _Plan(columns, rules)
+        names = names_of(columns, view.key)
+        check_columns(stored, names, pool_name=name)
+        check_paths(names.columns(columns), map(names.stored, stored), pool_name=name)
+        return _Plan(columns, names, rules)
 
     def shows(self, view: View) -> bool:
         """Whether the table that is there shows the view, and is kept by its tag."""
@@ -180,6 +185,9 @@ class _Publisher:
             raise
         try:
             return self._published(view, tag, plan)
+        except InvalidInput:  # an object's footer says what the journal does not
+            delete_tag(self.pool, tag)
+            raise
         except Corrupt:
             winner = published_at(self.place)
             if winner is None or self.before is None or winner.number == self.before.number:
@@ -193,7 +201,7 @@ class _Publisher:
 
         place, ids = self.place, self.pool.context.ids
         before = None if self.before is None else m.parsed(self.before.text)
-        layout = m.layout_of(before, plan.columns, view.key, stored=(*schemas_of(plan.rules, view), ORDER))
+        layout = m.layout_of(before, plan.columns, plan.names, stored=(*schemas_of(plan.rules, view), ORDER))
         was = f.files_before(before, layout, place, self._rules_before())
         files = f.Describing(view, place, layout, was, ids.new).described(plan.rules.values())
         if (

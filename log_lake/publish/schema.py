@@ -18,11 +18,8 @@ from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrd
 from pyiceberg.transforms import IdentityTransform
 
 from lake_core.errors import InvalidInput
-from lake_core.keys import PoolKey
 from log_lake.publish.fields import is_wider, plain_type
-
-Path = tuple[str, ...]
-"""Names from the outermost field to one inside of it; parts of lists and maps are `element`, `key`, `value`."""
+from log_lake.publish.names import Names, Path, inside, parts_of, paths_of
 
 
 @dataclass
@@ -56,7 +53,7 @@ def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> Ids:
         known_ids[path] = (id, None)
     for schema in schemas:
         for column in schema.fields:
-            known_ids |= dict(_paths(column, ()))
+            known_ids |= dict(paths_of(column, ()))
     return Ids(known_ids, last)
 
 
@@ -89,15 +86,6 @@ def _nested(kind: pa.DataType, path: Path, ids: Ids) -> T.IcebergType:
     )
 
 
-def parts_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside of a record, list or map, named as in Parquet; none of a plain type."""
-    if pa.types.is_list(kind):
-        return [kind.value_field.with_name("element")]
-    if pa.types.is_map(kind):
-        return [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
-    return list(kind) if pa.types.is_struct(kind) else []
-
-
 def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: str) -> None:
     """Raises InvalidInput if readers would take one field for another by its path, written with dots.
 
@@ -105,7 +93,7 @@ def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: s
     written, those that are left out too.
     """
     of_objects: dict[str, Path] = {}
-    for path in dict.fromkeys(path for schema in stored for column in schema for path in _inside(column, ())):
+    for path in dict.fromkeys(path for schema in stored for column in schema for path in inside(column, ())):
         other = of_objects.setdefault(".".join(path), path)
         if other != path:
             raise InvalidInput(
@@ -113,7 +101,7 @@ def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: s
                 f"{'.'.join(path)!r}, and readers open objects as a whole; publish a pool with another name for one"
             )
     of_table: dict[str, Path] = {}
-    for path in (path for column in columns for path in _inside(column, ())):
+    for path in (path for column in columns for path in inside(column, ())):
         other = of_table.setdefault(".".join(path).casefold(), path)
         if other != path:
             raise InvalidInput(
@@ -122,46 +110,26 @@ def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: s
             )
 
 
-def _inside(column: pa.Field, above: Path) -> Iterable[Path]:
-    path = (*above, column.name)
-    yield path
-    for part in parts_of(column.type):
-        yield from _inside(part, path)
-
-
 def _shown(path: Path) -> str:
     return " in ".join(repr(name) for name in reversed(path))
-
-
-def _paths(column: T.NestedField, above: Path) -> Iterable[tuple[Path, tuple[int, T.IcebergType]]]:
-    path = (*above, column.name)
-    yield path, (column.field_id, column.field_type)
-    kind = column.field_type
-    inside: Iterable[T.NestedField] = ()
-    if isinstance(kind, T.StructType):
-        inside = kind.fields
-    elif isinstance(kind, T.ListType):
-        inside = (kind.element_field,)
-    elif isinstance(kind, T.MapType):
-        inside = (kind.key_field, kind.value_field)
-    for part in inside:
-        yield from _paths(part, path)
 
 
 # --- the name mapping
 
 
-def name_mapping(stored: Iterable[pa.Schema], ids: Ids) -> str:
-    """By which names readers find the columns, as a property of the table.
+def name_mapping(stored: Iterable[pa.Schema], ids: Ids, names: Names) -> str:
+    """By which names readers find the columns, as a property of the table; `stored` are schemas of the pool.
 
     It has the columns of objects that are none of the table too, under ids that no schema has: pyiceberg opens an
     object only if it finds all of its columns.
     """
     fields: dict[Path, dict[Path, Any]] = {}
+    columns: dict[Path, Path] = {}
     for schema in stored:
-        for column in schema:
+        columns |= names.mapped(schema)
+        for column in names.stored(schema):
             _add_names(fields, column, (column.name,))
-    text: str = NameMapping(root=_as_mapping(fields, ids)).model_dump_json()
+    text: str = NameMapping(root=_as_mapping(fields, ids, columns)).model_dump_json()
     return text
 
 
@@ -171,15 +139,16 @@ def _add_names(fields: dict[Path, dict[Path, Any]], column: pa.Field, path: Path
         _add_names(inside, part, (*path, part.name))
 
 
-def _as_mapping(fields: Mapping[Path, dict[Path, Any]], ids: Ids) -> list[MappedField]:
-    return [
-        MappedField(
-            field_id=ids.assigned[path] if path in ids.assigned else ids.of(path),
-            names=[path[-1]],
-            fields=_as_mapping(inside, ids),
-        )
-        for path, inside in fields.items()
-    ]
+def _as_mapping(
+    fields: Mapping[Path, dict[Path, Any]], ids: Ids, columns: Mapping[Path, Path]
+) -> list[MappedField]:
+    """`columns`: the table's path of each column that objects name otherwise."""
+    mapped = []
+    for path, parts in fields.items():
+        column = columns.get(path, path)
+        id = ids.assigned[column] if column in ids.assigned else ids.of(column)
+        mapped.append(MappedField(field_id=id, names=[path[-1]], fields=_as_mapping(parts, ids, columns)))
+    return mapped
 
 
 def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, int]]:
@@ -189,14 +158,14 @@ def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, 
         yield from _mapped(one.fields, path)
 
 
-def sort_order(key: PoolKey, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:
+def sort_order(names: Names, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:
     """The order of the records in each object, as far as the table has its fields; an earlier one if it is equal.
 
     Null comes first in either direction.  Floats end it, since Iceberg sorts -0.0 before 0.0.
     """
     fields = []
-    for part in key.fields:
-        column = next((c for c in schema.fields if c.name == part.name), None)
+    for part in names.key.fields:
+        column = next((c for c in schema.fields if c.name == names.of_table(part.name)), None)
         if column is None or isinstance(column.field_type, T.FloatType | T.DoubleType):
             break
         direction = SortDirection.DESC if part.descending else SortDirection.ASC

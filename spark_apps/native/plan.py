@@ -280,6 +280,8 @@ class _Deciding:
         projection = self._projection(reference, schema)
         stored = pa.schema([*schema, *(ORDER if reference.oldest is not None else ())])
         used = {*plan.columns, *columns_of(predicate)}
+        if dotted := next((name for name in plan.key.names if "." in name and name in used), None):
+            raise NotNative(f"objects have the key's field {dotted!r} under another name")
         columns = [f for f in stored if f.name in used and not pa.types.is_null(f.type)]
         return ParquetRead((reference,), pa.schema(columns or [_narrow(schema)]), predicate, projection)
 

@@ -48,6 +48,7 @@ Path(sys.argv[2]).write_bytes(pickle.dumps(answers))
 """
 
 CONDITIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "a key inside of records": (("user_id > 25", '"user.id" > 25'), ('"user".id = 12', "user.id = 12")),
     "deletes": (("k >= 7990 AND k < 12010", "k >= 7990 and k < 12010"),),
     "all types": (("decimal > 0", "decimal > 0"), ("record.a = 1", "record.a = 1")),
     "times": (("d < DATE '1970-01-01'", "d < '1970-01-01'"),),

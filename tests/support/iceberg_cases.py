@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,23 @@ class Case:
     branch: str = "main"
     without: tuple[str, ...] = ()
     filters: tuple[tuple[str, str], ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """The table's names of fields that it calls otherwise."""
+
+
+def _key_inside(folder: Path) -> Pool:
+    pool = a_local_pool(folder, key="user.id,l.element")
+    for number in range(3):
+        file = folder / "in.ndjson"
+        file.write_text(
+            "".join(
+                f'{{"user": {{"id": {id}, "name": "n{id}"}}, "l": [{id}], "l.element": "e"}}\n'
+                for id in range(number * 10, number * 10 + 20)
+            )
+        )
+        pool.branch().load([str(file)])
+    pool.branch().delete(where='"user.id" = 7')
+    return pool
 
 
 def _branched(folder: Path) -> Pool:
@@ -172,6 +189,11 @@ CASES = {
     ),
     "a branch": Case(_branched, branch="dev"),
     "main beside a branch": Case(_branched),
+    "a key inside of records": Case(
+        _key_inside,
+        filters=(("user_id > 25", '"user.id" > 25'), ("user.id = 12", "user.id = 12")),
+        renamed={"user.id": "user_id", "l.element": "l_element"},
+    ),
     "without a field": Case(
         lambda folder: a_local_pool(folder, numbers(0, 3, c=1, s="a"), numbers(3, 6, c="a", s="b")),
         without=("c",),
@@ -195,7 +217,8 @@ class Tables:
         case = self.cases[name]
         view = self.pools[name].at(case.branch)
         columns = [column for column in view.plan().columns if column not in case.without]
-        return read_as(row for t in view.scan(columns=columns, where=where) for row in t.to_pylist())
+        rows = (row for t in view.scan(columns=columns, where=where) for row in t.to_pylist())
+        return read_as({case.renamed.get(name, name): value for name, value in row.items()} for row in rows)
 
 
 def publish_cases(folder: Path, cases: Mapping[str, Case]) -> Tables:

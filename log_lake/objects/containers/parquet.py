@@ -17,6 +17,7 @@ from lake_core.errors import Corrupt
 from log_lake.objects import metadata
 from log_lake.objects.checksums import check_tail
 from log_lake.objects.containers import Footer
+from log_lake.objects.containers.stored_names import fields_of_columns, renamed
 from log_lake.objects.weight import Weight, leaves_of, weigh
 
 FOOTER_GROWTH = 3
@@ -37,6 +38,8 @@ class ParquetFooter(Footer):
     parquet: pq.FileMetaData = None
     leaves: dict[str, range] = None  # type: ignore[assignment]
     largest_group: int = 0
+    fields: dict[str, str] = None  # type: ignore[assignment]
+    """The field of each column that lies under another name."""
 
 
 def open_parquet(
@@ -66,7 +69,9 @@ def _opened(file: pa.NativeFile, footer: ParquetFooter | None, *, buffer_size: i
 def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> ParquetFooter:
     file_metadata = parquet.metadata
     described = metadata.decode((file_metadata.metadata or {}).get(metadata.KEY), name=name)
-    schema = parquet.schema_arrow.remove_metadata()
+    columns = parquet.schema_arrow.remove_metadata()
+    fields = fields_of_columns(columns.names, described.stored_as, name=name)
+    schema = renamed(columns, fields)
     groups = [file_metadata.row_group(number) for number in range(file_metadata.num_row_groups)]
     described.check(object_id, records=file_metadata.num_rows, groups=len(groups), name=name)
     return ParquetFooter(
@@ -77,6 +82,7 @@ def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> ParquetFooter
         parquet=file_metadata,
         leaves=leaves_of(schema),
         largest_group=max((group.total_byte_size for group in groups), default=0),
+        fields=fields,
     )
 
 
@@ -94,7 +100,8 @@ class ParquetContainer:
         stored = (self.footer.parquet.metadata or {}).get(b"ARROW:schema")
         if stored is None:
             return self.footer.schema
-        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))).remove_metadata()
+        columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))).remove_metadata()
+        return renamed(columns, self.footer.fields)
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
         """Decoded bytes, as the footer says."""
@@ -111,12 +118,16 @@ class ParquetContainer:
     ) -> Iterator[pa.RecordBatch]:
         """The records of the groups, decoded on all cores."""
         present = None if columns is None else [c for c in columns if c in self.footer.leaves]
-        names = None if present is None or len(present) == len(self.footer.schema) else present
+        all_of_them = present is None or len(present) == len(self.footer.schema)
+        stored_as, fields = self.footer.metadata.stored_as, self.footer.fields
+        names = None if all_of_them else [stored_as.get(name, name) for name in present or ()]
         missing = sum(self.footer.group_rows[group] for group in groups)
         select: bool | None = None  # as the first batch tells
         for batch in self.parquet.iter_batches(
             batch_size=rows, row_groups=list(groups), columns=names, use_threads=True
         ):
+            if fields:
+                batch = batch.rename_columns([fields.get(name, name) for name in batch.schema.names])
             # Parquet takes a dotted name for a path too: `id` would bring `id.orig_h` along
             if select is None:
                 select = present is not None and batch.schema.names != present

@@ -20,6 +20,7 @@ from lake_core.keys import PoolKey
 from log_lake.objects import checksums, metadata
 from log_lake.objects.checksums import SummedFile
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.objects.containers.stored_names import stored_names
 from log_lake.objects.metadata import ObjectMetadata
 
 _FEW = 256
@@ -36,10 +37,12 @@ class ParquetSink:
 
     def __init__(self, file: SummedFile, first: pa.Table, *, key: PoolKey, limits: ObjectLimits) -> None:
         self._file = file
-        self._parquet = parquet_writer(file, first, key=key, limits=limits)
+        self._stored_as = stored_names(first.schema.names, key)
+        self._parquet = parquet_writer(file, self._renamed(first), key=key, limits=limits)
 
     def write(self, table: pa.Table, groups: Sequence[int]) -> None:
         """Write the records as row groups of these sizes."""
+        table = self._renamed(table)
         at = 0
         for size, run in groupby(groups[:-1]):  # one call for groups of one size; a smaller one may end it
             count = size * len(list(run))
@@ -53,12 +56,24 @@ class ParquetSink:
     def finish(self, described: ObjectMetadata) -> None:
         """Write the footer, with the metadata and the checksums."""
         data_end, blocks = self._file.begin_tail()
-        described = msgspec.structs.replace(described, data_end=data_end, blocks=blocks)
+        described = msgspec.structs.replace(
+            described,
+            version=metadata.VERSION if self._stored_as else metadata.PLAIN_VERSION,
+            data_end=data_end,
+            blocks=blocks,
+            stored_as=self._stored_as,
+        )
         self._parquet.add_key_value_metadata(
             {metadata.KEY: metadata.encode(described), checksums.KEY: checksums.NOTHING_YET}
         )
         self._parquet.close()
         self._file.end_tail()
+
+    def _renamed(self, table: pa.Table) -> pa.Table:
+        names = self._stored_as
+        return (
+            table.rename_columns([names.get(name, name) for name in table.schema.names]) if names else table
+        )
 
     def close(self) -> None:
         """Close the writer, whether or not it finished."""

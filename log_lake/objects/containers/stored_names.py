@@ -1,0 +1,45 @@
+"""Names of columns in a Parquet file that differ from those of their fields: key fields whose names have dots.
+
+A pool with the key `user.id` has a field of that name beside the record `user` (`loading.key_paths`).  Readers of
+Iceberg write paths with dots, so they open no file that has both (decision 202).  Such a key field lies in every
+object under the name `user:id`; the footer says so.  Nothing above the container knows it.  Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pyarrow as pa
+
+from lake_core.errors import Corrupt
+from lake_core.keys import PoolKey
+
+
+def stored_names(names: Collection[str], key: PoolKey) -> dict[str, str]:
+    """The column of each key field whose name has dots, by field; no other of the `names` is like it."""
+    stored: dict[str, str] = {}
+    taken = set(names)
+    for name in key.names:
+        if "." in name and name in taken:
+            column = name.replace(".", ":")
+            while column in taken:  # bounded by the number of names
+                column += ":"
+            stored[name] = column
+            taken.add(column)
+    return stored
+
+
+def renamed(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
+    """The schema with other names for some columns."""
+    return pa.schema([field.with_name(names.get(field.name, field.name)) for field in schema])
+
+
+def fields_of_columns(columns: Collection[str], stored_as: Mapping[str, str], *, name: str) -> dict[str, str]:
+    """The field of each column that lies under another name in the file `name`.
+
+    Raises Corrupt if the file does not have these columns, or two columns would be one field.
+    """
+    fields = {column: field for field, column in stored_as.items()}
+    if not fields.keys() <= set(columns) or len({fields.get(c, c) for c in columns}) < len(columns):
+        raise Corrupt(f"{name}: the footer is damaged: its names of columns are not those of the file")
+    return fields
