@@ -1,7 +1,7 @@
 # Everything is run from here.  The first target that needs it makes .venv; nothing is installed elsewhere.
 #
 #   make demo  [DATA=files KEY=field]    the main job on a year of flights, or on your files
-#   make test                            every check and every test
+#   make test                            make check, the slow tests, and those on real Airflow and Spark
 #   make up / make status / make down    Airflow and Spark Connect on this machine, left running
 #   make airflow ARGS='dags list'        an airflow command in the Airflow that make up started
 #   make test-s3                         the stores' contract on a real S3 server (installs Ceph if missing: root)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.rotation import runs
+from tests.support.rotation import chosen
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,12 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what another part of a rotation runs."""
-    part = os.environ.get("LAKE_TEST_PART", "")
-    if not part:
+    choice = chosen(os.environ)
+    if choice is None:
         return
-    chosen = [item for item in items if runs(item.nodeid, part)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
+    left_out = [item for item in items if not choice.runs(item.nodeid)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if choice.runs(item.nodeid)]
 
 
 @pytest.fixture(autouse=True)

@@ -206,6 +206,8 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     # what runs of the tests may name: the lake of `test_apply_dag`, and files of tests
     connections["LAKE_ALLOWED_LAKES"] = str(folder / "applied")
     connections["LAKE_ALLOWED_FILES"] = f"{tmp_path_factory.getbasetemp()}/"
+    # no test changes a DAG file; each look at one costs seconds of a core, and Airflow looks every 30 s
+    connections["AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL"] = "300"
     connections["YARN_CONF_DIR"] = str(yarn_conf)  # of what a test starts, if it does
     dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("own.py", "submitted.py"):

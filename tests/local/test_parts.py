@@ -13,6 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.repository import ROOT
+from tests.support.rotation import LAST, Choice
+from tests.support.side_by_side import GROUPS, groups
+
+PLAIN = ("-p", "no:cacheprovider", "-p", "no:randomly")
+"""Tests in their order, for who has pytest-randomly too."""
 
 GOOD = """
 import pytest
@@ -53,7 +58,7 @@ def run(folder: Path, silence: str = "3600", /, **files: str) -> tuple[int, str]
         "console_output_style=classic",
         "--import-mode=importlib",
     ]
-    words = ["tests", *options, "--rootdir", str(folder), "-p", "no:cacheprovider"]
+    words = ["tests", *options, "--rootdir", str(folder), *PLAIN]
     return finished(folder, "pytest", *words, LAKE_TEST_SILENCE=silence)
 
 
@@ -129,7 +134,7 @@ def test_a_part_that_is_silent_for_long_says_which_test_it_is_at(tmp_path: Path)
 def side_by_side(folder: Path, *words: str, **files: str) -> tuple[int, list[str]]:
     """The status and the lines of `make test` on these files."""
     make(folder, **files)
-    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    (folder / "pytest.ini").write_text(f"[pytest]\naddopts = {' '.join(PLAIN)}\n")
     status, said = finished(folder, "tests.support.side_by_side", *words, LAKE_TEST_SILENCE="3600")
     return status, [line.rstrip() for line in said.splitlines()]
 
@@ -137,21 +142,62 @@ def side_by_side(folder: Path, *words: str, **files: str) -> tuple[int, list[str
 ONE = "def test_one(): pass\n"
 
 
-def test_side_by_side_every_folder_is_a_line_and_the_end_of_each_process_another(tmp_path: Path) -> None:
-    status, lines = side_by_side(tmp_path, airflow=ONE, spark=ONE, unit=ONE, other=ONE)
+@pytest.mark.parametrize("at_once", [1, 9])
+def test_side_by_side_every_folder_is_a_line_and_the_end_of_each_process_another(
+    tmp_path: Path, at_once: int
+) -> None:
+    files = dict.fromkeys(("airflow", "spark", "unit", "another", "other"), ONE)
+    status, lines = side_by_side(tmp_path, f"--at-once={at_once}", **files)
     parts = [re.sub(r" +\d+ s$", "", line) for line in lines if line.startswith("tests/")]
     assert status == 0
-    assert sorted(parts) == [f"tests/{name:12} 1 passed" for name in ("airflow", "other", "spark", "unit")]
-    assert parts.index("tests/airflow      1 passed") < parts.index("tests/spark        1 passed")
+    assert sorted(parts) == [f"tests/{name:12} 1 passed" for name in sorted(files)]
+    if at_once == 1:
+        begun = [line.split()[0].removeprefix("tests/") for line in parts]
+        assert begun == ["airflow", "another", "other", "spark", "unit"], "in the order of the groups"
     rest = [re.sub(r"[\d.]+s$", "", line) for line in lines if line and not line.startswith("tests/")]
-    assert rest == ["2 passed in ", "2 passed in "]
+    assert sorted(rest) == ["1 passed in "] * 3 + ["2 passed in "]
+
+
+def test_every_test_is_in_one_group_whatever_the_rotation_chose() -> None:
+    """Of this repository: folders and files that a group names are left out by those around them."""
+    there = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/test_*.py"))
+    for containers in (None, Choice(frozenset(), ""), Choice(frozenset([f"tests/{LAST}/"]), "")):
+        asked = groups("tests", containers)
+        taken = sorted(path for words in asked for path in there if takes(words, path))
+        assert taken == there
+        assert len(asked) == len(GROUPS) + bool(containers and containers.slow)
+
+
+def takes(words: list[str], path: str) -> bool:
+    """Whether pytest finds the file by these arguments."""
+    left_out = [word.removeprefix("--ignore=") for word in words if word.startswith("--ignore=")]
+    begins = [word for word in words if not word.startswith("--")]
+    within = [
+        any(path == begin or path.startswith(f"{begin}/") for begin in some) for some in (begins, left_out)
+    ]
+    return within == [True, False]
+
+
+def test_each_name_of_a_group_is_there() -> None:
+    assert [name for group in GROUPS for name in group if not (ROOT / "tests" / name).exists()] == []
+
+
+def test_side_by_side_says_first_which_slow_tests_run(tmp_path: Path) -> None:
+    make(tmp_path, other=ONE)
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {' '.join(PLAIN)}\n")
+    status, said = finished(tmp_path, "tests.support.side_by_side", LAKE_TEST_PART="1/4")
+    assert status == 0
+    assert re.match(r"slow tests: \d+ minutes of \d+; part 1/4 has ", said)
+    status, said = finished(tmp_path, "tests.support.side_by_side", LAKE_TEST_PART="5/4")
+    assert status == 2
+    assert said.splitlines()[-1].endswith("a part is a number and how many there are, such as 1/4")
 
 
 @pytest.mark.parametrize("bad", ["spark", "unit"])
-def test_side_by_side_a_failure_of_either_process_fails_the_whole_and_is_shown(
-    tmp_path: Path, bad: str
-) -> None:
-    files = dict.fromkeys(("airflow", "spark", "unit"), ONE) | {bad: "def test_bad():\n    assert 1 == 2\n"}
+def test_side_by_side_a_failure_of_any_process_fails_the_whole_and_is_shown(tmp_path: Path, bad: str) -> None:
+    files = dict.fromkeys(("airflow", "spark", "unit", "other"), ONE) | {
+        bad: "def test_bad():\n    assert 1 == 2\n"
+    }
     status, lines = side_by_side(tmp_path, **files)
     name = f"tests/{bad}/test_{bad}.py::test_bad"
     assert status == 1
@@ -161,8 +207,8 @@ def test_side_by_side_a_failure_of_either_process_fails_the_whole_and_is_shown(
     assert sum(line.startswith("tests/unit ") for line in lines) == 1
 
 
-def test_side_by_side_a_half_that_finds_no_test_fails_the_whole(tmp_path: Path) -> None:
-    status, lines = side_by_side(tmp_path, airflow="", unit=ONE)
+def test_side_by_side_a_group_that_finds_no_test_fails_the_whole(tmp_path: Path) -> None:
+    status, lines = side_by_side(tmp_path, airflow="", other=ONE)
     assert status == 5
     assert any(line.startswith("no tests ran") for line in lines)
 
@@ -186,19 +232,20 @@ def test_endless():
 """
 
 
-def test_side_by_side_both_processes_end_when_their_time_is_over(tmp_path: Path) -> None:
-    files = {name: ENDLESS.replace("{name}", name) for name in ("spark", "unit")}
-    status, lines = side_by_side(tmp_path, "--seconds=0.5", **files)
+def test_side_by_side_all_processes_end_when_their_time_is_over_and_no_other_begins(tmp_path: Path) -> None:
+    files = {name: ENDLESS.replace("{name}", name) for name in ("other", "spark", "unit")}
+    status, lines = side_by_side(tmp_path, "--seconds=0.5", "--at-once=2", **files)
     assert status == 124
+    assert not any(line.startswith("tests/unit") for line in lines)
     assert "stopped after 0 s (TEST_SECONDS sets the bound)" in lines
 
 
-def test_side_by_side_both_processes_end_when_it_is_terminated(tmp_path: Path) -> None:
-    make(tmp_path, **{name: ENDLESS.replace("{name}", name) for name in ("spark", "unit")})
-    command = [sys.executable, "-m", "tests.support.side_by_side"]
+def test_side_by_side_all_processes_end_when_it_is_terminated(tmp_path: Path) -> None:
+    make(tmp_path, **{name: ENDLESS.replace("{name}", name) for name in ("other", "spark")})
+    command = [sys.executable, "-m", "tests.support.side_by_side", "--at-once=2"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL) as running:
-        begun = [tmp_path / "begun-spark", tmp_path / "begun-unit"]
+        begun = [tmp_path / "begun-spark", tmp_path / "begun-other"]
         wait_until(lambda: all(path.exists() and path.read_text() for path in begun))
         running.terminate()
         assert running.wait(LONGEST) == 143

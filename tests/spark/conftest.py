@@ -52,6 +52,7 @@ def spark(spark_environ: dict[str, str], tmp_path_factory: pytest.TempPathFactor
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")
         .config("spark.log.level", "OFF")
+        .config("spark.sql.shuffle.partitions", "2")  # 200 by default: for a handful of records, 200 tasks
         .config("spark.sql.session.timeZone", TIME_ZONE)
         .config("spark.sql.python.filterPushdown.enabled", "true")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))

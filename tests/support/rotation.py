@@ -1,48 +1,175 @@
-"""Tests that take long and rarely break: CI runs a part of them, another one for each commit (`.ci/run`).
+"""Slow tests that rarely break: CI runs those of the rooms that a commit changes, and a part of the others.
 
-    LAKE_TEST_PART=1/4    of the tests below, those of the first of four parts; all others run whatever it says
+    LAKE_TEST_PART=1/4    the first of four parts of the tests below; all others run whatever it says
+    LAKE_CI_BASE=abc123   the changes since this commit decide, instead of those since the parent of HEAD
 
-Without it all tests run, as in `make test` on a developer's machine.  A test is in the part that its name gives, so
-that parts are about equal and a commit's part is the same each time.  The last part is that of the containers,
-which take as long as all others of a part; `.ci/run` starts them for it.
+Without a part all tests run, as in `make test` on a developer's machine.
+
+A commit's own diff decides first: whoever changes a room, or a slow test itself, runs the slow tests of that room,
+in the order of `SLOW`, as long as they take no more than `MINUTES` with the part.  The part is there in any case,
+so after a round of commits every slow test has run.  Parts take about as long as each other, by the minutes in the
+table; the last part is that of the containers.  A clone that has no parent of HEAD runs its part only.
 """
 
 from __future__ import annotations
 
-import zlib
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-ROTATING = (
-    "tests/acceptance/",
-    "tests/airflow/test_intervals_dag.py",
-    "tests/airflow/test_provider_on_airflow.py::test_nothing_is_deleted_before_a_person",
-    "tests/airflow/test_submitted.py",
-    "tests/airflow/view/test_page.py",
-    "tests/contract/",
-    "tests/properties/",
-    "tests/simulation/",
-    "tests/spark/test_connector.py",
-    "tests/spark/test_conversion.py",
-    "tests/spark/test_kills.py",
-    "tests/spark/test_masters.py",
-    "tests/spark/test_native.py",
-    "tests/spark/test_recipes.py",
-    "tests/spark/test_stream_writer.py::test_spark_killed",
-    "tests/wheel/test_quick_start.py",
+from tests.support.repository import ROOT
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Tests whose names begin so, the minutes that they take, and the rooms whose changes run them."""
+
+    begin: str
+    minutes: float
+    rooms: tuple[str, ...]
+
+    def is_changed_by(self, path: str) -> bool:
+        return path.startswith(self.rooms) or path.startswith(self.begin.partition("::")[0])
+
+
+LAST = "containers"
+"""The folder of the last part."""
+
+MINUTES = 16.0
+"""Of slow tests in one run, at most (decision 209)."""
+
+OF_HISTORIES = ("lake_core/journal/", "lake_core/history/", "lake_core/checkpoints/", "lake_core/catalog/")
+OF_VALUES = ("lake_core/keys/", "lake_core/values/", "lake_core/schemas/", "lake_core/conditions/")
+OF_READING = ("log_lake/reading/", "log_lake/combine/", "log_lake/objects/")
+OF_AIRFLOW = ("airflow_lake/", "dags/", "local/")
+
+SLOW = (
+    Slow("tests/contract/", 2.0, ("lake_core/store/", "tests/support/servers/")),
+    Slow("tests/simulation/", 1.5, (*OF_HISTORIES, "log_lake/vacuum/", "log_lake/agents/")),
+    Slow("tests/airflow/view/test_page.py", 1.0, ("airflow_lake/view/",)),
+    Slow("tests/airflow/test_submitted.py", 2.0, ("airflow_lake/groups/", "tests/support/yarn/")),
+    Slow("tests/airflow/test_intervals_dag.py", 2.0, ("airflow_lake/groups/", "log_lake/agents/intervals/")),
+    Slow("tests/airflow/test_provider_on_airflow.py", 4.0, OF_AIRFLOW),
+    Slow("tests/airflow/test_lineage.py", 1.0, ("airflow_lake/",)),
+    Slow("tests/spark/test_native.py", 1.0, ("spark_apps/native/", *OF_READING)),
+    Slow("tests/spark/test_masters.py", 2.0, ("spark_apps/", "pyspark_lake/")),
+    Slow("tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/")),
+    Slow("tests/spark/test_kills.py", 1.0, ("spark_apps/", "log_lake/agents/ingest/")),
+    Slow("tests/spark/test_stream_reader.py", 1.0, ("spark_apps/datasource/",)),
+    Slow("tests/spark/test_stream_writer.py::test_spark_killed", 1.0, ("spark_apps/datasource/",)),
+    Slow("tests/spark/test_recipes.py", 1.0, ("spark_apps/datasource/", "pyspark_lake/", "docs/spark.md")),
+    Slow("tests/spark/test_conversion.py", 1.0, ("spark_apps/datasource/", *OF_VALUES)),
+    Slow("tests/spark/test_iceberg.py", 1.0, ("log_lake/publish/",)),
+    Slow("tests/formats/test_trino_reads_iceberg.py", 1.5, ("log_lake/publish/", "tests/support/trino/")),
+    Slow(
+        "tests/properties/test_lake_machine.py",
+        1.0,
+        (*OF_HISTORIES, "log_lake/lake/", "log_lake/compaction/"),
+    ),
+    Slow("tests/properties/test_merge_ways.py", 1.0, OF_READING),
+    Slow("tests/properties/", 3.0, ("lake_core/", "log_lake/")),
+    Slow("tests/acceptance/", 3.0, ("log_lake/loading/", "log_lake/reading/", "log_lake/agents/")),
+    Slow("tests/wheel/test_quick_start.py", 1.0, ("docs/airflow-quickstart.md", "pyproject.toml", "uv.lock")),
+    Slow("tests/containers/", 14.0, ("deploy/", "docker-compose.yaml", "tests/support/containers/")),
 )
-"""Begins of the names of these tests."""
+"""The first whose begin fits holds a test.  A room is a begin of paths."""
 
 
-LAST = ("tests/containers/",)
-"""Begins of the names of the tests of the last part."""
+@dataclass(frozen=True)
+class Choice:
+    """The slow tests of one run.  `said`: which they are and why, in one line."""
+
+    slow: frozenset[str]
+    said: str
+
+    def runs(self, name: str, *, table: Sequence[Slow] = SLOW) -> bool:
+        """Whether the test of that name is no slow one, or one of these."""
+        entry = next((entry for entry in table if name.startswith(entry.begin)), None)
+        return entry is None or entry.begin in self.slow
 
 
-def runs(name: str, part: str) -> bool:
-    """Whether the test of that name belongs to a run of the part.  Raises ValueError for a part that is none."""
+@dataclass(frozen=True)
+class Diff:
+    """The paths that changed since a commit."""
+
+    since: str
+    paths: tuple[str, ...]
+
+
+def parts(count: int, *, table: Sequence[Slow] = SLOW) -> list[list[Slow]]:
+    """All slow tests, each in one part: the containers in the last, the others spread evenly by their minutes."""
+    found: list[list[Slow]] = [[] for _ in range(count)]
+    for entry in sorted(table, key=lambda entry: (-entry.minutes, entry.begin)):
+        if is_last(entry):
+            found[-1].append(entry)
+        else:
+            min(found[: max(count - 1, 1)], key=minutes).append(entry)
+    return found
+
+
+def is_last(entry: Slow) -> bool:
+    return entry.begin == f"tests/{LAST}/"
+
+
+def minutes(entries: Sequence[Slow]) -> float:
+    return sum(entry.minutes for entry in entries)
+
+
+def choose(part: str, diff: Diff | None, *, table: Sequence[Slow] = SLOW, bound: float = MINUTES) -> Choice:
+    """The part and what the diff asks for beside it, within `bound` minutes.  Raises ValueError for a bad part."""
     number, slash, count = part.partition("/")
     if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
         raise ValueError(f"LAKE_TEST_PART={part!r}: a part is a number and how many there are, such as 1/4")
-    if name.startswith(LAST):
-        return number == count
-    if not name.startswith(ROTATING):
-        return True
-    return zlib.crc32(name.encode()) % max(int(count) - 1, 1) == int(number) - 1
+    rotated = parts(int(count), table=table)[int(number) - 1]
+    added: list[Slow] = []
+    left_out: list[Slow] = []
+    for entry in table:
+        if entry in rotated or diff is None or not any(map(entry.is_changed_by, diff.paths)):
+            continue
+        fits = minutes([*rotated, *added, entry]) <= bound
+        (added if fits else left_out).append(entry)
+    chosen = [*added, *rotated]
+    return Choice(
+        frozenset(entry.begin for entry in chosen),
+        f"slow tests: {minutes(chosen):.0f} minutes of {minutes(table):.0f}; part {part} has "
+        f"{names(rotated)}; {explained(diff, added, left_out)}",
+    )
+
+
+def explained(diff: Diff | None, added: Sequence[Slow], left_out: Sequence[Slow]) -> str:
+    """What the diff added, and what it asked for in vain."""
+    if diff is None:
+        return "HEAD has no parent here, so its diff adds none"
+    said = f"the diff since {diff.since} ({len(diff.paths)} paths) adds {names(added)}"
+    return f"{said}, but for want of time not {names(left_out)}" if left_out else said
+
+
+def names(entries: Sequence[Slow]) -> str:
+    return ", ".join(entry.begin.removeprefix("tests/") for entry in entries) or "none"
+
+
+def chosen(environ: Mapping[str, str], *, root: Path = ROOT) -> Choice | None:
+    """The slow tests that the environment and the commit ask for; None: all of them."""
+    part = environ.get("LAKE_TEST_PART", "")
+    return choose(part, diff_of_head(root, environ.get("LAKE_CI_BASE", ""))) if part else None
+
+
+def diff_of_head(root: Path, base: str = "") -> Diff | None:
+    """What HEAD changed since it left `base`, or since its parent if there is no such commit; None without both."""
+    for since in (base, "HEAD^"):
+        if since and not since.startswith("-"):
+            fork = git(root, "merge-base", since, "HEAD")
+            paths = fork and git(root, "diff", "--name-only", "--no-renames", "-z", fork.strip(), "HEAD")
+            if fork and paths is not None:
+                return Diff(fork[:9], tuple(filter(None, paths.split("\0"))))
+    return None
+
+
+def git(root: Path, *words: str) -> str | None:
+    """What git prints; None if it fails or is not there."""
+    try:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,30 +1,52 @@
-"""Runs the whole suite as two pytest processes at once, one for each core of a small machine: `make test`.
+"""Runs the whole suite as several pytest processes, one more at a time than the machine has cores: `make test`.
 
-    python -m tests.support.side_by_side [FOLDER] [--seconds N]
+    python -m tests.support.side_by_side [FOLDER] [--seconds N] [--at-once N]
 
-The one takes the folders that need Airflow and Spark; the other takes all the rest, so no new folder is left out.
-Airflow comes before Spark: its tests look for processes that were left behind, and Spark keeps one until it ends.
+A process has a group of folders or files.  Groups begin in the order of `GROUPS`, the longest first; one that ends
+makes room for the next.  Tests on Airflow wait for it most of their time, so one process more than there are cores
+keeps the cores at work (decision 210).
 
-A line is printed when a part ends, as soon as a test fails, and at least each minute.  What a process says at its
-end is printed in one piece.  The exit status is that of the first process that failed, and 0 if none did.
-Interrupted, terminated, or after `--seconds`, it ends both.
+With LAKE_TEST_PART, as in CI, the first line says which slow tests run, and why (`tests.support.rotation`).  A line
+is printed when a part ends, as soon as a test fails, and at least each minute.  What a process says at its end is
+printed in one piece.  The exit status is that of the first group that failed, and 0 if none did.  Interrupted,
+terminated, or after `--seconds`, it ends all of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-FIRST = ("airflow", "local", "spark")
-"""Folders of the first process, in this order; both processes take about as long."""
+from tests.support.rotation import LAST, Choice, chosen
+
+OWN_AIRFLOW = (
+    "airflow/test_approval.py",
+    "airflow/test_dags.py",
+    "airflow/test_given_by_a_run.py",
+    "airflow/test_groups.py",
+    "airflow/test_groups_in_dags.py",
+    "airflow/test_lineage.py",
+    "airflow/test_operators.py",
+    "airflow/test_provider.py",
+    "airflow/test_stale_outcome.py",
+    "airflow/test_trigger.py",
+    "airflow/view",
+)
+"""Tests that need no scheduler: they need not wait for those that share one."""
+
+GROUPS = (("airflow",), (), ("spark",), ("unit",), ("local", *OWN_AIRFLOW))
+"""The folders and files of each process; () is all that no other one has, so no new folder is left out."""
 
 OPTIONS = ("-q", "-p", "tests.support.parts", "-o", "console_output_style=classic")
 AT_ONCE = re.compile(r"\w[\w/]* +\d+ (?:\w+, \d+ )*\w+ +\d+ s$|failed: |error: |still: ")
@@ -37,10 +59,59 @@ GRACE = 60.0
 """Seconds in which a process that was terminated ends its servers."""
 
 
-def halves(tests: str) -> list[list[str]]:
-    """The arguments of the two processes."""
-    first = [f"{tests}/{name}" for name in FIRST if Path(tests, name).is_dir()]
-    return [first, [tests, *(f"--ignore={folder}" for folder in first)]]
+def groups(tests: str, choice: Choice | None = None) -> list[list[str]]:
+    """The arguments of each process, in the order in which they begin."""
+    named = [[f"{tests}/{name}" for name in group if Path(tests, name).exists()] for group in GROUPS]
+    containers = [f"{tests}/{LAST}"] if choice is not None and choice.runs(f"tests/{LAST}/") else []
+    everywhere = [path for group in named for path in group] + containers
+    asked: list[list[str]] = [containers] if containers else []
+    for group, paths in zip(GROUPS, named, strict=True):
+        below = [tests] if not group else paths
+        others = [path for path in everywhere if path not in below]
+        left_out = [path for path in others if any(path.startswith(f"{folder}/") for folder in below)]
+        if below:
+            asked.append([*below, *(f"--ignore={path}" for path in left_out)])
+    return asked
+
+
+@dataclass(eq=False)
+class Runs:
+    """Processes that run and those that wait; all under one lock."""
+
+    waiting: deque[tuple[int, Sequence[str]]]
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    statuses: dict[int, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    printing: threading.Lock = field(default_factory=threading.Lock)
+
+    def work(self) -> None:
+        """Run one after the other, until none waits."""
+        while True:  # once a command
+            with self.lock:
+                if not self.waiting:
+                    return
+                number, command = self.waiting.popleft()
+                process = subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                )
+                self.running.append(process)
+            relay(process, self.printing)
+            with self.lock:
+                self.running.remove(process)
+                self.statuses[number] = process.returncode
+
+    def end(self) -> None:
+        """Begin no other; terminate what runs, and kill what takes longer than `GRACE` to end its servers."""
+        with self.lock:
+            self.waiting.clear()
+            running = [process for process in self.running if process.poll() is None]
+        for process in running:
+            process.terminate()
+        for process in running:
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def relay(process: subprocess.Popen[str], printing: threading.Lock) -> None:
@@ -58,41 +129,25 @@ def relay(process: subprocess.Popen[str], printing: threading.Lock) -> None:
         print("".join(held), end="", flush=True)
 
 
-def end(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """Terminate what still runs; kill what takes longer than `GRACE` to end its servers."""
-    running = [process for process in processes if process.poll() is None]
-    for process in running:
-        process.terminate()
-    for process in running:
-        try:
-            process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def run(commands: Sequence[Sequence[str]], *, seconds: float) -> int:
-    """Run the commands at once; the status of the first that failed, in their order, `LATE` after `seconds`."""
-    printing = threading.Lock()
+def run(commands: Sequence[Sequence[str]], *, seconds: float, at_once: int) -> int:
+    """Run the commands; the status of the first that failed, in their order, `LATE` after `seconds`."""
     deadline = time.monotonic() + seconds
-    processes = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for command in commands
-    ]
-    relays = [threading.Thread(target=relay, args=(process, printing)) for process in processes]
+    runs = Runs(deque(enumerate(commands)))
+    workers = [threading.Thread(target=runs.work) for _ in range(min(at_once, len(commands)))]
     try:
-        for thread in relays:
-            thread.start()
-        for thread in relays:
-            thread.join(max(deadline - time.monotonic(), 0))
-        late = any(thread.is_alive() for thread in relays)
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(max(deadline - time.monotonic(), 0))
+        late = any(worker.is_alive() for worker in workers)
     finally:
-        end(processes)
-    for thread in relays:
-        thread.join(GRACE)
+        runs.end()
+    for worker in workers:
+        worker.join(GRACE)
     if late:
         print(f"stopped after {seconds:.0f} s (TEST_SECONDS sets the bound)", file=sys.stderr)
         return LATE
-    return next((process.returncode for process in processes if process.returncode), 0)
+    return next((status for _, status in sorted(runs.statuses.items()) if status), 0)
 
 
 def terminated(signal_number: int, frame: FrameType | None) -> None:
@@ -103,10 +158,17 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="side_by_side", allow_abbrev=False)
     parser.add_argument("folder", nargs="?", default="tests")
     parser.add_argument("--seconds", type=float, default=5_400.0)
+    parser.add_argument("--at-once", type=int, default=(os.cpu_count() or 1) + 1)
     args = parser.parse_args(words)
     signal.signal(signal.SIGTERM, terminated)
-    commands = [[sys.executable, "-m", "pytest", *OPTIONS, *half] for half in halves(args.folder) if half]
-    return run(commands, seconds=args.seconds)
+    try:
+        choice = chosen(os.environ)
+    except ValueError as error:
+        parser.error(str(error))
+    if choice is not None:
+        print(choice.said, flush=True)
+    commands = [[sys.executable, "-m", "pytest", *OPTIONS, *group] for group in groups(args.folder, choice)]
+    return run(commands, seconds=args.seconds, at_once=args.at_once)
 
 
 if __name__ == "__main__":
