@@ -7,6 +7,7 @@
 #   make test-s3                         the stores' contract on a real S3 server (installs Ceph if missing: root)
 #   make test-containers                 docker-compose.yaml in containers, and the failure drills (installs podman if missing: root)
 #   make check                           lint, types, layers, vocabulary and the fast tests
+#   make coverage                        the share of each room's lines that the fast tests run
 #   make bench [BENCH=name]              the benchmarks
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make sim-pairs [SEEDS=n] [FROM=m]    every two of those who work on a pool, under every fault
@@ -34,8 +35,10 @@ uv_lock = env -u UV_INDEX -u UV_EXTRA_INDEX_URL .venv/bin/uv lock --default-inde
 # A line for each folder of tests, at its end.
 pytest = $(PY) -m pytest tests -q -p tests.support.parts -o console_output_style=classic
 
+FAST = -m "not spark and not airflow and not slow"
+
 .DEFAULT_GOAL := help
-.PHONY: help env wheel audit lock demo test test-s3 test-containers up down status airflow check lint bench sim sim-pairs mutants sim-compaction
+.PHONY: help env wheel audit lock demo test test-s3 test-containers up down status airflow check coverage lint bench fuzz sim sim-pairs mutants sim-compaction
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
@@ -75,7 +78,12 @@ lint: env
 	$(call part,lock,{ $(uv_lock) --check --offline --no-cache && $(uv_export) | cmp - requirements.txt; })
 
 check: lint
-	@$(pytest) -m "not spark and not airflow and not slow"
+	@$(pytest) $(FAST)
+
+# A test that fails does not hide the figures; the status is pytest's.
+coverage: env
+	@$(PY) -m coverage run -m pytest tests -q -p tests.support.parts -o console_output_style=classic $(FAST); \
+		status=$$?; $(PY) -m tests.support.rooms_covered && exit $$status
 
 test: lint
 	@$(with_java) exec $(PY) -m tests.support.side_by_side --seconds $(TEST_SECONDS)
