@@ -8,8 +8,9 @@ nothing.
 
 No file below the root is reached through a link, because a link may lead out of the lake: a writer with the
 right to one pool's folder could have another pool's objects deleted.  The root itself may be a link, or lie behind
-one.  Deletes open each folder of the path without following links, so that no link put there meanwhile counts;
-other calls look at the path before they use it.
+one.  Each folder of a name is opened without following links, so that no link put there meanwhile counts
+(`folders`).  Only what `local_path` gives is looked at before others open it.  A pipe, a socket or a device is no
+object either: its reader might wait without end.
 
 Hints are written under a temporary name and renamed, so that a full disk leaves the old hint or none, never an
 empty one.  A durable one is synced before it is renamed, and its folder afterwards.
@@ -34,6 +35,7 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, LakeError, NoCreate, NotFound, Unavailable
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable
+from lake_core.store.folders import Folders, open_file, sync_folder
 from lake_core.store.patience import Patience
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
 
@@ -50,7 +52,7 @@ class LocalStore:
     def __init__(self, root: str | Path) -> None:
         self._root = os.path.abspath(root)
         self._patience = Patience(math.inf)  # nothing ends a call of the system; it is only shown
-        self._unsynced: set[str] = set()  # new folders whose names may not be durable
+        self._folders = Folders(self._root)
         self._undurable: set[str] = set()  # objects whose names may not be durable
 
     @property
@@ -58,7 +60,10 @@ class LocalStore:
         return self._root
 
     def path(self, name: str) -> str:
-        """The file of an object.  Raises Corrupt if the name, or a link, could lead out of the store."""
+        """The file of an object.
+
+        Raises Corrupt if the name, or a link, could lead out of the store, and if what has the name is no file.
+        """
         check_name(name)
         path = f"{self._root}/{name}"
         at = len(self._root)
@@ -71,7 +76,25 @@ class LocalStore:
                 break
             if stat.S_ISLNK(mode):
                 raise _through_link(part)
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise Corrupt(f"{part}: is no file but a pipe, a socket or a device; remove it")
         return path
+
+    @contextlib.contextmanager
+    def _reached(self, name: str) -> Iterator[str]:
+        """A path that leads to the object's file while the block runs, by a handle of its folder.
+
+        An error of the block that a link, or what is no file, may have caused is raised as Corrupt, as by `path`.
+        """
+        check_name(name)
+        folder, _, file = name.rpartition("/")
+        try:
+            with self._folders.opened(folder) as at:
+                yield f"{at}/{file}"
+        except OSError as error:
+            if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.ENXIO):
+                self.path(name)
+            raise
 
     @property
     def lists_from_name(self) -> bool:
@@ -80,20 +103,20 @@ class LocalStore:
     def get(self, name: str) -> bytes | None:
         with self._failing(name):
             try:
-                with open(self.path(name), "rb") as file:
+                with self._reached(name) as path, open(open_file(path), "rb") as file:
                     return file.read()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
 
     def create(self, name: str, data: bytes) -> Created:
         path = self.path(name)
-        if path in self._undurable:
+        if name in self._undurable:
             return Created.UNKNOWN
-        if os.path.exists(path):  # saves the write; the link below decides
+        if os.path.lexists(path):  # saves the write; the link below decides
             return Created.EXISTS
         publish: _Publish | None = None
         try:
-            with self._unnamed(path) as (file, publish):
+            with self._unnamed(name) as (file, publish):
                 file.write(data)
                 publish()
         except NoCreate:
@@ -108,30 +131,19 @@ class LocalStore:
             if publish is None or publish.surely_not:
                 raise unavailable(self._root, name, error) from error
             log.info("%s: the name may not be durable: %s", path, error)
-            self._undurable.add(path)
+            self._undurable.add(name)
             return Created.UNKNOWN
         return Created.YES
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
-        path = self.path(name)
-        folder = os.path.dirname(path)
-        temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
+        self.path(name)  # names the link if there is one
         with self._failing(name):
             try:
-                self._make_folder(folder)
-                with open(temporary, "wb") as file:
-                    file.write(data)
-                    if durable:
-                        file.flush()
-                        os.fsync(file.fileno())
-                os.replace(temporary, path)
-                if durable:
-                    _sync_folder(folder)
+                self._folders.make(name.rpartition("/")[0])
+                with self._reached(name) as path:
+                    _replace(path, data, durable=durable)
             except FileNotFoundError as error:  # the folder was removed
                 raise unavailable(self._root, name, error) from error
-            finally:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         check_prefix(prefix)
@@ -143,9 +155,12 @@ class LocalStore:
                 # names of files that are passed over are not spelled out: a scan may pass a million
                 inside = f"{folder}/" if folder else ""
                 floor = after[len(inside) :] if after.startswith(inside) else ""
+                if folder:
+                    self.path(folder)  # names the link if there is one
                 with (
                     contextlib.suppress(FileNotFoundError, NotADirectoryError),
-                    os.scandir(self.path(folder) if folder else self._root) as entries,
+                    self._folders.opened(folder) as at,
+                    os.scandir(at) as entries,
                 ):
                     for entry in entries:
                         if entry.name <= floor and entry.is_file():
@@ -158,23 +173,16 @@ class LocalStore:
                             folders.append(name)
                         elif name > after and not entry.name.startswith(_TEMPORARY):
                             with contextlib.suppress(FileNotFoundError):
+                                if not entry.is_file():  # a pipe, a socket or a device
+                                    continue
                                 status = entry.stat()
                                 names.append(ObjectInfo(name, status.st_size, status.st_mtime))
         yield from sorted(names)
 
     def delete(self, name: str) -> None:
         self.path(name)  # names the link if there is one
-        with contextlib.suppress(FileNotFoundError), self._failing(name):
-            *folders, file = name.split("/")
-            folder = os.open(self._root, os.O_PATH | os.O_DIRECTORY)
-            try:
-                for part in folders:
-                    inside = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-                    os.close(folder)
-                    folder = inside
-                os.unlink(file, dir_fd=folder)
-            finally:
-                os.close(folder)
+        with contextlib.suppress(FileNotFoundError), self._failing(name), self._reached(name) as path:
+            os.unlink(path)
 
     def delete_all(self, names: Sequence[str]) -> None:
         """Several threads delete: a file system that frees blocks at once makes each caller wait (decision 72)."""
@@ -200,12 +208,17 @@ class LocalStore:
         return path if path.isprintable() else None  # DataFusion takes no path that is not UTF-8
 
     def open_input(self, name: str) -> pa.NativeFile:
-        with self._failing(name):
-            return pa.OSFile(os.fsencode(self.path(name)), "rb")
+        with self._failing(name), self._reached(name) as path:
+            handle = open_file(path)
+            try:
+                return pa.OSFile(f"/proc/self/fd/{handle}", "rb")
+            finally:
+                os.close(handle)
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
-        unnamed = self._unnamed(self.path(name), may_rename=True)
+        self.path(name)  # names the link if there is one
+        unnamed = self._unnamed(name, may_rename=True)
         try:
             file, publish = unnamed.__enter__()
         except Exception as error:
@@ -224,56 +237,58 @@ class LocalStore:
         return FailingAsUnavailable(self._root, name, self._patience)
 
     @contextlib.contextmanager
-    def _unnamed(self, path: str, *, may_rename: bool = False) -> Iterator[tuple[BinaryIO, _Publish]]:
-        """A file without a name in the folder of `path`, and the step that gives it the name, durably.
+    def _unnamed(self, name: str, *, may_rename: bool = False) -> Iterator[tuple[BinaryIO, _Publish]]:
+        """A file without a name in the folder of the object, and the step that gives it the name, durably.
 
         `may_rename`: no other writer uses the name, so on a file system without hard links the file is renamed.
         Raises NoCreate on such a file system otherwise, and removes the folders that were made for the file.
         """
-        folder = os.path.dirname(path)
-        new_folders = self._make_folder(folder)
-        try:
-            handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)  # less the person's umask
-            temporary = None
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+        new_folders = self._folders.make(name.rpartition("/")[0])
+        with self._reached(name) as path:
+            folder = os.path.dirname(path)
+            try:
+                handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)  # less the person's umask
+                temporary = None
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                    raise
+                temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
+                handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+            file = os.fdopen(handle, "w+b")
+            has_links = True
+            try:
+                yield file, _Publish(file, temporary, path, root=self._root, may_rename=may_rename)
+            except NoCreate:
+                has_links = False
                 raise
-            temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
-            handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        file = os.fdopen(handle, "w+b")
-        has_links = True
-        try:
-            yield file, _Publish(file, temporary, path, root=self._root, may_rename=may_rename)
-        except NoCreate:
-            has_links = False
-            raise
-        finally:
-            with contextlib.suppress(OSError):  # a published file is durable by now
-                file.close()
-            if temporary is not None:
-                with contextlib.suppress(OSError):  # listings hide a temporary file that stays
-                    os.unlink(temporary)
-            if not has_links:
-                with contextlib.suppress(OSError):  # another writer put something there
-                    for empty in new_folders:
-                        os.rmdir(empty)
+            finally:
+                with contextlib.suppress(OSError):  # a published file is durable by now
+                    file.close()
+                if temporary is not None:
+                    with contextlib.suppress(OSError):  # listings hide a temporary file that stays
+                        os.unlink(temporary)
+                if not has_links:
+                    with contextlib.suppress(OSError):  # another writer put something there
+                        for empty in new_folders:
+                            os.rmdir(empty)
 
-    def _make_folder(self, folder: str) -> Sequence[str]:
-        """Make the folder and those above it, durably; returns those that were not there, the deepest first."""
-        path = folder
-        missing = []
-        while not os.path.isdir(path) or path in self._unsynced:  # bounded by the depth of the path
-            missing.append(path)
-            path = os.path.dirname(path)
-        folders: tuple[str, ...] = ()
-        for path in reversed(missing):
-            self._unsynced.add(path)
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(path)
-                folders = (path, *folders)
-            _sync_folder(os.path.dirname(path))
-            self._unsynced.discard(path)
-        return folders
+
+def _replace(path: str, data: bytes, *, durable: bool) -> None:
+    """Write the file under a temporary name, and give it its name.  Raises OSError; no temporary file stays."""
+    folder = os.path.dirname(path)
+    temporary = f"{folder}/{_TEMPORARY}{secrets.token_hex(12)}"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if durable:
+            sync_folder(folder)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
 
 def _through_link(path: str) -> Corrupt:
@@ -364,11 +379,3 @@ class _Publish:
             return False
         except OSError:
             return True
-
-
-def _sync_folder(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -175,3 +176,16 @@ def run(lake: Lake, *words: str) -> tuple[str, int]:
     assert "Traceback" not in err.getvalue()
     out.seek(0)
     return out.read(), status
+
+
+@pytest.mark.parametrize("place", ["journal/HEAD", "journal/TAIL", f"journal/{9:020d}.txn", "journal-begun"])
+def test_a_pipe_in_the_place_of_an_object_keeps_no_other_pool_waiting(lake: Lake, place: str) -> None:
+    path = Path(lake.store.uri, lake.pool("a").config.id, place)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    lake = Lake.open(lake.store.uri)
+    table = Overview(time.monotonic).table(lake)
+    assert [(shown.pool, bool(shown.error)) for shown in table.pools][1] == ("b", False)
+    assert "b" in [work["pool"] for work in find_compact({"lake": lake.store.uri})]
+    assert run(lake, "scan", "b")[1] == 0
+    run(lake, "fsck")  # ends

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, LakeError
-from lake_core.store import Store, guarded
+from lake_core.store import Created, Store, guarded
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
 from lake_core.store.port import is_inside
@@ -96,14 +98,47 @@ def test_a_listing_names_a_folder_that_is_a_link_and_passes_over_other_links(
     assert [info.name for info in linked.list("")] == ["evil/journal/1", "good/data/1"]
 
 
-def test_a_folder_that_becomes_a_link_after_the_look_is_not_followed(
-    linked: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("call", ASKED)
+@pytest.mark.parametrize("name", ["evil/data/1", "evil/data/new", "evil/lone"])
+def test_a_link_that_is_put_there_after_the_look_is_not_followed(
+    linked: LocalStore, call: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link is put there between the look at the path and the delete."""
+    """The link is put there between the look at the path and its use."""
+    before = contents(tmp_path)
     monkeypatch.setattr(LocalStore, "path", lambda store, name: f"{tmp_path}/lake/{name}")
-    with pytest.raises(LakeError):
-        linked.delete("evil/data/1")
-    assert linked.get("good/data/1") == b"of another pool"
+    with contextlib.suppress(LakeError, FileNotFoundError):
+        assert ASKED[call](linked, name) in (None, [], Created.EXISTS)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """What is in the files that are reached through no link below `evil`, by path."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if not (path.is_symlink() or "evil" in path.parts)}
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def socket_at(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+@pytest.mark.parametrize("make", [pipe, socket_at])
+@pytest.mark.parametrize("call", ["get", "open_input", "local_path", "create", "put", "open_output"])
+def test_what_is_no_file_is_no_object_and_keeps_no_reader_waiting(
+    tmp_path: Path, make: Callable[[Path], None], call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket is short
+    store = LocalStore(tmp_path / "lake")
+    store.put("p/data/1", b"x")
+    make(Path("lake/p/data/2"))
+    calls = {**ASKED, "local_path": lambda store, name: store.local_path(name)}
+    with pytest.raises(Corrupt, match="lake/p/data/2: is no file"):
+        calls[call](store, "p/data/2")
+    assert [info.name for info in store.list("p")] == ["p/data/1"]
 
 
 def test_a_lake_whose_root_is_a_link_is_a_lake(tmp_path: Path) -> None:

@@ -344,7 +344,7 @@ def test_a_create_that_fails_in_a_folder_says_unavailable_only_if_nothing_was_wr
     if not nameless:
         request.getfixturevalue("nameless_files_unsupported")
     real = getattr(os, function)
-    for failing in range(12):
+    for failing in range(24):
         store, calls = LocalStore(tmp_path / str(failing)), itertools.count()
 
         def fail(*args: Any, **named: Any) -> Any:
