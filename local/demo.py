@@ -30,7 +30,7 @@ from local.api import AirflowApi
 from local.errors import LocalError
 from local.progress import Display, display
 from local.services import RUN_DIR, Services, stop_all
-from log_lake.cli.output import print_table, write_records
+from log_lake.console.output import print_table, write_records
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.plan import overlapping

@@ -13,7 +13,8 @@ This package is the storage engine above its core (`lake_core`); it imports neit
 stand on floors, and a lower floor never imports a higher one (pyproject.toml holds them to it, a test holds this
 list to pyproject.toml):
 
-    cli            the `lake` command, one module a noun
+    cli            the `lake` command: the words of each command, and what carries it out
+    console        what all commands of the project share: parser, outputs, tables, progress
     agents         who keeps the house: one folder an agent
     erasure        records that must be gone from every object, with a receipt
     system_tables  the lake's own tables, SQL over pools, `lake inspect`

@@ -20,7 +20,7 @@ import sys
 
 from lake_core.errors import LakeError
 from log_lake.agents.packs import read_packs, write_pack
-from log_lake.cli.parser import Parser
+from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from spark_apps.packs import carry_out
 from spark_apps.session import spark_session

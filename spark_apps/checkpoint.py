@@ -19,7 +19,7 @@ from log_lake.agents.checkpoint.report import journal_line
 from log_lake.agents.checkpoint.run import all_journals, checkpoint_and_purge, journal_of, look
 from log_lake.agents.jobs import keeps_jobs, recorded_each
 from log_lake.agents.request import OpenLake
-from log_lake.cli.parser import Parser
+from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.workers import Worker
 from spark_apps.session import OpenSpark, spark_session

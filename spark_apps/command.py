@@ -23,7 +23,7 @@ from typing import Any
 from lake_core.errors import Incomplete, InvalidInput, LakeError
 from log_lake.agents.put_off_jobs import record_put_off
 from log_lake.agents.roster import AGENTS, PARAMETERS, Kind
-from log_lake.cli.parser import Parser, check_text
+from log_lake.console.parser import Parser, check_text
 from log_lake.lake import Lake
 from spark_apps.in_task import in_task
 from spark_apps.packs import Outcome, carry_out

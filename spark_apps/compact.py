@@ -22,9 +22,9 @@ from log_lake.agents.compact.report import job_line, pool_line, start_line, summ
 from log_lake.agents.compact.run import jobs_now, plan_pool, run_jobs
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.request import OpenLake
-from log_lake.cli.parser import Parser
 from log_lake.compaction.gain import standing_of
 from log_lake.compaction.jobs import CompactionJob, CompactionResult
+from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from spark_apps.session import OpenSpark, spark_session

@@ -25,7 +25,7 @@ from log_lake.agents.erasure.run import begin_handed_out, erase_pending, find
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.reporting import newest_version
 from log_lake.agents.request import OpenLake
-from log_lake.cli.parser import Parser
+from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from spark_apps.session import OpenSpark, session_when_needed, spark_session
 from spark_apps.workers import OnSpark

@@ -19,7 +19,7 @@ import msgspec
 from lake_core import errors
 from lake_core.history import Reference
 from lake_core.records.pools import PoolConfig
-from log_lake.cli.parser import Parser
+from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.repair.check_objects import CheckObjects, check_objects
 from log_lake.repair.finding import DAMAGE, Finding

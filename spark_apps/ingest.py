@@ -30,14 +30,16 @@ from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.plan import Batch, Part, Unit
 from log_lake.agents.ingest.report import MAX_PARKED, batch_line
 from log_lake.agents.request import OpenLake
-from log_lake.cli.parser import Parser
+from log_lake.console.parser import Parser
+from log_lake.console.read_options import add_read_options, read_options
+from log_lake.console.sink import print_text
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.loads import lease_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.loading.source_files import SourceFile
-from log_lake.loading.sources import find_files
+from log_lake.loading.sources import files_to_read, find_files
 from log_lake.objects.write import WrittenObject
 from log_lake.workers import Worker
 from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files
@@ -234,10 +236,6 @@ def _summed(results: list[LoadResult]) -> LoadResult:
 
 def main(argv: list[str] | None = None) -> int:
     """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
-    from log_lake.cli.data import report_load
-    from log_lake.cli.options import add_read_options, read_options
-    from log_lake.cli.reading import files_to_read
-
     parser = Parser(description="Load files into a pool, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--pool", required=True)
@@ -270,7 +268,7 @@ def main(argv: list[str] | None = None) -> int:
     except errors.LakeError as error:
         sys.stderr.write(f"ingest: {error}\n")
         return error.exit_status
-    report_load(result, pool_name=args.pool, as_json=True)
+    print_text(msgspec.json.encode(vars(result)).decode() + "\n")
     return 0
 
 

@@ -21,7 +21,7 @@ from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.request import OpenLake
 from log_lake.agents.retention.report import RetentionResult
 from log_lake.agents.retention.run import DROPPED, plan, retain, retain_dropped
-from log_lake.cli.parser import Parser
+from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.vacuum.dropped import plan_dropped
 from spark_apps.session import OpenSpark, session_when_needed, spark_session

@@ -19,7 +19,7 @@ from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.request import OpenLake
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.agents.tombstones.report import ApplyResult
-from log_lake.cli.parser import Parser
+from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from spark_apps.session import OpenSpark, spark_session

@@ -139,7 +139,7 @@ class LakeFilesOperator(LakeOperator):
 
         from lake_core.errors import NotFound
         from lake_core.store import address_of
-        from log_lake.cli.reading import files_to_read
+        from log_lake.loading.sources import files_to_read
 
         if self.leaves_files_out and not self.files:
             return []

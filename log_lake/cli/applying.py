@@ -6,10 +6,10 @@ from argparse import Namespace
 
 from lake_core.errors import InvalidInput
 from lake_core.naming import OWN_POOLS
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, say
+from log_lake.cli.opening import open_lake
 from log_lake.cli.pools import confirm
-from log_lake.cli.sink import print_text, sink
+from log_lake.console.output import print_json, say
+from log_lake.console.sink import print_text, sink
 from log_lake.policies.apply import carry_out, read_text
 from log_lake.policies.difference import Difference, compare
 from log_lake.policies.export import export

@@ -16,9 +16,9 @@ from lake_core.errors import Corrupt
 from lake_core.keys import PoolKey
 from lake_core.phrases import choices, counted, printable
 from lake_core.schemas.rule import parse_aggregates
-from log_lake.cli.output import print_json, say
 from log_lake.cli.pools import confirm
-from log_lake.cli.sink import print_text
+from log_lake.console.output import print_json, say
+from log_lake.console.sink import print_text
 from log_lake.lake import Lake
 from log_lake.repair.finding import DAMAGE, LEFTOVER, Finding
 from log_lake.repair.fsck import Fsck

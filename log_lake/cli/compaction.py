@@ -8,10 +8,10 @@ from log_lake.agents.compact.publication import published
 from log_lake.agents.compact.report import job_line, plan_lines, pool_line, summary
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.jobs import recorded_if_kept
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, say
+from log_lake.cli.opening import open_lake
 from log_lake.compaction import CompactionPlan
 from log_lake.compaction.gain import standing_of
+from log_lake.console.output import print_json, say
 
 
 def compact(args: Namespace) -> None:

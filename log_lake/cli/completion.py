@@ -11,7 +11,7 @@ import argparse
 from argparse import Namespace
 from typing import Any
 
-from log_lake.cli.sink import print_text
+from log_lake.console.sink import print_text
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -24,8 +24,8 @@ from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys.spec import ARRIVAL
 from lake_core.phrases import choices, counted, human_size, listed
 from lake_core.schemas.schema import unite_schemas
-from log_lake.cli.options import read_options
-from log_lake.cli.output import (
+from log_lake.columns.cast import cast_table
+from log_lake.console.output import (
     BINARY,
     ENDINGS,
     format_of_output,
@@ -33,10 +33,10 @@ from log_lake.cli.output import (
     say,
     write_to,
 )
-from log_lake.cli.reading import files_to_read, shown_progress
-from log_lake.cli.sink import exists, sink
-from log_lake.cli.value_output import untyped, value_writer
-from log_lake.columns.cast import cast_table
+from log_lake.console.progress import shown_progress
+from log_lake.console.read_options import read_options
+from log_lake.console.sink import exists, sink
+from log_lake.console.value_output import untyped, value_writer
 from log_lake.loading.block import QUARANTINE, Reading, silent
 from log_lake.loading.detect import format_of
 from log_lake.loading.expansion import Expansion
@@ -44,6 +44,7 @@ from log_lake.loading.files import FileSource
 from log_lake.loading.formats.zng import UNITED, VALUE_FORMATS, read_values
 from log_lake.loading.opening import STDIN, kept_streams
 from log_lake.loading.partitions import partition_fields
+from log_lake.loading.sources import files_to_read
 from log_lake.objects.normalize import normalized
 from log_lake.settings import Settings
 from log_lake.settings.csv_options import csv_options

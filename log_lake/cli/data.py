@@ -15,13 +15,23 @@ from lake_core.phrases import counted, human_size, printable
 from lake_core.schemas.hidden import ROW
 from lake_core.store import address_of
 from lake_core.values.types import show_type
-from log_lake.cli.options import open_lake, read_options
-from log_lake.cli.output import BINARY, VALUES, format_of_output, print_json, print_table, say, write_records
-from log_lake.cli.reading import files_to_read, shown_progress
+from log_lake.cli.opening import open_lake
 from log_lake.columns.typed_json import json_lines
+from log_lake.console.output import (
+    BINARY,
+    VALUES,
+    format_of_output,
+    print_json,
+    print_table,
+    say,
+    write_records,
+)
+from log_lake.console.progress import shown_progress
+from log_lake.console.read_options import read_options
 from log_lake.lake.results import LoadResult
 from log_lake.lake.view import View
 from log_lake.loading.preview import Preview
+from log_lake.loading.sources import files_to_read
 from log_lake.reading.scan import result_schema
 from log_lake.texts.keytext import RangeText
 

@@ -9,9 +9,11 @@ from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.store import address_of
 from log_lake.cli.data import range_text, report_load
-from log_lake.cli.options import open_lake, read_options
-from log_lake.cli.output import print_json, say
-from log_lake.cli.reading import files_to_read, shown_progress
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, say
+from log_lake.console.progress import shown_progress
+from log_lake.console.read_options import read_options
+from log_lake.loading.sources import files_to_read
 
 
 def delete(args: Namespace) -> None:

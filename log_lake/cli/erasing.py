@@ -11,10 +11,10 @@ from lake_core.phrases import counted, human_size, human_time
 from log_lake.agents.erasure.report import sighting_line
 from log_lake.cli.data import span_of
 from log_lake.cli.each_pool import EachPool
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, print_rows, say
+from log_lake.cli.opening import open_lake
 from log_lake.cli.pools import confirm
-from log_lake.cli.sink import print_text, sink
+from log_lake.console.output import print_json, print_rows, say
+from log_lake.console.sink import print_text, sink
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.receipt import PENDING, Receipt
 from log_lake.erasure.run import erase, go_on

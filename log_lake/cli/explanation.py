@@ -13,9 +13,9 @@ from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
 from lake_core.phrases import counted, printable
 from log_lake.cli.data import span_of
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import json_of, print_json
-from log_lake.cli.sink import print_text
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import json_of, print_json
+from log_lake.console.sink import print_text
 from log_lake.reading.explain import StoredRecord
 from log_lake.texts.keytext import show_key
 from log_lake.where import show

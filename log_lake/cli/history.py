@@ -6,8 +6,8 @@ from argparse import Namespace
 from itertools import islice
 
 from lake_core.phrases import iso_time
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, print_table
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, print_table
 from log_lake.lake.pool import Pool
 from log_lake.system_tables.inspection import inspect_object
 

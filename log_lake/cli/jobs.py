@@ -10,8 +10,8 @@ from typing import Any
 from lake_core.naming import MAIN
 from lake_core.phrases import human_duration, human_size, human_time
 from log_lake.agents.jobs import DONE, Job, list_jobs
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, print_table
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, print_table
 
 
 def jobs(args: Namespace) -> None:

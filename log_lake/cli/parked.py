@@ -7,8 +7,8 @@ from argparse import Namespace
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.phrases import counted, did_you_mean, human_size, human_time
 from log_lake.agents.ingest.parking import Parked, parked_files, release
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, print_table, say
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, print_table, say
 
 
 def parked(args: Namespace) -> None:

@@ -15,9 +15,9 @@ from lake_core.schemas.rule import parse_aggregates
 from lake_core.values.types import show_type
 from log_lake.cli.deletion import drop_range
 from log_lake.cli.each_pool import EachPool
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import json_of, print_json, print_rows, print_table, say, terminal_width
-from log_lake.cli.sink import print_text
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import json_of, print_json, print_rows, print_table, say, terminal_width
+from log_lake.console.sink import print_text
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View

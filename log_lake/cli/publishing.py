@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.naming import MAIN
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, say
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, say
 from log_lake.lake.pool import Pool
 from log_lake.publish.lag import publication
 from log_lake.publish.place import place_of

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, listed
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, say
+from log_lake.cli.opening import open_lake
 from log_lake.cli.pools import confirm
+from log_lake.console.output import print_json, say
 from log_lake.repair.removal import RepairPlan, plan_repair, repair, whole_objects
 
 

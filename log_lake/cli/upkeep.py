@@ -13,8 +13,8 @@ from log_lake.agents.retention import report as retention
 from log_lake.agents.retention.policy import policy_of
 from log_lake.agents.tombstones.report import plan_line, pool_line
 from log_lake.agents.tombstones.run import apply, plan
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, say
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, say
 from log_lake.where.show import show
 
 

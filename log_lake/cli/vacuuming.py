@@ -11,9 +11,9 @@ from lake_core.naming import id_seconds
 from lake_core.phrases import counted, human_duration, human_size, human_time
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.cli.each_pool import EachPool
-from log_lake.cli.options import open_lake
-from log_lake.cli.output import print_json, print_rows, say
-from log_lake.cli.progress import shown_deleting
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, print_rows, say
+from log_lake.console.progress import shown_deleting
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped

@@ -20,6 +20,7 @@ from lake_core.store import Address
 from log_lake.loading.failures import unopened
 from log_lake.loading.opening import CLOUDS, is_stream, remote, waiting
 from log_lake.loading.source_files import SourceFile
+from log_lake.settings import Settings
 
 _GLOB = "*?["
 
@@ -55,6 +56,21 @@ def find_files(
             _check_name(file.uri)
             by_uri.setdefault(file.uri, file)
     return sorted(by_uri.values(), key=lambda f: f.uri)
+
+
+def files_to_read(
+    patterns: list[str],
+    pool: Mapping[str, str],
+    options: Mapping[str, str],
+    *,
+    access: Address | None = None,
+) -> list[SourceFile]:
+    """The files that the patterns name, of those that the pool's settings and the options choose.
+
+    `access` is the address of the lake.
+    """
+    settings = Settings({**pool, **options})
+    return find_files(patterns, include=settings["include"], exclude=settings["exclude"], access=access)
 
 
 def _check_name(name: str) -> None:

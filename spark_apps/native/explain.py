@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lake_core.phrases import counted, human_size
-from log_lake.cli.alignment import aligned, cut
+from log_lake.console.alignment import aligned, cut
 from log_lake.texts.keytext import key_text
 from spark_apps.datasource import options as opts
 from spark_apps.native.predicates import TRUE, sql

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import AlreadyExists
-from log_lake.cli.main import FILE_FORMATS
-from log_lake.cli.sink import sink
+from log_lake.cli.arguments import FILE_FORMATS
+from log_lake.console.sink import sink
 from tests.support.command import ALREADY_EXISTS, INVALID_INPUT, NOT_FOUND, Command
 from tests.support.zng_files import (
     CONFORMANCE,

@@ -13,7 +13,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from log_lake.cli.main import RECORD_FORMATS, main
+from log_lake.cli.arguments import RECORD_FORMATS
+from log_lake.cli.main import main
 from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command
 from tests.support.terminal import on_terminal
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from log_lake.cli.progress import shown_deleting
+from log_lake.console.progress import shown_deleting
 from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 
 VACUUMED = 10

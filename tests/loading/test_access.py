@@ -19,10 +19,9 @@ from lake_core.store import Address, address_of, open_store
 from log_lake.agents.ingest.run import find as find_batches
 from log_lake.agents.ingest.sources import files_there
 from log_lake.agents.intervals.run import find as find_intervals
-from log_lake.cli.reading import files_to_read
 from log_lake.lake import Lake
 from log_lake.loading.opening import remote
-from log_lake.loading.sources import find_files
+from log_lake.loading.sources import files_to_read, find_files
 from log_lake.policies.apply import read_text
 from spark_apps.in_task import InTask
 from spark_apps.load import load_files

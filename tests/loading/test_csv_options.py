@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from log_lake.cli.options import flag
+from log_lake.console.read_options import flag
 from log_lake.loading.block import Reading
 from log_lake.loading.formats.csv import read_csv
 from log_lake.loading.formats.csv_dialect import values_of

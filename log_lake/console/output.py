@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, printable
 from lake_core.values.types import is_json, show_type
-from log_lake.cli.alignment import aligned
-from log_lake.cli.csvtext import csv_header, csv_lines
-from log_lake.cli.sink import flush, print_message, print_text, sink
 from log_lake.columns.typed_json import json_lines, shown
+from log_lake.console.alignment import aligned
+from log_lake.console.csvtext import csv_header, csv_lines
+from log_lake.console.sink import flush, print_message, print_text, sink
 
 _JSON = (".ndjson", ".jsonl", ".json")
 _BY_ENDING = {
@@ -144,7 +144,7 @@ def write_to(file: BinaryIO, tables: Iterable[pa.Table], schema: pa.Schema, form
         file.write(csv_header(schema.names) if schema.names else b"")
         return _write_lines(tables, csv_lines, file)
     if format in VALUES:
-        from log_lake.cli.value_output import write_values  # few commands need it
+        from log_lake.console.value_output import write_values  # few commands need it
 
         return write_values(tables, schema, file, format)
     return _write_arrow(tables, schema, file, format)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -20,6 +20,7 @@ from rich.progress import (
 )
 
 from lake_core.phrases import counted
+from log_lake.loading.source_files import SourceFile
 
 
 def _bar() -> Progress:
@@ -34,6 +35,13 @@ def _bar() -> Progress:
         transient=True,
         disable=not sys.stderr.isatty(),
     )
+
+
+def shown_progress(
+    files: list[SourceFile], what: str
+) -> AbstractContextManager[Callable[[str, float], None]]:
+    """A bar on a terminal: bytes read of all bytes, rate, time left."""
+    return shown_reading({file.uri: float(file.size) for file in files}, what)
 
 
 @contextmanager

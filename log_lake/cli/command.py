@@ -1,0 +1,48 @@
+"""A command as `lake` lists it: its words and arguments, and the function that carries it out."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+class Writes(enum.Enum):
+    """When a command changes something in the lake.  Commands that need not, work where a process may only read."""
+
+    NEVER = "never"
+    UNLESS_DRY_RUN = "unless --dry-run is given"
+    BY_ARGUMENTS = "as its arguments say: it lists if they name nothing to change"
+    ALWAYS = "always"
+
+
+def _no_arguments(_: ArgumentParser) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """One command.
+
+    `run`: the function of this package that carries it out, `module.function`.  Its module loads an engine, so
+    it is imported when the command runs, and `lake --help` answers at once.
+    `arguments` declares what the command takes beside the options of every command.
+    `keeps_metadata`: it commits transactions to a pool, so it has `--meta`.
+    """
+
+    name: str
+    help: str
+    run: str
+    writes: Writes
+    arguments: Callable[[ArgumentParser], None] = _no_arguments
+    keeps_metadata: bool = False
+
+    def function(self) -> Callable[[Namespace], None]:
+        """The function that carries the command out."""
+        module, _, function = self.run.partition(".")
+        run: Callable[[Namespace], None] = getattr(
+            importlib.import_module(f"log_lake.cli.{module}"), function
+        )
+        return run

@@ -1,0 +1,152 @@
+"""What happened and what is damaged; and the words that a shell offers."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from log_lake.agents.roster import AGENTS
+from log_lake.cli.arguments import count, duration
+from log_lake.cli.command import Command, Writes
+from log_lake.cli.completion import SHELLS
+
+
+def _jobs(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
+    parser.add_argument("--agent", choices=tuple(AGENTS), metavar="A", help="only jobs of this agent")
+    parser.add_argument(
+        "--state", choices=("running", "done", "failed", "died", "put off"), help="only jobs in this state"
+    )
+    parser.add_argument(
+        "--limit", type=count, default=20, metavar="N", help="stop after this many (default: 20)"
+    )
+
+
+def _leases(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
+
+
+def _repair(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument(
+        "--object", action="append", default=[], metavar="ID", help="a data object; repeatable"
+    )
+    parser.add_argument(
+        "--transaction",
+        action="append",
+        default=[],
+        metavar="N",
+        help="a version or a transaction id; repeatable",
+    )
+    parser.add_argument("--branch", default="main", metavar="B", help="default: main")
+    parser.add_argument(
+        "--whole", action="store_true", help="take out objects that are whole and readable, too; do not ask"
+    )
+    parser.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the repair")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be removed; change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+
+
+def _fsck(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "pools", nargs="*", metavar="POOL", help="pools, or lake:pools (default: everything in the lake)"
+    )
+    parser.add_argument("--data", action="store_true", help="read every record too, not only the footers")
+    parser.add_argument(
+        "--older-than",
+        type=duration,
+        default=86_400.0,
+        metavar="DURATION",
+        help="report an object that nothing refers to only if it is older than this (default: 1d)",
+    )
+
+
+def _rebuild(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "pool", metavar="POOL", help="the name of the pool, or the id (its folder in the lake)"
+    )
+    parser.add_argument("--name", default="", metavar="NEW", help="the name of the pool that is made")
+    parser.add_argument("--key", metavar="FIELD[:desc],...", help="the key, if the objects name several")
+    parser.add_argument(
+        "--kind",
+        metavar="append|upsert|aggregate",
+        help="the kind, if the list of pools does not have the pool",
+    )
+    parser.add_argument(
+        "--aggregate", default="", metavar="FIELD=FN,...", help="for aggregate pools, as in lake create"
+    )
+    parser.add_argument(
+        "--guess", action="store_true", help="order objects by their ids where nothing else tells their age"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be made and what is lost; change nothing"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+
+
+def _parked(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument(
+        "--release", action="append", default=[], metavar="FILE", help="let the agent try this file again"
+    )
+    parser.add_argument("--release-all", action="store_true", help="let the agent try all of them again")
+    parser.add_argument("--branch", default="main", metavar="B", help="default: main")
+
+
+def _completion(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "shell", choices=SHELLS, metavar="bash|zsh|fish", help='add: eval "$(lake completion bash)"'
+    )
+
+
+COMMANDS = (
+    Command(
+        name="jobs",
+        help="list what the agents did, newest first",
+        run="jobs.jobs",
+        writes=Writes.NEVER,
+        arguments=_jobs,
+    ),
+    Command(
+        name="leases",
+        help="list who is at work on a pool and what that keeps",
+        run="vacuuming.leases",
+        writes=Writes.NEVER,
+        arguments=_leases,
+    ),
+    Command(
+        name="repair",
+        help="remove a bad transaction or a damaged object from a pool, so that the rest can be read",
+        run="repairing.repair_pool",
+        writes=Writes.UNLESS_DRY_RUN,
+        arguments=_repair,
+        keeps_metadata=True,
+    ),
+    Command(
+        name="fsck",
+        help="look for damage and leftovers; change nothing",
+        run="checking.fsck",
+        writes=Writes.NEVER,
+        arguments=_fsck,
+    ),
+    Command(
+        name="rebuild",
+        help="make a pool anew from its data objects; nothing is overwritten",
+        run="checking.rebuild_pool",
+        writes=Writes.UNLESS_DRY_RUN,
+        arguments=_rebuild,
+    ),
+    Command(
+        name="parked",
+        help="list or release files that the ingest agent cannot load and skips",
+        run="parked.parked",
+        writes=Writes.BY_ARGUMENTS,
+        arguments=_parked,
+    ),
+    Command(
+        name="completion",
+        help="print the completion script of a shell",
+        run="completion.completion",
+        writes=Writes.NEVER,
+        arguments=_completion,
+    ),
+)

@@ -1,0 +1,105 @@
+"""What keeps a pool fast and small, and what publishes it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from log_lake.cli.arguments import duration
+from log_lake.cli.command import Command, Writes
+from log_lake.compaction import strategies
+
+
+def _publish(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL", help="a pool, or POOL@BRANCH (default: main)")
+    parser.add_argument("--as", dest="form", choices=("iceberg",), default="iceberg", help="default: iceberg")
+    parser.add_argument(
+        "--to",
+        default="beside",
+        metavar="URI",
+        help="folder of the table (default: beside the pool's objects)",
+    )
+    parser.add_argument(
+        "--without",
+        metavar="A,B",
+        help='leave these fields out (default: those that the table leaves out; "": none)',
+    )
+    parser.add_argument(
+        "--status", action="store_true", help="say what is published and how far it is behind"
+    )
+
+
+def _compact(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument("--branch", default="main", metavar="B", help="default: main")
+    parser.add_argument(
+        "--strategy",
+        choices=strategies.names(),
+        help="use this instead of the pool's compact.strategy; full: merge all overlapping objects",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the plan; change nothing")
+
+
+def _checkpoint(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
+    parser.add_argument("--dry-run", action="store_true", help="say whether one is due; change nothing")
+
+
+def _purge(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL", help="a pool, or lake:pools")
+    parser.add_argument(
+        "--keep",
+        type=duration,
+        metavar="DURATION",
+        help="keep entries younger than this: 0s, 6h, 30d (default: history.keep)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print how many entries would be deleted; change nothing"
+    )
+
+
+def _expire(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument("--branch", default="main", metavar="B", help="default: main")
+    parser.add_argument("--dry-run", action="store_true", help="print what would go and why; change nothing")
+
+
+COMMANDS = (
+    Command(
+        name="publish",
+        help="publish a branch as an Iceberg table, which other programs read; no data is copied",
+        run="publishing.publish",
+        writes=Writes.BY_ARGUMENTS,
+        arguments=_publish,
+        keeps_metadata=True,
+    ),
+    Command(
+        name="compact",
+        help="merge overlapping objects, so that reading stays fast",
+        run="compaction.compact",
+        writes=Writes.UNLESS_DRY_RUN,
+        arguments=_compact,
+        keeps_metadata=True,
+    ),
+    Command(
+        name="checkpoint",
+        help="write a checkpoint so that the pool opens quickly",
+        run="upkeep.checkpoint",
+        writes=Writes.UNLESS_DRY_RUN,
+        arguments=_checkpoint,
+    ),
+    Command(
+        name="purge",
+        help="delete old journal entries that a checkpoint covers",
+        run="upkeep.purge",
+        writes=Writes.UNLESS_DRY_RUN,
+        arguments=_purge,
+    ),
+    Command(
+        name="expire",
+        help="remove old records, as the pool's settings expire.* say",
+        run="upkeep.expire",
+        writes=Writes.UNLESS_DRY_RUN,
+        arguments=_expire,
+        keeps_metadata=True,
+    ),
+)
