@@ -2,7 +2,7 @@
 
 It starts the scheduler and the triggerer without their log servers.  These would listen on every interface of the
 machine, even if the API listens on one, and on one machine the API reads the log files itself.  And it starts a
-component again that ends by itself, a bounded number of times (`restarts`); the original would go on without it.
+component again that ends by itself, a bounded number of times; the original would go on without it.
 If one ends too often, it stops the others and ends with status 1.
 
 Run by airflow_service as `python -m local.airflow_standalone`.
@@ -17,12 +17,29 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.__main__ import main as airflow
 from airflow.cli.commands import standalone_command
 
-from local.restarts import MOST, pause_before
+MOST = 5
+"""Restarts of one component within `WINDOW`.  SQLite that answers "database is locked" on a busy machine ends a
+scheduler once in a while; what ends it each time does so within seconds, and is not cured by a restart."""
+WINDOW = 3_600.0
+"""Seconds."""
+PAUSES = (1.0, 5.0, 15.0, 30.0, 60.0)
+"""Seconds before each restart within the window: a machine that is too busy needs time, not more processes."""
+
+
+def pause_before(ends: Sequence[float], *, now: float) -> float | None:
+    """Seconds to wait before a component that ended at these times, the last one now, is started again.
+
+    None if it ended too often: then it is not started again.
+    """
+    recent = sum(now - end < WINDOW for end in ends)
+    return None if recent > MOST else PAUSES[max(recent, 1) - 1]
+
 
 SERVING_LOGS = ("scheduler", "triggerer")
 LEFT_SECONDS = 10.0

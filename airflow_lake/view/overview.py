@@ -17,13 +17,14 @@ from typing import Any
 import msgspec
 
 from airflow_lake.view.figures import PoolFigures, Recency, figures_of, recency
-from airflow_lake.view.lag import lag_of
-from lake_core.errors import LakeError
+from lake_core.errors import InvalidInput, LakeError
+from lake_core.phrases import counted, human_duration
 from lake_core.records import Entry
 from lake_core.records.pools import PoolConfig
 from log_lake.lake import Lake
 from log_lake.lake.isolated import isolated
 from log_lake.lake.pool import Pool
+from log_lake.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -147,3 +148,29 @@ def look(pool: Pool, before: Row | None) -> tuple[Row, int]:
     older = before.recency if before is not None else Recency()
     row = Row(figures_of(loaded.version, loaded.state), recency(entries(), older))
     return row, loaded.version - min(checkpoint, loaded.version)
+
+
+def lag_of(figures: PoolFigures, settings: Settings, *, tail: int, now: float) -> dict[str, str]:
+    """By agent, what it has not done; `tail` counts entries since the newest checkpoint, `now` is in seconds.
+
+    Pure.  It takes what the overview knows anyway; the reports of the agents have the rest, such as files that wait
+    to be ingested.  Empty if no agent lags, or if the settings cannot be read, which the agents report.
+    """
+    lag: dict[str, str] = {}
+    try:
+        depth, entries = settings["compact.depth"], settings["checkpoint.entries"]
+        apply = settings["tombstones.apply"]
+    except InvalidInput:
+        return lag
+    if figures.depth > depth:
+        lag["compact"] = (
+            f"{counted(figures.depth, 'object overlaps', 'objects overlap')}; the policy allows {depth:,}"
+        )
+    if figures.oldest_delete is not None and now - figures.oldest_delete > apply:
+        age = human_duration(now - figures.oldest_delete)
+        lag["tombstones"] = f"a delete is {age} old; it is due after {human_duration(apply)}"
+    if tail > entries:
+        lag["checkpoint"] = (
+            f"{counted(tail, 'entry', 'entries')} since the newest checkpoint; one is due after {entries:,}"
+        )
+    return lag

@@ -2,8 +2,13 @@
 
 The checkpoint, compact, erasure, retention and tombstones agents hand out a pool that cannot be read too: its
 task meets the same error, and fails without holding back the others.  Pools are looked at side by side, and what
-is found is handed out in their order.  A pool that is put off (`put_off`) is not
+is found is handed out in their order.  A pool that is put off (`why_put_off`) is not
 looked at; it is handed out with the reason, for the report alone.
+
+A paused pool (`agents=paused`) is left alone by every agent.  Hours (`upkeep.window`) bind the agents that only
+rearrange or remove what is there: compact, checkpoint, tombstones, retention.  Ingest and intervals bring data that
+a user waits for, and an erasure has a date by which it must be done; they work at any hour.  Work that began within
+the hours is finished.  Commands and programs are not bound.
 """
 
 from __future__ import annotations
@@ -18,8 +23,8 @@ from typing import Any, TypeVar
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.naming import split_pool
 from lake_core.phrases import counted
-from log_lake.agents.put_off import why_put_off
 from log_lake.agents.request import Request
+from log_lake.agents.roster import Purpose, names_of
 from log_lake.lake import Lake
 from log_lake.lake.isolated import answer_of
 from log_lake.settings import Settings
@@ -159,3 +164,20 @@ def _left(count: int, limit: int) -> dict[str, Any]:
     why = f"the limit of a run is {limit:,}"
     title = f"{counted(count, 'piece')} of work left for the next run: {why}"
     return {"pool": "", "title": title, "put_off": why, "left": count}
+
+
+BOUND_BY_HOURS = names_of(Purpose.UPKEEP)
+"""The agents that `upkeep.window` binds."""
+
+
+def why_put_off(settings: Settings, *, agent: str, now: float) -> str | None:
+    """Why the agent leaves a pool of these settings alone at the time `now`; None if it may begin.  Pure.
+
+    Raises InvalidInput if a setting cannot be read.
+    """
+    if settings["agents"] == "paused":
+        return "agents=paused"
+    hours = settings["upkeep.window"] if agent in BOUND_BY_HOURS else None
+    if hours is not None and not hours.is_open(now):
+        return f"it is outside of upkeep.window ({hours})"
+    return None

@@ -17,7 +17,7 @@ from types import ModuleType
 
 from lake_core.errors import InvalidInput, LakeError, OutputFailed, without_secrets
 from lake_core.phrases import printable
-from log_lake.cli.commands.table import COMMANDS
+from log_lake.cli.commands import COMMANDS
 from log_lake.console.parser import Parser, check_text
 from log_lake.console.sink import abandon, complain, flush, open_missing, print_text
 

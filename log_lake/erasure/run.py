@@ -52,7 +52,6 @@ from log_lake.erasure.holders import (
     tagged_by_object,
 )
 from log_lake.erasure.noting import METADATA, Notes
-from log_lake.erasure.planning import plan_of
 from log_lake.erasure.receipt import DONE, PENDING, Held, Receipt
 from log_lake.erasure.search import Search, chunks, foreign, known_id
 from log_lake.erasure.target import Target
@@ -62,6 +61,7 @@ from log_lake.presence.absence import planning_again
 from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
+from log_lake.vacuum.plan import exact_plan
 from log_lake.workers import Here, Workers
 
 log = logging.getLogger(__name__)
@@ -311,7 +311,9 @@ class _Run:
         self.notes.write()  # checksums must be known before an object is deleted
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
-            plan = plan_of(self.pool, loaded, removed, id=self.receipt.id)
+            plan = exact_plan(
+                loaded, removed, id=self.receipt.id, pool_id=self.pool.config.id, now=self.pool.context.now()
+            )
             vacuum(self.pool, plan=plan, grace=0.0, workers=self.workers)
 
     def _scan(self, state: PoolState, uncommitted: Sequence[ObjectInfo]) -> None:

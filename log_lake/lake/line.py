@@ -12,19 +12,19 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from lake_core.context import Context
-from lake_core.errors import Conflict, InvalidInput
+from lake_core.errors import Conflict, InvalidInput, LakeError
 from lake_core.history import Committed, Draft, History
 from lake_core.journal.store_time import surely_past
 from lake_core.keys import PoolKey
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.leases.lease import WRITE
 from lake_core.phrases import counted
+from lake_core.records import AddObject, Discard
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas import Rule
 from lake_core.schemas.rule import rule_of
 from lake_core.store import Store, address_of
 from log_lake.lake import files as pool_files
-from log_lake.lake.refused import discard_refused
 from log_lake.loading.files import FileSource
 from log_lake.reading.limits import LIMITS, Limits
 from log_lake.reading.revision import Revision
@@ -130,3 +130,24 @@ class Line:
         """Raises InvalidInput for a sub-pool."""
         if self.sub_pool:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
+
+
+def discard_refused(context: Context, history: History, refused: Draft) -> None:
+    """List the new objects of a refused draft that are below the floor; if that fails, they stay on the store.
+
+    A scan for orphans has passed their ids: the writer stood still for long, or its clock is behind.  No later scan
+    looks at such names, so the writer itself puts its objects onto the list of the removed, and the vacuum deletes
+    them.  The draft is refused for good, and no version ever referred to them.
+    """
+    try:
+        loaded = history.load_open()
+        floor = loaded.state.removed.floor
+        late = [a for a in refused.actions if isinstance(a, AddObject) and a.object < floor]
+        if not late:
+            return
+        discard = Discard(tuple(a.object for a in late), tuple(a.size for a in late), never_read=True)
+        message = f"discard {counted(len(late), 'object')} of a refused write"
+        draft = Draft(context.ids.new(), "", loaded.version, context.author, (discard,), message=message)
+        history.commit(draft)
+    except LakeError as error:
+        log.info("%s: objects of a refused write are not listed: %s", history.pool_name, error)

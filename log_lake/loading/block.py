@@ -14,12 +14,37 @@ from typing import NoReturn
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput
-from lake_core.schemas.limits import Fields
+from lake_core.schemas.limits import MAX_CELLS, Fields
 from lake_core.schemas.rule import APPEND, Rule
 from lake_core.store import Address
 from log_lake.loading.expansion import Expansion
-from log_lake.loading.limits import READ_LIMITS, ReadLimits
 from log_lake.settings.csv_options import CsvOptions
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """What bounds the reading of one file; `Reading` has it.  The first four are bytes."""
+
+    kept_csv: int = 64 << 20
+    """Text and values of a CSV file that are kept in memory until its types are known; more goes to disk."""
+
+    spooled_csv: int = 4 << 30
+    """Values of a CSV file that are kept on disk, packed; a file with more is read twice (decision 50)."""
+
+    csv_record: int = 64 << 20
+    """The longest record of CSV.  A quote that is never closed would otherwise fill the memory."""
+
+    first_json: int = 64 << 10
+    """The first piece of a file of JSON records, which shows its fields (decision 50)."""
+
+    record_values: int = MAX_CELLS
+    """Values of a JSON record, or of records that Arrow reads at once, absent ones counted: Arrow makes a column of
+    every name."""
+
+
+READ_LIMITS = ReadLimits()
+"""The defaults."""
+
 
 QUARANTINE = "quarantine"
 

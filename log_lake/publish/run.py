@@ -16,6 +16,7 @@ After step 5 the new table is there; readers that go by the hint see the one bef
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -52,7 +53,6 @@ from log_lake.publish.published import (
     published_at,
 )
 from log_lake.publish.rules import Rule, rules_of, schemas_of
-from log_lake.publish.tags import delete_tag, delete_tags_before, set_tag
 
 if TYPE_CHECKING:
     from log_lake.publish.files import Described
@@ -317,3 +317,29 @@ def _totals(files: Sequence[Described]) -> dict[str, str]:
 def _snapshot_id(id: str) -> int:
     """A number of 63 bits, made of an id of the lake."""
     return int.from_bytes(hashlib.sha256(id.encode()).digest()[:8], "big") >> 1
+
+
+def set_tag(pool: Pool, place: Place, *, branch: str) -> str:
+    """Tag the newest state of the branch for a publication, which keeps what is published; returns the name."""
+    name = f"published-{pool.context.ids.new()}"
+    pool.tag(name, at=branch, reason=_reason(place))
+    return name
+
+
+def delete_tag(pool: Pool, name: str) -> None:
+    """Delete the tag, if another publisher has not."""
+    with contextlib.suppress(NotFound):
+        pool.delete_tag(name)
+
+
+def delete_tags_before(pool: Pool, place: Place, name: str) -> None:
+    """Delete the tags of publications to this place that are older than the tag of this name."""
+    tags = pool.tags
+    if (own := tags.get(name)) is not None:
+        for other, tag in tags.items():
+            if tag.reason == _reason(place) and tag.set_at < own.set_at:
+                delete_tag(pool, other)
+
+
+def _reason(place: Place) -> str:
+    return f"published at {place.location}"

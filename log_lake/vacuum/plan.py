@@ -17,7 +17,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from lake_core.history import PoolState
 from lake_core.history.removal import Removal, Vacuum
+from lake_core.journal import LoadedState
 from lake_core.naming import check_id, check_objects
 from lake_core.records.decoding import check_counts
 
@@ -107,6 +109,19 @@ def choose(
         else:
             reasons[why] += 1
     return tuple(sorted(chosen, key=lambda planned: planned.object)), dict(sorted(reasons.items()))
+
+
+def exact_plan(
+    loaded: LoadedState[PoolState], removed: Iterable[str], *, id: str, pool_id: str, now: float
+) -> Plan:
+    """The plan for exactly these objects of the list of the removed, and for the vacuums that were interrupted."""
+    objects = []
+    for object_id in sorted(removed):
+        removal = loaded.state.removed.get(object_id)
+        assert removal is not None, f"{object_id} is not on the list of the removed"
+        objects.append(PlannedObject(object_id, removal.version, removal.time, removal.size))
+    begun = begun_objects(loaded.state.removed.vacuums.values())
+    return Plan(id, pool_id, loaded.version, now, tuple(objects), {}, begun)
 
 
 def begun_objects(vacuums: Iterable[Vacuum]) -> tuple[PlannedObject, ...]:

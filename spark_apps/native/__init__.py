@@ -7,7 +7,6 @@
     conditions    conditions of the lake as predicates, where both mean the same
     bounds        key ranges as predicates
     predicates    the predicates and their SQL
-    footers       the key ranges of objects, for references that may be clips
     explain       the plan as text
     attach        every pool of a lake as a temporary view
 

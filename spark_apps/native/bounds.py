@@ -6,7 +6,7 @@ floats, of times of day and of durations are not said.
 
 Most references are their whole object, and need no predicate, which would cost the reading of the key's columns.
 The state tells it for a key of one field, by the statistics of the object; otherwise the object's footer does
-(`footers`).  Pure.
+(`read.key_ranges`).  Pure.
 """
 
 from __future__ import annotations

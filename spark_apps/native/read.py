@@ -19,7 +19,8 @@ opens that object: if it is gone, that is the reason, and the error says so.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -28,8 +29,11 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from lake_core.errors import InvalidInput
+from lake_core.history import Reference
 from lake_core.keys import KeyRange
+from lake_core.store import Store
 from log_lake.lake.view import View
+from log_lake.objects.read import DataObject
 from log_lake.reading.plan import ScanPlan
 from log_lake.reading.scan import result_schema
 from log_lake.texts.keytext import RangeText
@@ -37,7 +41,6 @@ from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.part import Part
 from spark_apps.datasource.types import spark_schema
-from spark_apps.native.footers import key_ranges
 from spark_apps.native.plan import LIMITS, Limits, NativePlan, ParquetRead, SourceRead, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, sql
 
@@ -195,3 +198,31 @@ def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     java = [line for line in lines if "Exception" in line or line.startswith("[")]
     return (java or lines or [type(error).__name__])[0].removeprefix(": ")[:200]
+
+
+MAX_FOOTERS = 4_096
+"""Footers to read for one frame, at most: each is a request of the store.  Spark reads the same ones once more."""
+
+_AT_ONCE = 16
+
+
+def key_ranges(
+    references: Sequence[Reference], store: Store, *, pool_id: str, most: int = MAX_FOOTERS
+) -> dict[str, KeyRange]:
+    """The key range of each object by its footer, the largest objects first and at most `most`.
+
+    For references whose extent the state does not tell (`plan.unclear`): one that holds less is a clip.
+
+    Raises ObjectMissing, Corrupt, Unavailable.
+    """
+    by_size = {r.object: r for r in sorted(references, key=lambda r: r.size)}
+    objects = list(by_size)[::-1][:most]
+    if not objects:
+        return {}
+
+    def own(object_id: str) -> KeyRange:
+        with DataObject(store, pool_id=pool_id, object_id=object_id) as data:
+            return KeyRange(data.metadata.low, data.metadata.high)
+
+    with ThreadPoolExecutor(min(len(objects), _AT_ONCE)) as threads:
+        return dict(zip(objects, threads.map(own, objects), strict=True))

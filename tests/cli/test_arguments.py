@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from log_lake.cli.commands.table import COMMANDS, GROUPS
+from log_lake.cli.commands import COMMANDS, GROUPS
 from log_lake.cli.main import build_parser
 
 KEPT = Path(__file__).with_name("commands.txt")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from log_lake.cli.commands.table import COMMANDS
+from log_lake.cli.commands import COMMANDS
 from log_lake.cli.main import build_parser, main
 from log_lake.lake import Lake
 from tests.support.command import DONE, INVALID_INPUT, NOT_FOUND, USAGE, Command

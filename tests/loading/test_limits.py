@@ -24,12 +24,11 @@ from lake_core.schemas.limits import (
 )
 from log_lake.lake import Lake
 from log_lake.loading import builder
-from log_lake.loading.block import Reading
+from log_lake.loading.block import Reading, ReadLimits
 from log_lake.loading.builder import groups
 from log_lake.loading.detect import read_blocks
 from log_lake.loading.formats import csv_text, json_structure
 from log_lake.loading.formats import json as ndjson
-from log_lake.loading.limits import ReadLimits
 from tests.support.command import INVALID_INPUT, Command, without_nulls
 
 

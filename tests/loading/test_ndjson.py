@@ -10,10 +10,9 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.values.types import declared_field, show_type
 from log_lake.columns.typed_json import json_lines
-from log_lake.loading.block import Block, Reading
+from log_lake.loading.block import Block, Reading, ReadLimits
 from log_lake.loading.formats import json as ndjson
 from log_lake.loading.formats.json import read_ndjson
-from log_lake.loading.limits import ReadLimits
 from tests.support.command import Command, without_nulls
 
 RECORDS = [

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from local.restarts import MOST, PAUSES, WINDOW, pause_before
+from local.airflow_standalone import MOST, PAUSES, WINDOW, pause_before
 from tests.support.repository import ROOT
 
 

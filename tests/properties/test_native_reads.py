@@ -16,8 +16,8 @@ from lake_core.errors import InvalidInput
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
-from spark_apps.native.footers import key_ranges
 from spark_apps.native.plan import LIMITS, Limits, alive, decide, unclear
+from spark_apps.native.read import key_ranges
 from tests.support.spark.native_model import canonical, rows
 from tests.support.spark.native_pools import CONDITIONS, a_range, build, clipped
 

@@ -1,4 +1,4 @@
-"""When a journal wants a checkpoint; pure.
+"""When a journal wants a checkpoint, and what a purge keeps; pure.
 
 A checkpoint is due when `entries` have come since the last one, or when the oldest entry since is `age` seconds
 old.
@@ -10,7 +10,23 @@ import math
 from dataclasses import dataclass
 
 from lake_core.phrases import counted, human_duration
-from log_lake.agents.checkpoint.policy import CheckpointPolicy
+from log_lake.settings import Settings
+
+
+@dataclass(frozen=True)
+class CheckpointPolicy:
+    """`entries` since the last checkpoint; `age` in seconds, and how many seconds a purge keeps."""
+
+    entries: int
+    age: float
+    keep_seconds: float
+
+
+def policy_of(settings: Settings) -> CheckpointPolicy:
+    """The policy that the settings `checkpoint.*` and `history.keep` spell."""
+    return CheckpointPolicy(
+        settings["checkpoint.entries"], settings["checkpoint.age"], settings["history.keep"]
+    )
 
 
 @dataclass(frozen=True)

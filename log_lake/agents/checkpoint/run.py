@@ -19,8 +19,7 @@ from lake_core.journal.purge import choose, write_newest
 from lake_core.journal.store_time import surely_past
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
-from log_lake.agents.checkpoint.plan import JournalTail, due_at, why_due
-from log_lake.agents.checkpoint.policy import CheckpointPolicy, policy_of
+from log_lake.agents.checkpoint.plan import CheckpointPolicy, JournalTail, due_at, policy_of, why_due
 from log_lake.agents.checkpoint.report import CheckpointResult
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.quiet import Quiet

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from log_lake.erasure.receipt import PENDING, Receipt
+from log_lake.settings import Settings
+from log_lake.settings.setting_types import duration
 from log_lake.texts.keytext import RangeText
 
 
@@ -67,3 +69,23 @@ def plan_erasures(
     named = (sub_pool, span, where)
     is_new = span is not None and named not in {(one.sub_pool, one.key_range, one.where) for one in pending}
     return ErasurePlan(pending, is_new)
+
+
+@dataclass(frozen=True)
+class ErasurePolicy:
+    """How an erasure treats what may still be needed.
+
+    `grace`: seconds for which an object that was never committed may be that of a load under way.
+    """
+
+    grace: float
+
+
+def policy_of(settings: Settings, *, grace: str | None = None) -> ErasurePolicy:
+    """The policy that `vacuum.grace` spells, or the duration `grace` of the run.  Raises InvalidInput."""
+    if grace is None:
+        return ErasurePolicy(settings["vacuum.grace"])
+    try:
+        return ErasurePolicy(duration(grace))
+    except ValueError as error:
+        raise InvalidInput(f"parameter 'grace': {grace!r}: {error}; nothing was done") from error

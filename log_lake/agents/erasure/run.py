@@ -17,8 +17,7 @@ from lake_core.errors import LakeError
 from lake_core.keys import KeyRange
 from lake_core.naming import split_pool
 from lake_core.phrases import counted, human_time
-from log_lake.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures
-from log_lake.agents.erasure.policy import policy_of
+from log_lake.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures, policy_of
 from log_lake.agents.erasure.report import ErasureResult, bound_text, erasure_line, result_of, sighting_line
 from log_lake.agents.finding import divided, handed_out, look_at_each, looks
 from log_lake.agents.quiet import Quiet

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from log_lake.agents.checkpoint.plan import JournalTail, why_due
-from log_lake.agents.checkpoint.policy import CheckpointPolicy
+from log_lake.agents.checkpoint.plan import CheckpointPolicy, JournalTail, why_due
 
 POLICY = CheckpointPolicy(entries=500, age=86_400.0, keep_seconds=0.0)
 NOW = 1_000_000.0

@@ -15,7 +15,7 @@ from lake_core.errors import Incomplete, InvalidInput, LakeError
 from lake_core.naming import IdSource
 from lake_core.records import ConfigurePool, PoolsEntry
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.put_off import BOUND_BY_HOURS, why_put_off
+from log_lake.agents.finding import BOUND_BY_HOURS, why_put_off
 from log_lake.lake import Lake
 from log_lake.settings import Settings
 from spark_apps import erasure

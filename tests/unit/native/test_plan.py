@@ -20,9 +20,9 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.plan import ScanPlan
-from spark_apps.native.footers import key_ranges
 from spark_apps.native.plan import LIMITS, Limits, NativePlan, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql
+from spark_apps.native.read import key_ranges
 from spark_apps.native.stretches import stretches
 from tests.support.spark.native_model import canonical, rows
 

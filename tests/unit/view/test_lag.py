@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_lake.view.figures import PoolFigures
-from airflow_lake.view.lag import lag_of
-from airflow_lake.view.overview import FRESH_SECONDS, Overview
+from airflow_lake.view.overview import FRESH_SECONDS, Overview, lag_of
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
