@@ -25,6 +25,7 @@ from log_lake.loading.formats.parquet_batches import BATCH_ROWS, batches
 from log_lake.loading.formats.promises import footer_fault, rows_fault
 from log_lake.loading.formats.variants import Variants
 from log_lake.loading.opening import open_seekable
+from log_lake.objects.column_chunks import check_column_chunks
 
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
 """The exceptions that Arrow raises for files that it cannot read; the last three are Python's own."""
@@ -80,6 +81,7 @@ def _opened(reading: Reading, row_groups: list[int] | None = None) -> Iterator[_
             parquet = pq.ParquetFile(source, page_checksum_verification=True)
             chosen = list(range(parquet.num_row_groups)) if row_groups is None else row_groups
             schema, records = parquet.schema_arrow, parquet.metadata.num_rows
+            check_column_chunks(parquet.metadata, size=source.size())
             fault = schema_fault(schema) or reading.expansion.fault(records * least_bytes(schema))
             fault = fault or footer_fault(parquet, chosen)
         if fault:

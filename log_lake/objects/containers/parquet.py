@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from lake_core.errors import Corrupt
 from log_lake.objects import metadata
 from log_lake.objects.checksums import check_tail
+from log_lake.objects.column_chunks import check_column_chunks
 from log_lake.objects.containers import Footer
 from log_lake.objects.containers.stored_names import fields_of_columns, renamed
 from log_lake.objects.weight import Weight, leaves_of, weigh
@@ -54,6 +55,7 @@ def open_parquet(
     if decoded is None:
         decoded = _footer(parquet, name, object_id)
         check_tail(file, decoded.parquet.metadata or {}, decoded.metadata.data_end, name=name)
+        check_column_chunks(decoded.parquet, size=file.size())
     if decoded.largest_group > BUFFERED_GROUP:
         parquet = _opened(file, decoded, buffer_size=max(4 << 10, BUFFERS // decoded.parquet.num_columns))
     return ParquetContainer(name, parquet, decoded)

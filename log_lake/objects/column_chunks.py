@@ -1,0 +1,55 @@
+"""Column chunks of a Parquet file: whether what its footer says of them can be.
+
+pyarrow looks at a column chunk without a guard.  If its sizes, its statistics of sizes or its encryption contradict
+the schema, C++ throws, and the whole process ends (`terminate called after throwing`).  So `check_column_chunks`
+first has Arrow plan a read of all of them, which makes the same checks and gives their errors.  The plan is made
+for a file that refuses the first read, so no data are read.  It costs less than opening the file (decision 193).
+
+Callers: the container of Parquet, and the reader of Parquet files that are loaded, before they ask for a chunk.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+class _PlannedError(Exception):
+    """The plan is made: Arrow begins to read."""
+
+
+class _OnlyPlanned(io.RawIOBase):
+    """A file of so many bytes that cannot be read."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._at = size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        raise _PlannedError
+
+
+def check_column_chunks(footer: pq.FileMetaData, *, size: int) -> None:
+    """Raises an error of Arrow if a column chunk cannot be; `size` is that of the file, in bytes."""
+    groups = list(range(footer.num_row_groups))
+    source = pa.PythonFile(_OnlyPlanned(size), mode="r")
+    planned = pq.ParquetFile(source, metadata=footer, pre_buffer=True)
+    try:
+        next(planned.iter_batches(row_groups=groups, use_threads=False), None)
+    except _PlannedError:
+        return
