@@ -349,14 +349,26 @@ def kept_streams(files: list[str]) -> Iterator[dict[str, str]]:
 LONGEST_LINE = 64 << 20
 
 
-def line_blocks(file: BinaryIO, reading: Reading) -> Iterator[tuple[int, bytes]]:
+def pieces(file: BinaryIO, reading: Reading, *, begin: bytes) -> Iterator[tuple[int, bytes]]:
+    """Pieces of `block_bytes`, each with the number of the line in which it begins, from 1.
+
+    `begin` was read from the file before.
+    """
+    line, piece = 1, begin
+    while piece:  # bounded by the file
+        yield line, piece
+        line += count_of(piece, _LINE_END)
+        piece = file.read(reading.block_bytes)
+
+
+def line_blocks(file: BinaryIO, reading: Reading, *, begin: bytes = b"") -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines of about `block_bytes`, each with the number of its first line, from 1.
 
-    Raises InvalidInput for a line that is longer than LONGEST_LINE.
+    `begin` was read from the file before.  Raises InvalidInput for a line that is longer than LONGEST_LINE.
     """
     line = 1
     while True:  # bounded by the file
-        block = file.read(reading.block_bytes)
+        block, begin = begin or file.read(reading.block_bytes), b""
         if block and not block.endswith(b"\n"):
             rest = file.readline(LONGEST_LINE)
             if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):

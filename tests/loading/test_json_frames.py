@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from log_lake.loading.block import Reading
 from log_lake.loading.formats.json import read_ndjson
-from log_lake.loading.formats.json_structure import structure
+from log_lake.loading.formats.json_frames import frames
+from log_lake.loading.formats.json_structure import LONGEST_DOCUMENT, structure
 from tests.loading.test_values import VALUES
 from tests.support.command import INVALID_INPUT, Command
 
@@ -51,6 +53,31 @@ def test_records_come_back_however_they_are_framed(
     found = [r for block in read_ndjson(reading) for r in block.table.to_pylist()]
     assert [r["k"] for r in found] == [1, 2, 3]
     assert [r["a"] for r in found] == [r["a"] for r in RECORDS]
+
+
+@pytest.mark.parametrize(
+    ("opening", "between", "closing"), [("[", ",", "]"), ("", "", ""), ("[", " , ", "\n]\n")]
+)
+def test_an_array_and_documents_on_one_line_are_read_in_pieces(
+    lake: Command, opening: str, between: str, closing: str
+) -> None:
+    """The memory holds a piece, whatever the length of the line: `json.dump` and Firehose write one line."""
+    records = [{"k": number, "a": "} ,{"} for number in range(2000)]
+    text = opening + between.join(map(json.dumps, records)) + closing
+    reading = Reading(lake.file("a.json", text.encode()), key=("k",), block_bytes=1000)
+    blocks = list(read_ndjson(reading))
+    assert max(block.table.num_rows for block in blocks) < 100
+    assert [r for block in blocks for r in block.table.to_pylist()] == records
+
+
+@pytest.mark.slow
+def test_a_line_beyond_what_a_document_may_have_holds_any_number_of_documents() -> None:
+    record = b'{"k":1,"a":"' + b"x" * 1000 + b'"}'
+    count = (LONGEST_DOCUMENT >> 10) + 5000
+    for text in (b"[" + b",".join([record] * count) + b"]", record * count):
+        assert len(text) > LONGEST_DOCUMENT
+        found = frames(io.BytesIO(text), Reading("a.json", block_bytes=16 << 20))
+        assert sum(len(frame.spans) for frame in found) == count
 
 
 @given(

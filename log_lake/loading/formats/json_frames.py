@@ -2,8 +2,9 @@
 
 The file's beginning tells which.  `[` begins an array.  A `{` that is not closed in its own line, but later, begins
 documents of several lines.  Everything else is lines, one record each.  Elements and documents are given to the
-reader of lines as lines (`json_structure`).  With the option `records` the records are those of lists inside of
-documents (`json_lists`).
+reader of lines as lines (`json_structure`).  An array, and documents on one line, are read a piece at a time,
+whatever the length of the line.  With the option `records` the records are those of lists inside of documents
+(`json_lists`).
 
 Only brackets, braces and quotes are looked at here; whether a record is JSON is for its reader to say.  Called by
 `ndjson`.
@@ -21,7 +22,7 @@ import numpy as np
 from log_lake.loading.block import Reading
 from log_lake.loading.formats.json_lists import list_frames
 from log_lake.loading.formats.json_structure import LONGEST_DOCUMENT, SPACE, Frame, frame_of, structure
-from log_lake.loading.opening import line_blocks
+from log_lake.loading.opening import line_blocks, pieces
 
 
 def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Iterator[Frame]:
@@ -29,7 +30,12 @@ def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Ite
     if reading.records:
         yield from list_frames(file, reading)
         return
-    blocks = line_blocks(file, reading)
+    piece = file.read(reading.block_bytes)
+    if not only_lines and (style := _style_of_line(piece)):
+        cut = pieces(file, reading, begin=piece)
+        yield from _framed(next(cut), cut, reading, array=style == "array")
+        return
+    blocks = line_blocks(file, reading, begin=piece)
     begin = next(blocks, None)
     while begin is not None and not begin[1].strip(SPACE):  # bounded by the file
         begin = next(blocks, None)
@@ -37,7 +43,6 @@ def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Ite
         return
     style = "lines" if only_lines else _style(begin[1], whole=len(begin[1]) < reading.block_bytes)
     if style != "lines":
-        reading.tell(f"JSON {style}, by its beginning")
         yield from _framed(begin, blocks, reading, array=style == "array")
         return
     yield Frame(begin[1], begin[0])
@@ -45,9 +50,18 @@ def frames(file: BinaryIO, reading: Reading, *, only_lines: bool = False) -> Ite
         yield Frame(block, first)
 
 
+def _style_of_line(piece: bytes) -> str:
+    """The style that the first piece of a file shows, though its first line may be of any length; otherwise ""."""
+    begin = piece.lstrip(SPACE)
+    if begin.startswith(b"["):
+        return "array"
+    is_one_line = begin.startswith(b"{") and b"\n" not in begin
+    return "documents" if is_one_line and _FOLLOWED.search(begin) and _is_several(begin) else ""
+
+
 def _style(block: bytes, *, whole: bool) -> str:
     begin = block.lstrip(SPACE)
-    if begin.startswith(b"["):
+    if begin.startswith(b"["):  # behind a piece of blanks
         return "array"
     line, _, rest = begin.partition(b"\n")
     if begin.startswith(b"{") and _FOLLOWED.search(line) and _is_several(line):
@@ -76,6 +90,7 @@ def _framed(
     begin: tuple[int, bytes], blocks: Iterator[tuple[int, bytes]], reading: Reading, *, array: bool
 ) -> Iterator[Frame]:
     """The records of an array, or documents.  What is not complete yet is held until the next block."""
+    reading.tell(f"JSON {'array' if array else 'documents'}, by its beginning")
     line, text = begin
     inside = False  # of the array
     while True:  # bounded by the file
