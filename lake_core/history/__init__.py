@@ -1,6 +1,6 @@
 """The history of one pool: transactions that are committed to branches, and the states they fold into.
 
-`snapshot` holds the references of a branch, in columns; `state` folds entries into the state of all branches;
+`snapshot` holds the references of a branch, in columns; `fold` folds entries into the state of all branches;
 `rebase` decides, purely, what becomes of a draft on a newer state than its read version; `group_commit` proposes
 the draft, with the requests of other writers, until its outcome is known; `history` is the entry point.
 """

@@ -19,7 +19,9 @@
     reference    yes      the low bound    a column each; value: the fields' statistics
 
 Writing merges the checkpoint below with the entries folded since, row group by row group.  Reading is lazy: opening
-reads branches, schemas and recent ids; tokens, source files and references are looked up when needed (decision 11).
+reads branches, schemas and recent ids.  Tokens, source files, the list of the removed (`below`) and references
+(`snapshot`) are looked up when needed (decision 11).
+
 Writing leaves out tokens older than `token_keep` seconds; that is how they are forgotten.  A token's age does not
 rest on its writer's clock alone: it is no older than the transactions before it in the history
 (`PoolState.used`), and the store must say that its version is that old (`journal.ages`).
@@ -30,7 +32,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -43,6 +45,7 @@ from lake_core.checkpoints import CheckpointFile, Part
 from lake_core.checkpoints.layout import Column, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.errors import Corrupt
+from lake_core.history.below import REMOVED, SOURCE, TOKEN, RemovedBelow, SourcesBelow, TokensBelow
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import packed_writes
 from lake_core.history.layered_map import LayeredMap, MapBelow, NothingBelow
@@ -54,10 +57,9 @@ from lake_core.history.rows import check_rows
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
-from lake_core.history.state import Closing, Ingested, PoolState, Remembered, Tag
+from lake_core.history.state import Closing, PoolState, Remembered, Tag
 from lake_core.history.tombstone import Tombstone
 from lake_core.naming import check_objects
-from lake_core.records import Source
 from lake_core.records.branching import check_writes
 from lake_core.records.decoding import check_counts
 
@@ -68,11 +70,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 
-BRANCH, SCHEMA, TOKEN, SOURCE, TOMBSTONE = "branch", "schema", "token", "source", "tombstone"
+BRANCH, SCHEMA, TOMBSTONE = "branch", "schema", "tombstone"
 CLOSING, REOPENING = "closing", "reopening"
 FORK, SETTLED, LIFT, TAG = "fork", "settled", "lift", "tag"
-_REMOVAL = ("seq", "applied", "size")
-REMOVED, VACUUM, VACUUMING = "removed", "vacuum", "vacuuming"
+VACUUM, VACUUMING = "vacuum", "vacuuming"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -184,8 +185,8 @@ class PoolStateFormat:
             branches=HashTrieMap(branches),
             schemas=HashTrieMap({id: arrow for id, arrow, _ in schemas}),
             pool_schemas=HashTrieSet(id for id, _, in_pool in schemas if in_pool),
-            tokens=LayeredMap(_Tokens(file)),
-            sources=LayeredMap(_Sources(file)),
+            tokens=LayeredMap(TokensBelow(file)),
+            sources=LayeredMap(SourcesBelow(file)),
             closed=closings[0] if closings else None,
             reopened=reopenings[0] if reopenings else 0,
             lifts=HashTrieMap(lifts),
@@ -317,31 +318,6 @@ def _removed(file: CheckpointFile) -> Removed:
     )
 
 
-@dataclass(frozen=True)
-class RemovedBelow(MapBelow[str, Removal]):
-    """The list of the removed in a checkpoint."""
-
-    file: CheckpointFile
-
-    def get(self, key: str) -> Removal | None:
-        return self.get_many([key]).get(key)
-
-    def get_many(self, keys: Collection[str]) -> dict[str, Removal]:
-        """The removals of those that are on the list."""
-        sought = [key.encode() for key in keys]
-        return self.file.decoded(lambda: dict(_removals(self.file.at_keys(REMOVED, sought))))
-
-    def items(self) -> Iterator[tuple[str, Removal]]:
-        for table in self.file.scan(REMOVED, columns=("key", *_REMOVAL)):
-            yield from self.file.rows_of(table, _removals)
-
-
-def _removals(table: pa.Table) -> Iterator[tuple[str, Removal]]:
-    columns = (table[name].to_pylist() for name in ("key", *_REMOVAL))
-    for key, *removal in zip(*columns, strict=True):
-        yield key.decode(), Removal(*removal)
-
-
 def _fork_row(fork: Fork) -> bytes:
     writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
     row = ForkRow(fork.parent, fork.at, fork.created, fork.merged, fork.joined, writes)
@@ -368,13 +344,6 @@ def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
             seq=[ingested.version for _, ingested in batch],
             applied=[ingested.until for _, ingested in batch],
         )
-
-
-def _ingested(table: pa.Table) -> Iterator[tuple[str, Ingested]]:
-    """The URI and the source file of each row."""
-    columns = (table[name].to_pylist() for name in ("key", "value", "seq", "applied"))
-    for uri, value, version, until in zip(*columns, strict=True):
-        yield uri.decode(), Ingested(msgspec.msgpack.decode(value, type=Source), version or 0, until)
 
 
 def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
@@ -427,39 +396,3 @@ def _sorted_items(layered: LayeredMap[K, V]) -> Iterator[tuple[K, V]]:
         return item[0]
 
     return heapq.merge(below, sorted(layered.added.items(), key=key), key=key)
-
-
-@dataclass(frozen=True)
-class _Tokens(MapBelow[str, Remembered]):
-    file: CheckpointFile
-
-    def get(self, key: str) -> Remembered | None:
-        return self.file.decoded(lambda: dict(_tokens(self.file.at_key(TOKEN, key.encode()))).get(key))
-
-    def items(self) -> Iterator[tuple[str, Remembered]]:
-        for table in self.file.scan(TOKEN, columns=("key", "value")):
-            yield from self.file.rows_of(table, _tokens)
-
-
-def _tokens(table: pa.Table) -> Iterator[tuple[str, Remembered]]:
-    for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
-        yield key.decode(), msgspec.msgpack.decode(value, type=Remembered)
-
-
-@dataclass(frozen=True)
-class _Sources(MapBelow[tuple[str, str], Ingested]):
-    file: CheckpointFile
-
-    def get(self, key: tuple[str, str]) -> Ingested | None:
-        branch, uri = key
-
-        def find() -> Ingested | None:
-            return dict(_ingested(self.file.at_key(SOURCE, uri.encode(), branch=branch))).get(uri)
-
-        return self.file.decoded(find)
-
-    def items(self) -> Iterator[tuple[tuple[str, str], Ingested]]:
-        for branch in sorted({branch for branch, _ in self.file.branches(SOURCE)}):
-            for table in self.file.scan(SOURCE, branch=branch):
-                for uri, ingested in self.file.rows_of(table, _ingested):
-                    yield (branch, uri), ingested

@@ -20,13 +20,14 @@ from lake_core.errors import (
 from lake_core.history.activity import ActivityNote
 from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.draft import Draft
+from lake_core.history.fold import fold_entry
 from lake_core.history.group_commit.attempt import Attempt
 from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import State
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
 from lake_core.history.repeated import check_repeated, holds
-from lake_core.history.state import PoolState, Remembered, fold_entry
+from lake_core.history.state import PoolState, Remembered
 from lake_core.journal import Journal, LoadedState, Retry
 from lake_core.keys import PoolKey
 from lake_core.naming import MAIN

@@ -21,24 +21,20 @@ state and returns the transaction to write, or the one that the draft's token co
 - Schemas that the state knows by now are not announced again.
 
 What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
-tags in `tags`, of one that deletes objects or needs removed ones in `vacuuming`.
+tags in `tags`, of one that deletes objects or needs removed ones in `vacuuming`.  Which fields
+may come together is in `fields`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import decimal
-import functools
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pyarrow as pa
-
-from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
+from lake_core.errors import Conflict, NotFound, PlanAgain
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
+from lake_core.history.fields import check_fields, check_room, check_room_of_merge, check_width
 from lake_core.history.merge import merging
 from lake_core.history.revealing import must_stay
 from lake_core.history.snapshot.reference import Reference, span_of
@@ -47,14 +43,12 @@ from lake_core.history.tags import tagging
 from lake_core.history.tombstone import Tombstone
 from lake_core.history.vacuuming import check_objects, check_vacuum
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import decode_value, key_class
 from lake_core.phrases import human_time
 from lake_core.records import (
     Action,
     AddObject,
     AddTombstone,
     Close,
-    Column,
     Consume,
     CreateBranch,
     DeleteBranch,
@@ -70,10 +64,7 @@ from lake_core.records import (
 )
 from lake_core.records.transactions import version_of
 from lake_core.schemas import APPEND, Rule
-from lake_core.schemas.limits import MAX_COLUMNS, Fields, Path, leaves
-from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS
-from lake_core.schemas.schema import schema_id, stored_schema, unit_remedy, unite_fields
-from lake_core.values.types import is_json, show_type
+from lake_core.schemas.schema import schema_id
 
 
 @dataclass(frozen=True)
@@ -126,7 +117,7 @@ def rebase(
         check_deleted(state, draft, first)
     if isinstance(first, Merge):
         actions = merging(state, draft, first)
-        _check_room_of_merge(state, draft, actions, rule)
+        check_room_of_merge(state, draft, actions, rule)
         return _transaction(draft, actions, parent=branch.tip, time=time)
     for action in draft.actions:
         if isinstance(action, Consume):
@@ -149,9 +140,9 @@ def rebase(
     if rule.kind == "aggregate":
         _check_between(state, branch, draft)
     overtaken = _overtaken(branch, draft)
-    _check_fields(state, draft, key, rule)
-    _check_width(state, draft)
-    _check_room(state, draft, rule)
+    check_fields(state, draft, key, rule)
+    check_width(state, draft)
+    check_room(state, draft, rule)
     actions = (*_new_schemas(state, draft), *draft.actions, *overtaken)
     return _transaction(draft, actions, parent=branch.tip, time=time)
 
@@ -349,153 +340,3 @@ def _new_schemas(state: PoolState, draft: Draft) -> list[Action]:
     """Announces the draft's schemas that the state does not know yet, each once."""
     schemas = sorted({schema_id(schema): schema for schema in draft.schemas}.items())
     return [SetSchema(id, s.serialize().to_pybytes()) for id, s in schemas if id not in state.schemas]
-
-
-def _check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> None:
-    """Raises InvalidInput if a field of the draft cannot be ordered, compared or added with the pool's other
-    objects.
-
-    Only new schemas are checked, against the distinct forms of each field in the pool: a pool may have thousands
-    of schemas, which differ in other fields.
-    """
-    incoming = {schema_id(schema): schema for schema in draft.schemas}
-    objects = [
-        a for a in draft.actions if isinstance(a, AddObject) and not a.sub_pool and a.schema in incoming
-    ]
-    new = [incoming[id] for id in {a.schema for a in objects} if id not in state.pool_schemas]
-    if not new:
-        return
-    for name in (*key.names, *rule.compared):
-        forms = _forms(_pool_schemas(state), name)
-        for schema in new:
-            for field in _forms([schema], name):
-                for other in forms:  # every two must unite: a scan may meet any two in any order
-                    _check_pair(field, other, in_key=name in key.names)
-                forms = [*forms, field]
-
-
-def _check_width(state: PoolState, draft: Draft) -> None:
-    """Raises InvalidInput if a load brings new fields and the pool, or one of its sub-pools, then has too many.
-
-    A reader holds the fields of all schemas in one table.  A schema without a new field is never refused.
-    """
-    incoming = {schema_id(schema): schema for schema in draft.schemas}
-    added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]
-    for sub_pool in {a.sub_pool for a in added if a.schema not in state.pool_schemas}:
-        new = {a.schema for a in added if a.sub_pool == sub_pool}
-        schema_ids = state.pool_schemas if not sub_pool else _schemas_held(state, draft.branch, sub_pool)
-        paths = frozenset[Path]().union(*(_leaves(state.schemas[id]) for id in schema_ids))
-        brought = frozenset(path for id in sorted(new) for path in leaves(incoming[id])) - paths
-        if not brought or len(paths) + len(brought) <= MAX_COLUMNS:
-            continue
-        fields = Fields()
-        if fault := fields.take_paths(paths) or fields.take_paths(sorted(brought, key=repr)):
-            where = f"sub-pool {sub_pool}" if sub_pool else "pool"
-            raise InvalidInput(f"this load and the {where} together: {fault}; or load into another pool")
-
-
-def _schemas_held(state: PoolState, branch: str, sub_pool: str) -> set[str]:
-    return {reference.schema for reference in state.branches[branch].snapshot.overlapping(sub_pool=sub_pool)}
-
-
-@functools.lru_cache(maxsize=4096)
-def _leaves(data: bytes) -> frozenset[Path]:
-    return frozenset(leaves(stored_schema(data)))
-
-
-def _check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
-    """Raises InvalidInput if sums of a decimal field have no room: 38 digits for fraction, value and many records.
-
-    A load that brings more digits behind the point takes them from the pool's own values; then the statistics of
-    those are checked too (decision 53).
-    """
-    incoming = {schema_id(schema): schema for schema in draft.schemas}
-    added = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub_pool]
-    for name in (name for name, function in rule.aggregates if function == "sum"):
-        pool_digits = _max_digits(_forms(_pool_schemas(state), name))
-        digits = max(pool_digits, _max_digits(_forms(incoming.values(), name)))
-        if digits < 0:
-            continue
-        references = state.branches[draft.branch].snapshot.overlapping() if 0 <= pool_digits < digits else []
-        statistics = [a.columns for a in added] + [r.columns for r in references]
-        _check_largest(name, digits, statistics)
-
-
-def _check_room_of_merge(state: PoolState, draft: Draft, actions: tuple[Action, ...], rule: Rule) -> None:
-    """Raises InvalidInput if sums of a decimal field have no room for the records of both branches together.
-
-    All loads of a pool are checked against the schemas of all its branches; but a load that brings more digits
-    behind the point looks at the values of its own branch only.
-    """
-    for name in (name for name, function in rule.aggregates if function == "sum"):
-        digits = _max_digits(_forms(_pool_schemas(state), name))
-        if digits >= 0:
-            references = state.branches[draft.branch].snapshot.overlapping()
-            put = (a.columns for a in actions if isinstance(a, PutReference) and not a.sub_pool)
-            _check_largest(name, digits, [*put, *(r.columns for r in references)])
-
-
-def _check_largest(name: str, digits: int, statistics: Iterable[tuple[Column, ...]]) -> None:
-    limit = decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - digits)
-    largest = max((_largest(columns, name) for columns in statistics), default=decimal.Decimal(0))
-    if largest >= limit:
-        raise InvalidInput(
-            f"aggregated field {name!r}: {largest:f} leaves no room for sums with {digits} digits behind the "
-            f"point, {SUM_DIGITS} in all; load it as a double (lake set POOL type.{name}=double)"
-        )
-
-
-def _max_digits(forms: Iterable[pa.Field]) -> int:
-    """The most digits behind the point of the decimal fields; -1 if none is a decimal."""
-    return max((f.type.scale for f in forms if pa.types.is_decimal(f.type)), default=-1)
-
-
-def _largest(columns: Iterable[Column], name: str) -> decimal.Decimal:
-    """The largest absolute value of the column's exact numbers."""
-    bounds = [b for c in columns if c.name == name for b in (c.low, c.high) if b is not None]
-    values = [decode_value(bound) for bound in bounds]
-    return max((abs(v) for v in values if isinstance(v, decimal.Decimal)), default=decimal.Decimal(0))
-
-
-def _forms(schemas: Iterable[pa.Schema], name: str) -> list[pa.Field]:
-    """The distinct fields of this name."""
-    forms: dict[tuple[str, bytes], pa.Field] = {}
-    for schema in schemas:
-        index = schema.get_field_index(name)
-        if index >= 0:
-            field = schema.field(index)
-            forms.setdefault((str(field.type), repr(field.metadata).encode()), field)
-    return list(forms.values())
-
-
-def _check_pair(field: pa.Field, other: pa.Field, *, in_key: bool) -> None:
-    role = "key field" if in_key else "aggregated field"
-    remedy = f"declare it (lake set POOL type.{field.name}=TYPE)"
-    if in_key:
-        ours, theirs = key_class(field.type), key_class(other.type)
-        if "null" not in (ours, theirs) and ours != theirs:
-            raise InvalidInput(
-                f"{role} {field.name!r}: a {ours} here, a {theirs} in the pool's other records; "
-                f"{remedy} or load these records into another pool"
-            )
-    if is_json(unite_fields(other, field)):
-        with contextlib.suppress(InvalidInput):  # raised for a type without an order
-            remedy = unit_remedy({key_class(field.type), key_class(other.type)}) or remedy
-        raise InvalidInput(
-            f"{role} {field.name!r}: {show_type(field)} here, {show_type(other)} in the pool's other records, "
-            f"and no type holds both exactly; {remedy}"
-        )
-
-
-def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
-    """The class of each key field, by name, without the fields that are null in all schemas."""
-    schemas = _pool_schemas(state)
-    classes = {
-        name: {key_class(field.type) for field in _forms(schemas, name)} - {"null"} for name in key.names
-    }
-    return {name: distinct.pop() for name, distinct in classes.items() if distinct}
-
-
-def _pool_schemas(state: PoolState) -> list[pa.Schema]:
-    """The schemas of the pool's own objects, which all have the key."""
-    return [state.schema(id) for id in state.pool_schemas]

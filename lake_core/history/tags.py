@@ -1,4 +1,4 @@
-"""Tags: what becomes of a draft that sets or deletes them on the newest state; pure.
+"""Tags: what becomes of a draft that sets or deletes them, and what transactions make of them; pure.
 
 A tag names the state of a branch at a version, and does not move: delete it to set it elsewhere.  Its transaction
 belongs to no branch, so loads and streams never meet it.  A live tag keeps the checkpoint of its version from the
@@ -7,15 +7,18 @@ purge (`PoolState.kept`), and the objects of its branch from whatever deletes ob
 
 from __future__ import annotations
 
-from lake_core.errors import AlreadyExists, NotFound
+from rpds import HashTrieMap
+
+from lake_core.errors import AlreadyExists, Corrupt, NotFound
+from lake_core.history.branch_state import Fork, Roots
 from lake_core.history.draft import Draft
-from lake_core.history.state import PoolState
+from lake_core.history.state import PoolState, Tag
 from lake_core.phrases import did_you_mean
-from lake_core.records import Action, DeleteTag, SetTag
+from lake_core.records import Action, DeleteBranch, DeleteTag, SetTag, Transaction
 
 
 def tagging(state: PoolState, draft: Draft) -> tuple[Action, ...]:
-    """The actions of a draft of tags.  Raises AlreadyExists, NotFound."""
+    """The actions of a draft that sets or deletes tags, on the newest state.  Raises AlreadyExists, NotFound."""
     for action in draft.actions:
         if isinstance(action, SetTag):
             if action.tag in state.tags:
@@ -29,3 +32,49 @@ def tagging(state: PoolState, draft: Draft) -> tuple[Action, ...]:
         if isinstance(action, DeleteTag) and action.tag not in state.tags:
             raise NotFound(f"tag {action.tag!r} does not exist; {did_you_mean(action.tag, state.tags)}")
     return draft.actions
+
+
+def tagged(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, Tag]:
+    """The tags after a transaction of tags."""
+    tags = state.tags
+    for action in transaction.actions:
+        if isinstance(action, SetTag):
+            if action.tag in tags:
+                raise Corrupt(f"tag {action.tag!r}: set, but it is there already")
+            tags = tags.insert(
+                action.tag,
+                Tag(
+                    action.version,
+                    action.branch,
+                    transaction.author,
+                    transaction.time,
+                    version,
+                    action.reason,
+                    action.expires,
+                ),
+            )
+        elif isinstance(action, DeleteTag):
+            if action.tag not in tags:
+                raise Corrupt(f"tag {action.tag!r}: deleted, but it does not exist")
+            tags = tags.remove(action.tag)
+    return tags
+
+
+def roots_of(tags: HashTrieMap[str, Tag]) -> Roots:
+    """What the tags of deleted branches know of their parents."""
+    return [(tag.parent, tag.boundary) for tag in tags.values() if tag.deleted]
+
+
+def root_of(action: DeleteBranch, version: int, transaction: Transaction, fork: Fork | None) -> Tag:
+    """The tag that keeps a branch which the transaction deletes."""
+    return Tag(
+        action.version,
+        transaction.branch,
+        transaction.author,
+        transaction.time,
+        version,
+        transaction.message,
+        deleted=True,
+        parent="" if fork is None else fork.parent,
+        boundary=0 if fork is None else fork.parent_boundary,
+    )

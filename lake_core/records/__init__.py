@@ -85,5 +85,4 @@ __all__ = [
     "SetTag",
     "Source",
     "Transaction",
-    "Unmerge",
 ]

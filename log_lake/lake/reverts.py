@@ -14,8 +14,8 @@ from lake_core import naming
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History, PoolState
 from lake_core.history.change import Change
+from lake_core.history.fold import fold_transaction
 from lake_core.history.repeated import REVERTS
-from lake_core.history.state import fold_transaction
 from lake_core.history.vacuuming import check_objects
 from lake_core.naming import is_id
 from lake_core.records import (

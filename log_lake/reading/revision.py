@@ -15,8 +15,9 @@ import pyarrow as pa
 from lake_core.errors import Corrupt, NotFound
 from lake_core.history import PoolState, Reference, Snapshot
 from lake_core.history.branch_state import BranchState
+from lake_core.history.fields import key_classes
 from lake_core.history.lift import Lift
-from lake_core.history.rebase import key_classes, still_covered
+from lake_core.history.rebase import still_covered
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class

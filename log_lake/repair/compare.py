@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from lake_core.checkpoints import Part
 from lake_core.checkpoints.layout import Column
-from lake_core.history.checkpoint import BRANCH, TOKEN, BranchRow
+from lake_core.history.below import TOKEN
+from lake_core.history.checkpoint import BRANCH, BranchRow
 from lake_core.history.snapshot.fixed import REFERENCE, by_key
 from lake_core.history.state import Remembered
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lake_core.errors import Corrupt
 from lake_core.history import PoolState, Reference
-from lake_core.history.state import fold_entry
+from lake_core.history.fold import fold_entry
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Action, AddObject, Column, RemoveReference

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from lake_core import naming
 from lake_core.history import PoolState
-from lake_core.history.state import fold_entry, fold_transaction
+from lake_core.history.fold import fold_entry, fold_transaction
 from lake_core.records import (
     AddObject,
     AddTombstone,

@@ -22,11 +22,12 @@ from lake_core.errors import (
     Unavailable,
 )
 from lake_core.history.draft import Draft
+from lake_core.history.fold import fold_transaction
 from lake_core.history.group_commit.requests import Request, Requests
 from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, rebase
-from lake_core.history.state import PoolState, Remembered, fold_transaction
+from lake_core.history.state import PoolState, Remembered
 from lake_core.journal import Appended, Journal, LoadedState, NextEntry
 from lake_core.journal.link import StoredEntry, fits
 from lake_core.keys import PoolKey

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lake_core.errors import Corrupt
+from lake_core.history.fold import fold_entry
 from lake_core.history.snapshot.snapshot import Snapshot
-from lake_core.history.state import PoolState, Remembered, fold_entry
+from lake_core.history.state import PoolState, Remembered
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, Entry, RemoveReference, SetSchema, Source, Transaction

@@ -7,8 +7,9 @@ import pytest
 
 from lake_core.errors import Conflict, Corrupt
 from lake_core.history.branch_state import BranchState
+from lake_core.history.fold import fold_entry
 from lake_core.history.rebase import rebase
-from lake_core.history.state import PoolState, fold_entry
+from lake_core.history.state import PoolState
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.records import (

@@ -11,7 +11,7 @@ import pytest
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Draft
 from lake_core.history.branch_state import MAX_WRITES, Fork
-from lake_core.history.state import fold_entry
+from lake_core.history.fold import fold_entry
 from lake_core.journal import write_state
 from lake_core.records import AddObject, Entry, Merge, PutReference, Source
 from lake_core.records.codec import Codec

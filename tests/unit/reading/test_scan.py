@@ -13,7 +13,7 @@ import pytest
 from lake_core import naming
 from lake_core.errors import InvalidInput, ObjectMissing
 from lake_core.history import PoolState
-from lake_core.history.state import fold_entry
+from lake_core.history.fold import fold_entry
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.records.pools import PoolConfig

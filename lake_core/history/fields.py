@@ -1,0 +1,177 @@
+"""Which fields objects of one pool may have together; pure.  Called by `rebase`, for what a draft brings.
+
+Every reader unites the fields of a pool's schemas.  So a draft is refused if a field of the key cannot be ordered
+with that of other objects, if an aggregated field cannot be added, if sums would have no room, or if the pool would
+have too many columns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import functools
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.history.draft import Draft
+from lake_core.history.state import PoolState
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import decode_value, key_class
+from lake_core.records import Action, AddObject, Column, PutReference
+from lake_core.schemas import Rule
+from lake_core.schemas.limits import MAX_COLUMNS, Fields, Path, leaves
+from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS
+from lake_core.schemas.schema import schema_id, stored_schema, unit_remedy, unite_fields
+from lake_core.values.types import is_json, show_type
+
+
+def check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> None:
+    """Raises InvalidInput if a field of the draft cannot be ordered, compared or added with the pool's other
+    objects.
+
+    Only new schemas are checked, against the distinct forms of each field in the pool: a pool may have thousands
+    of schemas, which differ in other fields.
+    """
+    incoming = {schema_id(schema): schema for schema in draft.schemas}
+    objects = [
+        a for a in draft.actions if isinstance(a, AddObject) and not a.sub_pool and a.schema in incoming
+    ]
+    new = [incoming[id] for id in {a.schema for a in objects} if id not in state.pool_schemas]
+    if not new:
+        return
+    for name in (*key.names, *rule.compared):
+        forms = _forms(_pool_schemas(state), name)
+        for schema in new:
+            for field in _forms([schema], name):
+                for other in forms:  # every two must unite: a scan may meet any two in any order
+                    _check_pair(field, other, in_key=name in key.names)
+                forms = [*forms, field]
+
+
+def check_width(state: PoolState, draft: Draft) -> None:
+    """Raises InvalidInput if a load brings new fields and the pool, or one of its sub-pools, then has too many.
+
+    A reader holds the fields of all schemas in one table.  A schema without a new field is never refused.
+    """
+    incoming = {schema_id(schema): schema for schema in draft.schemas}
+    added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]
+    for sub_pool in {a.sub_pool for a in added if a.schema not in state.pool_schemas}:
+        new = {a.schema for a in added if a.sub_pool == sub_pool}
+        schema_ids = state.pool_schemas if not sub_pool else _schemas_held(state, draft.branch, sub_pool)
+        paths = frozenset[Path]().union(*(_leaves(state.schemas[id]) for id in schema_ids))
+        brought = frozenset(path for id in sorted(new) for path in leaves(incoming[id])) - paths
+        if not brought or len(paths) + len(brought) <= MAX_COLUMNS:
+            continue
+        fields = Fields()
+        if fault := fields.take_paths(paths) or fields.take_paths(sorted(brought, key=repr)):
+            where = f"sub-pool {sub_pool}" if sub_pool else "pool"
+            raise InvalidInput(f"this load and the {where} together: {fault}; or load into another pool")
+
+
+def _schemas_held(state: PoolState, branch: str, sub_pool: str) -> set[str]:
+    return {reference.schema for reference in state.branches[branch].snapshot.overlapping(sub_pool=sub_pool)}
+
+
+@functools.lru_cache(maxsize=4096)
+def _leaves(data: bytes) -> frozenset[Path]:
+    return frozenset(leaves(stored_schema(data)))
+
+
+def check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
+    """Raises InvalidInput if sums of a decimal field have no room: 38 digits for fraction, value and many records.
+
+    A load that brings more digits behind the point takes them from the pool's own values; then the statistics of
+    those are checked too (decision 53).
+    """
+    incoming = {schema_id(schema): schema for schema in draft.schemas}
+    added = [a for a in draft.actions if isinstance(a, AddObject) and not a.sub_pool]
+    for name in (name for name, function in rule.aggregates if function == "sum"):
+        pool_digits = _max_digits(_forms(_pool_schemas(state), name))
+        digits = max(pool_digits, _max_digits(_forms(incoming.values(), name)))
+        if digits < 0:
+            continue
+        references = state.branches[draft.branch].snapshot.overlapping() if 0 <= pool_digits < digits else []
+        statistics = [a.columns for a in added] + [r.columns for r in references]
+        _check_largest(name, digits, statistics)
+
+
+def check_room_of_merge(state: PoolState, draft: Draft, actions: tuple[Action, ...], rule: Rule) -> None:
+    """Raises InvalidInput if sums of a decimal field have no room for the records of both branches together.
+
+    All loads of a pool are checked against the schemas of all its branches; but a load that brings more digits
+    behind the point looks at the values of its own branch only.
+    """
+    for name in (name for name, function in rule.aggregates if function == "sum"):
+        digits = _max_digits(_forms(_pool_schemas(state), name))
+        if digits >= 0:
+            references = state.branches[draft.branch].snapshot.overlapping()
+            put = (a.columns for a in actions if isinstance(a, PutReference) and not a.sub_pool)
+            _check_largest(name, digits, [*put, *(r.columns for r in references)])
+
+
+def _check_largest(name: str, digits: int, statistics: Iterable[tuple[Column, ...]]) -> None:
+    limit = decimal.Decimal(1).scaleb(SUM_DIGITS - ROOM_DIGITS - digits)
+    largest = max((_largest(columns, name) for columns in statistics), default=decimal.Decimal(0))
+    if largest >= limit:
+        raise InvalidInput(
+            f"aggregated field {name!r}: {largest:f} leaves no room for sums with {digits} digits behind the "
+            f"point, {SUM_DIGITS} in all; load it as a double (lake set POOL type.{name}=double)"
+        )
+
+
+def _max_digits(forms: Iterable[pa.Field]) -> int:
+    """The most digits behind the point of the decimal fields; -1 if none is a decimal."""
+    return max((f.type.scale for f in forms if pa.types.is_decimal(f.type)), default=-1)
+
+
+def _largest(columns: Iterable[Column], name: str) -> decimal.Decimal:
+    """The largest absolute value of the column's exact numbers."""
+    bounds = [b for c in columns if c.name == name for b in (c.low, c.high) if b is not None]
+    values = [decode_value(bound) for bound in bounds]
+    return max((abs(v) for v in values if isinstance(v, decimal.Decimal)), default=decimal.Decimal(0))
+
+
+def _forms(schemas: Iterable[pa.Schema], name: str) -> list[pa.Field]:
+    """The distinct fields of this name."""
+    forms: dict[tuple[str, bytes], pa.Field] = {}
+    for schema in schemas:
+        index = schema.get_field_index(name)
+        if index >= 0:
+            field = schema.field(index)
+            forms.setdefault((str(field.type), repr(field.metadata).encode()), field)
+    return list(forms.values())
+
+
+def _check_pair(field: pa.Field, other: pa.Field, *, in_key: bool) -> None:
+    role = "key field" if in_key else "aggregated field"
+    remedy = f"declare it (lake set POOL type.{field.name}=TYPE)"
+    if in_key:
+        ours, theirs = key_class(field.type), key_class(other.type)
+        if "null" not in (ours, theirs) and ours != theirs:
+            raise InvalidInput(
+                f"{role} {field.name!r}: a {ours} here, a {theirs} in the pool's other records; "
+                f"{remedy} or load these records into another pool"
+            )
+    if is_json(unite_fields(other, field)):
+        with contextlib.suppress(InvalidInput):  # raised for a type without an order
+            remedy = unit_remedy({key_class(field.type), key_class(other.type)}) or remedy
+        raise InvalidInput(
+            f"{role} {field.name!r}: {show_type(field)} here, {show_type(other)} in the pool's other records, "
+            f"and no type holds both exactly; {remedy}"
+        )
+
+
+def key_classes(state: PoolState, key: PoolKey) -> dict[str, str]:
+    """The class of each key field, by name, without the fields that are null in all schemas."""
+    schemas = _pool_schemas(state)
+    classes = {
+        name: {key_class(field.type) for field in _forms(schemas, name)} - {"null"} for name in key.names
+    }
+    return {name: distinct.pop() for name, distinct in classes.items() if distinct}
+
+
+def _pool_schemas(state: PoolState) -> list[pa.Schema]:
+    """The schemas of the pool's own objects, which all have the key."""
+    return [state.schema(id) for id in state.pool_schemas]
