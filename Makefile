@@ -75,6 +75,7 @@ lint: env
 	$(call part,types,$(PY) -m mypy)
 	$(call part,layers,.venv/bin/lint-imports)
 	$(call part,words,$(PY) -m local.vocabulary)
+	$(call part,reading,$(PY) -m local.reading)
 	$(call part,lock,{ $(uv_lock) --check --offline --no-cache && $(uv_export) | cmp - requirements.txt; })
 
 check: lint
