@@ -87,7 +87,7 @@ class LakeQueryOperator(LakeOperator):
         import pyarrow as pa
 
         from lake_core.errors import InvalidInput
-        from log_lake.columns.typed_json import json_lines
+        from log_lake.columns.json_text import json_lines
         from log_lake.system_tables.sql import query
 
         rows: list[dict[str, Any]] = []

@@ -2,7 +2,7 @@
 
 Fields unite by name.  An absent field is null; numbers widen; records unite field by field, lists and maps by their
 elements.  If no type holds both (a string here, a number there), the united field is typed JSON, from which every
-value reads back as it was (`log_lake.columns.typed_json`).  Only a pool key cannot change its class.  A declared
+value reads back as it was (`log_lake.texts.typed_json`).  Only a pool key cannot change its class.  A declared
 type is never united, because a load refuses data that does not fit it.
 
 Uniting is associative and commutative, so the type of a field does not depend on the order of compactions (decision

@@ -16,7 +16,7 @@ from lake_core.schemas.hidden import ROW
 from lake_core.store import address_of
 from lake_core.values.types import show_type
 from log_lake.cli.opening import open_lake
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.console.output import (
     BINARY,
     VALUES,

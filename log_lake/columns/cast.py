@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt
 from lake_core.values.types import is_json, show_type
+from log_lake.columns.json_text import typed
 from log_lake.columns.nested import Items, mask_of
-from log_lake.columns.typed_json import typed
 
 Ints = npt.NDArray[np.int64]
 

@@ -1,7 +1,7 @@
 """VARIANT: one value of any class in the binary form that Parquet, Spark and Iceberg share, as a value of the lake.
 
 A variant is two byte strings: metadata, which has the names of fields, and the value.  `VariantReader` gives the
-values that `typed_json.text_of` writes.  Source: Parquet's VariantEncoding.md, version 1.
+values that `texts.typed_json.text_of` writes.  Source: Parquet's VariantEncoding.md, version 1.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.values.types import is_json
-from log_lake.columns.typed_json import shown
+from log_lake.columns.json_text import shown
 
 
 def csv_header(names: Sequence[str]) -> bytes:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, printable
 from lake_core.values.types import is_json, show_type
-from log_lake.columns.typed_json import json_lines, shown
+from log_lake.columns.json_text import json_lines, shown
 from log_lake.console.alignment import aligned
 from log_lake.console.csvtext import csv_header, csv_lines
 from log_lake.console.sink import flush, print_message, print_text, sink

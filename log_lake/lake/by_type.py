@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.schemas.hidden import ROW, TYPE, user_fields
 from lake_core.values.types import json_field
-from log_lake.columns.typed_json import typed
+from log_lake.columns.json_text import typed
 from log_lake.lake.view import View
 from log_lake.objects.containers.rows import rows_of_table, table_of, type_of
 from log_lake.objects.normalize import normalized

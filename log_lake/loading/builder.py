@@ -28,13 +28,13 @@ from lake_core.schemas.schema import unit_remedy, unite_schemas
 from lake_core.store import Store
 from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
-from log_lake.columns.typed_json import value_of
 from log_lake.loading.block import Block, rejected_table
 from log_lake.loading.checks import program_table
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
 from log_lake.objects.normalize import normalized
 from log_lake.objects.write import WrittenObject, write_object
+from log_lake.texts.typed_json import value_of
 
 _ALIKE_BYTES = 64 << 20
 _MOST_ALIKE = 100

@@ -17,8 +17,8 @@ from lake_core.errors import InvalidInput
 from lake_core.schemas import hidden
 from lake_core.schemas.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
 from lake_core.schemas.rule import Rule, uncombinable
+from log_lake.columns.json_text import json_lines
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list
-from log_lake.columns.typed_json import json_lines
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.key_paths import with_key_paths
 from log_lake.loading.partitions import with_constants

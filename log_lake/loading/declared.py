@@ -24,9 +24,10 @@ from lake_core.keys.encoding import Instant, Value, key_class
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import WHOLE, NotReadable, read, show
 from lake_core.values.types import is_json, show_type
-from log_lake.columns.typed_json import shown, typed, value_of
+from log_lake.columns.json_text import shown, typed
 from log_lake.texts.classes import of_class
 from log_lake.texts.fit import array_of, fitted
+from log_lake.texts.typed_json import value_of
 
 
 class DoesNotFit(ValueError):

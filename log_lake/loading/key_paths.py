@@ -24,9 +24,9 @@ from lake_core.schemas.schema import unite_fields
 from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_column
 from log_lake.columns.nested import fields_of
-from log_lake.columns.typed_json import value_of
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.formats.python_values import table_from_records
+from log_lake.texts.typed_json import value_of
 
 Values = tuple[pa.Field, pa.ChunkedArray]
 """A column with its field."""

@@ -31,7 +31,7 @@ from lake_core.schemas.schema import EXACT_IN_DOUBLE
 from lake_core.values.types import WIDE_MARK, ZNG_MARK, is_json, json_field, show_type
 from log_lake.columns.cast import cast_column, members_of
 from log_lake.columns.nested import Items, fields_of, is_list, mask_of
-from log_lake.columns.typed_json import to_typed
+from log_lake.texts.typed_json import to_typed
 from log_lake.zng.arrow_types import zng_type
 from log_lake.zng.from_arrow import from_arrow
 from log_lake.zng.type_values import type_value

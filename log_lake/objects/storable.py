@@ -33,8 +33,9 @@ from lake_core.values.text import (
     TIMESTAMP_FAULT,
 )
 from lake_core.values.types import is_json
+from log_lake.columns.json_text import typed
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list, mask_of
-from log_lake.columns.typed_json import is_typed, typed
+from log_lake.texts.typed_json import is_typed
 
 Rows = npt.NDArray[np.int64]
 

@@ -20,8 +20,8 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from lake_core.schemas.hidden import DELETED, ORDER, ORDINAL, SEQ
 from lake_core.store import Store
+from log_lake.columns.json_text import json_lines
 from log_lake.columns.keys import key_at
-from log_lake.columns.typed_json import json_lines
 from log_lake.reading.deleted import apply_tombstones
 from log_lake.reading.merge.streams import Reading, read_reference
 from log_lake.reading.revision import Revision

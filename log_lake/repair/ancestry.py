@@ -29,7 +29,7 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import ORDINAL, SEQ, user_fields
 from lake_core.store import Store
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.objects.read import DataObject
 from log_lake.repair.rebuild_plan import Candidate, Piece
 

@@ -16,8 +16,8 @@ import pyarrow.dataset as ds
 
 from lake_core.errors import LakeError
 from lake_core.values.types import is_json
+from log_lake.columns.json_text import shown
 from log_lake.columns.nested import Items, mask_of
-from log_lake.columns.typed_json import shown
 from log_lake.lake.by_type import Records
 from log_lake.lake.view import View
 from log_lake.system_tables.columns import sql_names

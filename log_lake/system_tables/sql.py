@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
-from log_lake.columns.typed_json import typed_inside
+from log_lake.columns.json_text import typed_inside
 from log_lake.lake import Lake
 from log_lake.lake.by_type import records_of
 from log_lake.lake.pool import Pool

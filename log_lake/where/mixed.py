@@ -1,7 +1,7 @@
 """Comparisons with fields of typed JSON: every value compares as it did before its field became JSON.
 
 A condition never changes its meaning, but a field may: a compaction unites one that is a number in one object and a
-string in another to typed JSON (`columns.typed_json`), and a tombstone may be older than that compaction.  So each
+string in another to typed JSON (`texts.typed_json`), and a tombstone may be older than that compaction.  So each
 value is read back with its class, and `classwise` decides the answer of a comparison for that class.
 
 The texts are grouped by their class.  Arrow kernels compare integers, doubles, plain strings, booleans and times;
@@ -23,7 +23,8 @@ from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import class_of, encode_value
 from lake_core.records.conditions import OPS, Compare, In, IsNull, Path
-from log_lake.columns.typed_json import TAG, typed, value_of
+from log_lake.columns.json_text import typed
+from log_lake.texts.typed_json import TAG, value_of
 
 _INTEGER = r"^-?[0-9]{1,18}$"
 _DOUBLE = r"^-?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?$"

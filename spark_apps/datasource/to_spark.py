@@ -18,8 +18,8 @@ from pyspark.errors import PySparkValueError
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS
 from lake_core.values.types import is_json, show_type
+from log_lake.columns.json_text import shown
 from log_lake.columns.nested import Items, mask_of
-from log_lake.columns.typed_json import shown
 from spark_apps.datasource.types import VARIANT, is_variant
 from spark_apps.datasource.variants import variant_of
 

@@ -16,8 +16,8 @@ from pyspark.sql.variant_utils import VariantBuilder, VariantUtils
 
 from lake_core.keys.encoding import Instant, class_of
 from lake_core.values.text import show
-from log_lake.columns.typed_json import TAG, dumps, dumps_shown, text_of, value_of
 from log_lake.columns.variant import VariantReader
+from log_lake.texts.typed_json import TAG, dumps, dumps_shown, text_of, value_of
 
 _MOST_DIGITS = VariantUtils.MAX_DECIMAL16_PRECISION
 

@@ -9,7 +9,7 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.values.types import declared_field, show_type
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.loading.block import Block, Reading, ReadLimits
 from log_lake.loading.formats import json as ndjson
 from log_lake.loading.formats.json import read_ndjson
@@ -223,9 +223,9 @@ def test_a_block_is_read_line_by_line_only_if_a_double_would_lose_digits_of_it(
 ) -> None:
     """Doubles with all their digits are what most programs write: reading these is fast."""
     slow: list[bytes] = []
-    exact = ndjson._exact
+    exact = ndjson.read_exact
     monkeypatch.setattr(
-        ndjson, "_exact", lambda block, *rest, **how: slow.append(block) or exact(block, *rest, **how)
+        ndjson, "read_exact", lambda block, *rest, **how: slow.append(block) or exact(block, *rest, **how)
     )
     path = lake.file(
         "a.ndjson",

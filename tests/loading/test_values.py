@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.values.types import is_json, show_type
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.loading.formats.python_values import infer_field, table_from_records
 from log_lake.objects.normalize import normalized
 from tests.support.command import without_nulls

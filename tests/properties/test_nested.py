@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from lake_core.schemas.schema import unite_schemas
 from lake_core.values.types import json_field
 from log_lake.columns.cast import cast_table
-from log_lake.columns.typed_json import Map, json_lines, shown, typed, value_of
+from log_lake.columns.json_text import json_lines, shown, typed
 from log_lake.objects.normalize import normalized
+from log_lake.texts.typed_json import Map, value_of
 
 LEAVES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.int64(), st.integers(-(2**60), 2**60)),

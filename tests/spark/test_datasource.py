@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from lake_core.errors import InvalidInput
 from local.flights import KEY, NULL, RECORDS, by_day, read_flights
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.lake import Lake
 from log_lake.lake.view import View
 from log_lake.loading.sources import find_files

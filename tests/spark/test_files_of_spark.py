@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from tests.spark.conftest import Landing
 
 pytestmark = pytest.mark.spark

@@ -13,8 +13,8 @@ import pytest
 from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.records import Consume
 from lake_core.schemas.limits import MAX_NESTING
+from log_lake.columns.json_text import json_lines
 from log_lake.columns.keys import key_at
-from log_lake.columns.typed_json import json_lines
 from log_lake.loading.sources import find_files
 from spark_apps.load import load_files
 from tests.spark.conftest import Landing

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.store.memory import MemoryStore
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.lake import Lake
 from log_lake.system_tables import query
 from tests.support.command import INVALID_INPUT, Command

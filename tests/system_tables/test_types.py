@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from lake_core.store.memory import MemoryStore
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.lake import Lake
 from log_lake.system_tables import query
 from tests.properties.test_nested import arrays

@@ -19,7 +19,6 @@ from lake_core.schemas.limits import batch_rows, schema_fault
 from lake_core.schemas.schema import unite_schemas
 from lake_core.values.text import NotReadable
 from log_lake.columns.cast import mixed_table
-from log_lake.columns.typed_json import dumps_shown
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.formats.avro_container import TooLarge, open_container
@@ -28,6 +27,7 @@ from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.promises import block_fault
 from log_lake.loading.opening import open_unpacked
 from log_lake.objects.normalize import normalized
+from log_lake.texts.typed_json import dumps_shown
 
 BATCH_ROWS = 16_384
 

@@ -44,8 +44,8 @@ from lake_core.values.text import (
     read_string,
 )
 from lake_core.values.types import json_field
-from log_lake.columns.typed_json import text_of
 from log_lake.loading.formats.avro_container import read_big_decimal
+from log_lake.texts.typed_json import text_of
 
 Convert = Callable[[Any], Any]
 

@@ -18,8 +18,8 @@ from lake_core.keys.encoding import TICKS, Instant
 from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, ZONED
 from lake_core.values.types import json_field
 from log_lake.columns.nested import Rows
-from log_lake.columns.typed_json import text_of
 from log_lake.loading.block import Faults
+from log_lake.texts.typed_json import text_of
 
 Ints = npt.NDArray[np.int64]
 

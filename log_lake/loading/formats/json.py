@@ -4,19 +4,17 @@ Lines that are all of one shape are split at their commas (`json_flat`).  Others
 lines at a time.  It turns strings that look like times into times; a lake gives back what it was given, so such
 fields are read again as strings, and remembered.  Whatever neither can vouch for (a malformed line, a field of
 several kinds, integers that a double cannot hold, declared types that are not met, a key of another kind than
-before) is read line by line, exactly, and bad lines are named.  Before a reader that recurses takes a line, its
-nesting is looked at.
+before) is read line by line, exactly, and bad lines are named (`json_exact`).  Before a
+reader that recurses takes a line, its nesting is looked at.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import decimal
 import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from lake_core.schemas.limits import MAX_NESTING, WIDE, cells, leaves, names_fault
+from lake_core.schemas.limits import MAX_NESTING, WIDE, leaves
 from lake_core.schemas.schema import EXACT_IN_DOUBLE
-from lake_core.values.text import exact_number
 from lake_core.values.types import is_json
-from log_lake.columns.typed_json import PLAIN
-from log_lake.loading.block import Block, Reading, Rejected
-from log_lake.loading.declared import DoesNotFit, convert
+from log_lake.loading.block import Block, Reading
+from log_lake.loading.formats.json_exact import read_exact
 from log_lake.loading.formats.json_flat import FlatLines, lose_digits
 from log_lake.loading.formats.json_frames import frames
 from log_lake.loading.formats.json_structure import Frame, positions, structure
-from log_lake.loading.formats.python_values import table_from_records
 from log_lake.loading.opening import open_text
 
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)
@@ -62,7 +57,7 @@ def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block
             if table is not None:
                 yield Block(table, locate=places.locate)
             else:
-                yield _exact(places, reading, seen.kinds, only_lines=only_lines)
+                yield read_exact(places.frame, places.deep, reading, seen.kinds, only_lines=only_lines)
 
 
 @dataclasses.dataclass
@@ -122,7 +117,7 @@ def _blocks(frame: Frame, reading: Reading, seen: _Seen, *, only_lines: bool) ->
             continue
         table = None if read is None else _fitting(read, reading, seen.kinds)
         if read is None or table is None:
-            yield _exact(places, reading, seen.kinds, only_lines=only_lines)
+            yield read_exact(places.frame, places.deep, reading, seen.kinds, only_lines=only_lines)
         else:
             if new:
                 seen.learn(read.schema)
@@ -421,151 +416,3 @@ def _converts(kind: pa.DataType, target: pa.DataType) -> bool:
     if pa.types.is_floating(kind):
         return pa.types.is_floating(target)
     return pa.types.is_string(kind) and (pa.types.is_timestamp(target) or pa.types.is_date(target))
-
-
-def _exact(places: _Places, reading: Reading, kinds: dict[str, type], *, only_lines: bool) -> Block:
-    """The block line by line; `kinds` are those of the key's values so far.
-
-    Records may follow one another on a line, unless there are `only_lines`: then they are a bad record.
-    """
-    records: list[dict[str, Any]] = []
-    numbers: list[int] = []
-    rejected: list[Rejected] = []
-    flat = frozenset(name for name, field in reading.declared.items() if is_json(field))
-    for number, line in enumerate(places.frame.lines.split(b"\n")):
-        if not line.strip():
-            continue
-        try:
-            if number in places.deep:
-                raise _Bad(f"nested deeper than {MAX_NESTING} records and lists within one another")
-            values = [_checked(value, reading, kinds) for value in _values(line)]
-            if len(values) > 1 and (only_lines or places.frame.spans):
-                why = "a comma is missing" if places.frame.spans else "--format json reads them"
-                raise _Bad(f"{len(values):,} records where one should be; {why}")
-            most = line.count(b"{") * line.count(b":")
-            bound = reading.limits.record_values
-            if most > bound and (size := cells(values)) > bound:
-                raise _Bad(f"{size:,} values, absent ones counted; a record may have at most {bound:,}")
-            for record in values:
-                if fault := reading.fields.take_record(record, flat):
-                    raise _Bad(fault)
-            records += values
-            numbers += [number] * len(values)
-        except _Bad as bad:
-            at, raw = places.frame.locate(number)
-            rejected.append(reading.reject(at, str(bad), raw))
-    table = table_from_records(records, reading.declared, otherwise=reading.key)
-    return Block(table, tuple(rejected), lambda row: places.frame.locate(numbers[row]))
-
-
-class _Bad(ValueError):
-    """Why a line is no record."""
-
-
-def _values(line: bytes) -> list[Any]:
-    """The JSON values of a line; most have one."""
-    try:
-        text = line.decode()
-        value, end = _DECODER.raw_decode(text, _skipped(text, 0))
-        values = [value]
-        while (end := _skipped(text, end)) < len(text):  # every turn goes past a value
-            if text[end] != "{":
-                raise json.JSONDecodeError("Extra data", text, end)
-            value, end = _DECODER.raw_decode(text, end)
-            values.append(value)
-        if "\\u" in text:
-            json.dumps(values, ensure_ascii=False, default=str).encode()
-    except UnicodeDecodeError as error:
-        raise _Bad(f"not UTF-8: byte {error.start + 1} is {line[error.start]:#04x}") from error
-    except UnicodeEncodeError as error:
-        raise _Bad("a string holds half of a surrogate pair") from error
-    except json.JSONDecodeError as error:
-        raise _Bad(f"malformed JSON{_near(text, error.pos)}: {error.msg} (column {error.colno})") from error
-    except (ValueError, RecursionError) as error:
-        raise _Bad(f"malformed JSON: {error}") from error
-    return values
-
-
-def _skipped(text: str, position: int) -> int:
-    """Where the next value begins."""
-    space = _JSON_SPACE.match(text, position)
-    return space.end() if space else position
-
-
-_JSON_SPACE = re.compile(r"[ \t\r\n]*")
-
-
-def _checked(record: Any, reading: Reading, kinds: dict[str, type]) -> dict[str, Any]:
-    if not isinstance(record, dict):
-        raise _Bad(f"a record must be a JSON object, not {_json_kind(record)}")
-    for name, field in reading.declared.items():
-        if name in record:
-            try:
-                record[name] = convert(record[name], field)
-            except DoesNotFit as error:
-                raise _Bad(f"field {name!r}: {error}") from error
-    for name in reading.key:
-        if name not in reading.declared:
-            _check_ordered("key field", name, record.get(name), kinds)
-    for name in reading.rule.compared:
-        if name not in reading.declared:
-            if reading.function(name) == "sum" and _json_kind(record.get(name)) not in ("a number", "null"):
-                raise _Bad(f"field {name!r}: {_shown(record[name])} is not a number, so it has no sum")
-            _check_ordered("aggregated field", name, record.get(name), kinds)
-    return record
-
-
-def _check_ordered(what: str, name: str, value: Any, kinds: dict[str, type]) -> None:
-    """What is ordered, or compared, or added, must be of one kind in all records."""
-    if value is None:
-        return
-    if isinstance(value, dict | list):
-        raise _Bad(f"{what} {name!r}: {_json_kind(value)} has no order")
-    if isinstance(value, decimal.Decimal):
-        raise _Bad(
-            f"{what} {name!r}: {value} has more digits than a double; declare a decimal type for the field"
-        )
-    kind = float if isinstance(value, int) and not isinstance(value, bool) else type(value)
-    if kinds.setdefault(name, kind) is not kind:
-        raise _Bad(f"{what} {name!r}: {_json_kind(value)}, unlike the records before it")
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _json_kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-        decimal.Decimal: "a number",
-        str: "a string",
-        list: "a list",
-        dict: "a record",
-    }
-    return names[type(value)]
-
-
-def _within_limits(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object, whose names must be distinct and within the limits."""
-    if fault := names_fault(name for name, _ in pairs):
-        raise ValueError(fault)
-    return dict(pairs)
-
-
-_DECODER = json.JSONDecoder(
-    parse_float=exact_number,
-    parse_int=exact_number,
-    parse_constant=PLAIN.parse_constant,
-    object_pairs_hook=_within_limits,
-)
-
-
-def _near(text: str, position: int) -> str:
-    """Names the field before a position of a JSON text, for messages; "" if there is none."""
-    names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
-    return f" in field {names[-1]!r}" if names else ""

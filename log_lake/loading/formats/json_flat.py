@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from lake_core.values.text import NotReadable, exact_number
-from log_lake.columns.typed_json import shown
+from log_lake.columns.json_text import shown
 from log_lake.loading.formats.csv_types import sure_numbers, written_shortest
 
 _MAX_FIELDS = 256

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lake_core.schemas.schema import EXACT_IN_DOUBLE
 from lake_core.values.types import is_json, json_field
-from log_lake.columns.typed_json import text_of
 from log_lake.texts.fit import array_of
+from log_lake.texts.typed_json import text_of
 
 
 def table_from_records(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from log_lake.columns.typed_json import json_lines
+from log_lake.columns.json_text import json_lines
 from log_lake.lake.pool import Pool
 from tests.support.pools import a_pool, compact_all, keys
 

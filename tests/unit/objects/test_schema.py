@@ -23,7 +23,7 @@ from lake_core.values.types import (
     show_type,
 )
 from log_lake.columns.cast import cast_table, mixed_table
-from log_lake.columns.typed_json import json_lines, typed
+from log_lake.columns.json_text import json_lines, typed
 from log_lake.objects.normalize import normalized
 
 JSON = json_field("f")

@@ -1,23 +1,9 @@
 """Whole columns as JSON text: `shown` for people, `typed` for fields without a common type.
 
 `shown` gives the JSON of each value for people and programs: `lake scan`, CSV, SQL.  Times, dates and bytes are
-strings there, and so are NaN and the infinities, which JSON does not have.
-
-`typed` gives JSON that reads back as exactly the same value.  A field becomes typed JSON when its types do not
-unite (decision 51).  JSON's own kinds stay as they are.  Every other value is a record of one member, whose name
-says the
-class:
-
-    {"lake:timestamp":"2026-01-31T12:00:00.5Z"}    with a zone; without one there is no Z
-    {"lake:date":"2026-01-31"}  {"lake:time":"12:00:00"}  {"lake:duration":"1.5s"}  {"lake:bytes":"AP8="}
-    {"lake:number":"NaN"}                          doubles that JSON does not have
-    {"lake:decimal":"1.10"}                        a decimal; a plain number is an integer or a double
-    {"lake:map":[[KEY,VALUE],...]}
-    {"lake:record":{...}}                          a record whose one member has a name like these
-
-Null members of records are left out: to a columnar object, a record without a field and one with a null there are
-the same.  `value_of` reads typed JSON, `to_shown` and `to_typed` turn one form into the other.  Plain JSON without
-such members is the same in both forms, so text of other programs needs no change.
+strings there, and so are NaN and the infinities, which JSON does not have.  `typed` gives typed JSON, which reads
+back as exactly the same value (`texts.typed_json`).  A field becomes typed JSON when its types do not unite
+(decision 51).
 
 Arrow kernels do everything, nested values too; only strings that need escapes, bytes, durations and a few decimals
 go through Python.
@@ -26,32 +12,21 @@ go through Python.
 from __future__ import annotations
 
 import base64
-import contextlib
-import datetime as dt
-import decimal
 import json
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import TICKS, Instant, Value, class_of, from_array
-from lake_core.values.text import NotReadable, exact_number, read, read_double, show
+from lake_core.keys.encoding import TICKS, from_array
+from lake_core.values.text import show
 from lake_core.values.types import is_json
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list, mask_of
+from log_lake.texts.typed_json import LENIENT, MAP, NO_JSON, QUOTED_TAG, RECORD, TAG, dumps, text_of, to_shown
 
-TAG = "lake:"
-"""A member's name that says a class begins with this."""
-
-_QUOTED_TAG = f'"{TAG}'
-_MAP, _RECORD = f"{TAG}map", f"{TAG}record"
-_CLASSES = {
-    f"{TAG}{name}": name for name in ("timestamp", "date", "time", "duration", "bytes", "decimal", "number")
-}
 _ALONE = (
     (rf'^\{{"{TAG}(?:timestamp|date|time|duration|bytes|number)":"([^"\\]*)"\}}$', '"'),
     (rf'^\{{"{TAG}decimal":"([^"\\]*)"\}}$', ""),
@@ -60,12 +35,6 @@ _ALONE = (
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
 _NULL = "null"  # as a scalar it would load pandas, if that is installed
-
-
-class Map(list[tuple[Any, Any]]):
-    """The entries of a map, as `value_of` gives them."""
-
-    __slots__ = ()
 
 
 # --- columns to text
@@ -246,8 +215,8 @@ def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) ->
     text = _objects([child.name for child in kind], children, len(array))
     if typed_form and any(child.name.startswith(TAG) for child in kind):
         alone = pa.array([len(json.loads(t)) == 1 for t in text.to_pylist()], pa.bool_())
-        named = pc.match_substring_regex(text, f"^\\{{{_QUOTED_TAG}")
-        wrapped = pc.binary_join_element_wise(f'{{"{_RECORD}":', text, "}", "")
+        named = pc.match_substring_regex(text, f"^\\{{{QUOTED_TAG}")
+        wrapped = pc.binary_join_element_wise(f'{{"{RECORD}":', text, "}", "")
         text = pc.if_else(pc.and_(alone, named), wrapped, text)
     return _where_valid(text, array)
 
@@ -277,7 +246,7 @@ def _maps(array: pa.MapArray, kind: pa.MapType, *, typed_form: bool) -> pa.Array
     names = _texts(keys, kind.key_field, typed_form=typed_form)
     if typed_form:
         pairs = pc.binary_join_element_wise("[", names, ",", values, "]", "")
-        text = pc.binary_join_element_wise(f'{{"{_MAP}":', _joined(entries, pairs), "}", "")
+        text = pc.binary_join_element_wise(f'{{"{MAP}":', _joined(entries, pairs), "}", "")
     else:
         if not pc.all(pc.starts_with(names, '"')).as_py():
             bare = pc.replace_substring(pc.replace_substring(names, "\\", "\\\\"), '"', '\\"')
@@ -322,50 +291,8 @@ def _guarded_inside(array: pa.Array, field: pa.Field) -> pa.Array:
     return items.as_lists(_guarded_inside(items.values, kind.value_field), kind)
 
 
-# --- one text to a value, and back
-
-
-def dumps(value: Any) -> str:
-    """Compact JSON of plain values, non-ASCII as it is."""
-    return msgspec.json.encode(value).decode()
-
-
-def value_of(text: str) -> Any:
-    """The value of typed JSON: a `Value`, a `Map`, a dict or a list.  Raises ValueError if it is not JSON."""
-    value = PLAIN.decode(text)
-    return _untagged(value) if _QUOTED_TAG in text else value
-
-
-def is_typed(text: str) -> bool:
-    """Whether the text of another program is typed JSON on one line."""
-    try:
-        value_of(text)
-    except (ValueError, TypeError, RecursionError):  # a tag may hold something else; too deep
-        return False
-    return "\n" not in text and "\r" not in text
-
-
-def text_of(value: Any) -> str:
-    """Typed JSON of what `value_of` gives."""
-    return dumps(_taggable(value))
-
-
-def to_shown(text: str) -> str:
-    """Typed JSON as people read it."""
-    return dumps(_showable(value_of(text))) if _QUOTED_TAG in text else text
-
-
-def to_typed(text: str) -> str:
-    """Plain JSON, on one line, as typed JSON; numbers stay as written.  Raises ValueError if it is not JSON."""
-    one_line = msgspec.json.format(text, indent=-1)
-    if _QUOTED_TAG not in one_line:
-        PLAIN.decode(one_line)
-        return one_line
-    return text_of(PLAIN.decode(one_line))
-
-
 def _plain(text: pa.Array) -> pa.Array:
-    special = pc.match_substring(text, _QUOTED_TAG)
+    special = pc.match_substring(text, QUOTED_TAG)
     if not pc.any(special).as_py():
         return text
     for pattern, quote in _ALONE:
@@ -381,124 +308,10 @@ def _plain(text: pa.Array) -> pa.Array:
 
 
 def _guarded(text: pa.Array) -> pa.Array:
-    special = pc.match_substring_regex(text, f"{_QUOTED_TAG}|{_NO_JSON}")
+    special = pc.match_substring_regex(text, f"{QUOTED_TAG}|{NO_JSON}")
     if not pc.any(special).as_py():
         return text
     typed_texts = pa.array(
-        [text_of(_LENIENT.decode(t)) for t in text.filter(special).to_pylist()], pa.string()
+        [text_of(LENIENT.decode(t)) for t in text.filter(special).to_pylist()], pa.string()
     )
     return pc.replace_with_mask(text, special.fill_null(False), typed_texts)
-
-
-def _untagged(value: Any) -> Any:
-    """Plain JSON values with records of one tagged member as the values that they stand for."""
-    if isinstance(value, list):
-        return [_untagged(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if len(value) == 1:
-        ((name, inner),) = value.items()
-        if name == _RECORD and isinstance(inner, dict):
-            return {member: _untagged(item) for member, item in inner.items()}
-        if name == _MAP and isinstance(inner, list):
-            return Map((_untagged(key), _untagged(item)) for key, item in inner)
-        if (class_name := _CLASSES.get(name)) is not None and isinstance(inner, str):
-            zoned = class_name == "timestamp" and inner.endswith("Z")
-            with contextlib.suppress(NotReadable):
-                return read(inner, "timestamp with zone" if zoned else class_name)
-    return {member: _untagged(item) for member, item in value.items()}
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object; raises ValueError if two have one name, since neither can be left out."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(
-            f"field {next(name for name in names if names.count(name) > 1)!r} is there more than once"
-        )
-    return record
-
-
-def _any_number(text: str) -> Any:
-    try:
-        return exact_number(text)
-    except NotReadable:
-        return float(text)
-
-
-_NO_JSON = r"(?:^|[\[:,{\s])-?(?:NaN|Infinity)"
-"""What DuckDB writes into JSON for doubles that JSON does not have."""
-
-_LENIENT = json.JSONDecoder(parse_float=_any_number, parse_int=_any_number, parse_constant=read_double)
-"""Reads the JSON of SQL's answers; if two members have one name, it takes the last."""
-
-
-PLAIN = json.JSONDecoder(
-    parse_float=exact_number, parse_int=exact_number, parse_constant=_no_constant, object_pairs_hook=_distinct
-)
-"""Reads plain JSON, its numbers exactly (`text.exact_number`); doubled names and NaN raise ValueError."""
-
-
-def _taggable(value: Any) -> Any:
-    """The value in plain JSON values; one that JSON does not have becomes a record of one member."""
-    if isinstance(value, Map):
-        return {_MAP: [[_taggable(k), _taggable(v)] for k, v in value]}
-    if isinstance(value, dict):
-        record = {name: _taggable(member) for name, member in value.items()}
-        return {_RECORD: record} if len(record) == 1 and next(iter(record)).startswith(TAG) else record
-    if isinstance(value, list):
-        return [_taggable(item) for item in value]
-    if isinstance(value, decimal.Decimal):
-        return _plain_decimal(value)
-    if isinstance(value, Instant | bytes | dt.date) or (isinstance(value, float) and value - value != 0):
-        return {f"{TAG}{class_of(value).partition(' ')[0]}": show(value)}
-    return value
-
-
-def _plain_decimal(value: decimal.Decimal) -> Any:
-    """The decimal as a plain number if that reads back as a decimal, otherwise tagged."""
-    text = format(value, "f")
-    if isinstance(exact_number(text), decimal.Decimal):
-        return msgspec.Raw(text.encode())
-    return {f"{TAG}decimal": text}
-
-
-def _showable(value: Any) -> Any:
-    if isinstance(value, Map):
-        return {k if isinstance(k, str) else dumps_shown(k): _showable(v) for k, v in value}
-    if isinstance(value, dict):
-        return {name: _showable(member) for name, member in value.items()}
-    if isinstance(value, list):
-        return [_showable(item) for item in value]
-    if isinstance(value, decimal.Decimal):
-        return msgspec.Raw(format(value, "f").encode())
-    if isinstance(value, Instant | bytes | dt.date) or (isinstance(value, float) and value - value != 0):
-        return show(value)
-    return value
-
-
-def dumps_shown(value: Any) -> str:
-    """A value that `value_of` gave, as JSON for people."""
-    return dumps(_showable(value))
-
-
-__all__ = [
-    "PLAIN",
-    "Map",
-    "Value",
-    "dumps",
-    "dumps_shown",
-    "json_lines",
-    "shown",
-    "text_of",
-    "to_shown",
-    "to_typed",
-    "typed",
-    "typed_inside",
-    "value_of",
-]
