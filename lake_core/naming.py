@@ -290,9 +290,18 @@ PACKS = "packs"
 """The folder of the packs of work of the whole lake."""
 
 
-def pack(plan_id: str, number: int) -> str:
-    """A pack of work: the number of its task, below 100, in the plan of that id."""
-    return f"{PACKS}/{_part(plan_id)}.{number:02d}.json"
+def pack(plan_id: str, number: int, digest: str = "") -> str:
+    """A pack of work: the number of its task, below 100, in the plan of that id; `digest` is that of its bytes.
+
+    The outcome of a pack has none, since its name is chosen before it is known.
+    """
+    return f"{PACKS}/{_part(plan_id)}.{number:02d}{f'.{_part(digest)}' if digest else ''}.json"
+
+
+def pack_digest(name: str) -> str:
+    """The digest in a pack's name, "" if it has none."""
+    parts = name.removeprefix(f"{PACKS}/").split(".")
+    return parts[2] if name.startswith(f"{PACKS}/") and len(parts) == 4 else ""
 
 
 QUIET = "quiet"

@@ -19,7 +19,7 @@ import os
 import sys
 
 from lake_core.errors import LakeError
-from log_lake.agents.packs import read_packs, write_pack
+from log_lake.agents.packs import read_packs, write_outcome
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from spark_apps.packs import carry_out
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         all_work = [work for pack in read_packs(lake, args.pack) for work in pack]
         with spark_session(f"lake {args.agent}"):  # YARN fails an application that opens none
             outcome = carry_out(args.agent, all_work, open_lake=lambda name: lake, open_spark=spark_session)
-        write_pack(lake, args.outcome, outcome.values)
+        write_outcome(lake, args.outcome, outcome.values)
     except LakeError as error:
         sys.stderr.write(f"{args.agent}: {error}\n")
         return error.exit_status

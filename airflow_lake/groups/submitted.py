@@ -90,7 +90,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         """The results of the packs.  Raises what a piece of work raised; AirflowException if the job failed."""
         from lake_core import naming
         from lake_core.store import address_of
-        from log_lake.agents.packs import read_packs
+        from log_lake.agents.packs import read_outcome
         from log_lake.lake.lake import default_metadata
         from spark_apps.agent import OPTIONS
         from spark_apps.packs import Outcome
@@ -115,7 +115,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
             super().execute(context)
         finally:  # `dag.test()` runs other tasks in this process, and these may be credentials
             os.environ.pop(OPTIONS, None)
-        (values,) = read_packs(lake, [self.outcome])
+        values = read_outcome(lake, self.outcome)
         _forget(kept)
         outcome, all_work = Outcome.of(values), tasks.work_of(self.packs)
         self.effects = [
@@ -150,7 +150,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         from airflow.sdk.exceptions import AirflowException
 
         from lake_core.errors import NotFound
-        from log_lake.agents.packs import read_packs
+        from log_lake.agents.packs import read_outcome
         from spark_apps.packs import Outcome
 
         kept = context["task_state_store"]
@@ -164,7 +164,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
                 self.poll_until_complete(job, context)
         if self.to_announce:
             with contextlib.suppress(NotFound):  # it did not get to its end
-                (values,) = read_packs(lake, [outcome])
+                values = read_outcome(lake, outcome)
                 tasks.announce_later(Outcome.of(values).results, context)
         _forget(kept)
 

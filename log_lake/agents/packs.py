@@ -8,6 +8,9 @@ A pack is never changed, and no task deletes its own, so tasks may be tried agai
 Each plan deletes packs that are older than `KEPT`, up to `CLEANED` of them, which is more than a plan has.  A
 task whose pack is gone says what to clear: `find`, which looks again (decision 114).
 
+A pack's name ends in a digest of its bytes.  Each agent may write below `packs/`, also one with rights to one pool
+alone; work that it writes over another agent's pack is not done (decision 192).
+
 What came of a pack that a submitted application carried out is kept beside it, in the same form (decision 132).
 Callers: `airflow_lake.groups`, `spark_apps.agent`.
 """
@@ -16,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from itertools import islice, takewhile
 from typing import Any
 
 import msgspec
 
 from lake_core import naming
-from lake_core.errors import NotFound
+from lake_core.errors import Corrupt, NotFound
 from lake_core.records.decoding import decoded_json
 from log_lake.lake import Lake
 
@@ -45,36 +49,57 @@ def write_packs(lake: Lake, packs: Sequence[Sequence[Mapping[str, Any]]]) -> lis
         return []
     clean(lake)
     plan_id = lake.context.ids.new()
-    names = [naming.pack(plan_id, number) for number in range(len(packs))]
+    contents = [msgspec.json.encode(pack) for pack in packs]
+    names = [naming.pack(plan_id, number, _digest(data)) for number, data in enumerate(contents)]
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        list(threads.map(lambda number: write_pack(lake, names[number], packs[number]), range(len(packs))))
+        list(threads.map(lambda name, data: lake.store.put(name, data, durable=True), names, contents))
     return names
 
 
-def write_pack(lake: Lake, name: str, pack: Sequence[Mapping[str, Any]]) -> None:
-    """Write one pack, or what came of one, under a name that is `naming.pack`'s.  Raises Unavailable."""
-    lake.store.put(name, msgspec.json.encode(pack), durable=True)
+def write_outcome(lake: Lake, name: str, outcome: Sequence[Mapping[str, Any]]) -> None:
+    """Write what came of packs under a name that is `naming.pack`'s, without a digest.  Raises Unavailable."""
+    lake.store.put(name, msgspec.json.encode(outcome), durable=True)
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()[:32]
 
 
 def read_packs(lake: Lake, names: Sequence[str]) -> list[list[dict[str, Any]]]:
     """The work of the packs of these names, in their order.
 
-    Raises NotFound if one is gone, Corrupt if one cannot be read, Unavailable.
+    Raises NotFound if one is gone, Corrupt if one cannot be read or is not what was written, Unavailable.
     """
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         return list(threads.map(lambda name: _read(lake, name), names))
 
 
 def _read(lake: Lake, name: str) -> list[dict[str, Any]]:
+    data = _kept(lake, name)
+    if _digest(data) != naming.pack_digest(name):
+        raise Corrupt(f"{name}: not the work that was found for this task, but changed since; {_ADVICE}")
+    return _decoded(data, name)
+
+
+def read_outcome(lake: Lake, name: str) -> list[dict[str, Any]]:
+    """What came of packs, of the name that `write_outcome` wrote.  Raises as `read_packs` does."""
+    return _decoded(_kept(lake, name), name)
+
+
+_ADVICE = "clear the task `find` of this run, which looks again"
+
+
+def _kept(lake: Lake, name: str) -> bytes:
     data = lake.store.get(name)
     if data is None:
-        raise NotFound(
-            f"{name}: the work that was found for this task is not kept any more; clear the task `find` of this "
-            "run, which looks again"
-        )
-    kind, advice = list[dict[str, Any]], "clear the task `find` of this run, which looks again"
-    pack: list[dict[str, Any]] = decoded_json(data, kind, name=name, what="not a pack of work", advice=advice)
+        raise NotFound(f"{name}: the work that was found for this task is not kept any more; {_ADVICE}")
+    return data
+
+
+def _decoded(data: bytes, name: str) -> list[dict[str, Any]]:
+    kind, what = list[dict[str, Any]], "not a pack of work"
+    pack: list[dict[str, Any]] = decoded_json(data, kind, name=name, what=what, advice=_ADVICE)
     return pack
 
 

@@ -8,9 +8,10 @@ from lake_core import naming
 from lake_core.errors import Corrupt, NotFound
 from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.packs import CLEANED, KEPT, clean, read_packs, write_packs
+from log_lake.agents.packs import CLEANED, KEPT, clean, read_outcome, read_packs, write_outcome, write_packs
 from log_lake.lake import Lake
 from tests.support.clocks import Clock
+from tests.support.records import an_id
 
 DAY = 86_400.0
 WORK = {
@@ -71,9 +72,24 @@ def test_a_plan_deletes_more_old_packs_than_it_writes_and_not_all_at_once(lake: 
 
 def test_a_pack_that_cannot_be_read_says_what_to_clear(lake: Lake) -> None:
     (name,) = write_packs(lake, [[WORK]])
-    lake.store.put(name, b"[7]")
-    with pytest.raises(Corrupt, match=r"not a pack of work: .*; clear the task `find`"):
-        read_packs(lake, [name])
     lake.store.delete(name)
     with pytest.raises(NotFound, match="clear the task `find`"):
         read_packs(lake, [name])
+    outcome = naming.pack(an_id(1), 0)
+    lake.store.put(outcome, b"[7]")
+    with pytest.raises(Corrupt, match=r"not a pack of work: .*; clear the task `find`"):
+        read_outcome(lake, outcome)
+
+
+def test_work_that_another_writer_put_there_is_not_done(lake: Lake) -> None:
+    """Who may write below `packs/` may be the agent of another pool."""
+    (name,), (theirs,) = write_packs(lake, [[WORK]]), write_packs(lake, [[WORK | {"lake": "/etc"}]])
+    lake.store.put(name, lake.store.get(theirs) or b"")
+    with pytest.raises(Corrupt, match="not the work that was found for this task"):
+        read_packs(lake, [name])
+    outcome = naming.pack(an_id(1), 0)
+    write_outcome(lake, outcome, [WORK])
+    for other in (outcome, f"{an_id(1)}/data/x.00.json", name.replace(".00.", ".00.x.")):
+        lake.store.put(other, lake.store.get(theirs) or b"")
+        with pytest.raises(Corrupt):
+            read_packs(lake, [other])
