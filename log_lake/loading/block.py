@@ -89,8 +89,8 @@ class Block:
 
     `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records, null
     for those that were changed on the way; it is None if the file has no types of its own.  `faults` says by row of
-    the table what no type holds; the value is null there.  `checked`: every record is within the limits, and
-    `table` has what `rows` had.
+    the table what no type holds; the value is null there, and `raws` has the text of some of these records.
+    `checked`: every record is within the limits, and `table` has what `rows` had.
     """
 
     table: pa.Table
@@ -98,6 +98,7 @@ class Block:
     locate: Locate | None = None
     rows: pa.Table | None = None
     faults: Faults = field(default_factory=dict)
+    raws: dict[int, str | None] = field(default_factory=dict)
     checked: bool = False
 
 

@@ -17,11 +17,11 @@ from lake_core.errors import InvalidInput
 from lake_core.schemas import hidden
 from lake_core.schemas.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
 from lake_core.schemas.rule import Rule, uncombinable
-from log_lake.columns.json_text import json_lines
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.key_paths import with_key_paths
 from log_lake.loading.partitions import with_constants
+from log_lake.loading.typed_records import shown_record
 from log_lake.objects.storable import ALWAYS_STORABLE, unstorable
 
 
@@ -105,21 +105,8 @@ def _rejected(block: Block, table: pa.Table, at: int, row: int, why: str, readin
     if block.locate is not None:
         line, raw = block.locate(at)
         return reading.reject(line, why, raw)
-    return reading.reject(row + at + 1, why, _shown(table.slice(at, 1)))
-
-
-def _shown(record: pa.Table) -> str | None:
-    """The record as JSON, without fields that cannot be written so; None if no field is left."""
-    good = [name for name in record.schema.names if _has_text(record.select([name]))]
-    return str(json_lines(record.select(good))[0].as_py()) if good else None
-
-
-def _has_text(record: pa.Table) -> bool:
-    try:
-        json_lines(record)[0].as_py()
-    except (pa.ArrowException, UnicodeDecodeError):
-        return False
-    return True
+    text = block.raws[at] if at in block.raws else shown_record(table.slice(at, 1))
+    return reading.reject(row + at + 1, why, text)
 
 
 def _fault_of(column: pa.ChunkedArray) -> str:

@@ -34,6 +34,10 @@ class DoesNotFit(ValueError):
     """The value is not of the declared type; the message says so in a few words."""
 
 
+class OtherClass(DoesNotFit):
+    """No value of the column's type is of the declared type."""
+
+
 _READ_FROM_TEXT = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
 
 
@@ -106,20 +110,69 @@ def _columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
         if index < 0:
             continue
         field, column = table.schema.field(index), table.column(index)
-        try:
-            column = _converted(column, field, target)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise DoesNotFit(
-                f"field {name!r}: {show_type(field)} is not a {show_type(target)}: {error}"
-            ) from error
-        table = table.set_column(index, target, column)
+        table = table.set_column(index, target, _converted(column, field, target))
     return table
 
 
+def fitting_values(
+    column: pa.ChunkedArray, field: pa.Field, target: pa.Field, *, first: bool
+) -> tuple[pa.ChunkedArray, dict[int, str]]:
+    """The column in the declared type, null where a value is not of it; and by row why.
+
+    `first`: only the first such value is wanted; what follows it is null.  Raises OtherClass.
+    """
+    try:
+        return _converted(column, field, target), {}
+    except OtherClass:
+        raise
+    except DoesNotFit:
+        encoded = pa.concat_arrays(column.chunks)
+    if pa.types.is_dictionary(encoded.type):
+        encoded = encoded.cast(encoded.type.value_type)
+    encoded = encoded.dictionary_encode()  # a wrong value is often there many times
+    values, faults = _fitting(pa.chunked_array([encoded.dictionary]), field, target)
+    wrong = {
+        row: faults[at]
+        for row, at in enumerate(encoded.indices.to_pylist())
+        if at is not None and at in faults
+    }
+    if first:
+        wrong = {row: wrong[row] for row in sorted(wrong)[:1]}
+    return pa.chunked_array([values.combine_chunks().take(encoded.indices)], target.type), wrong
+
+
+def _fitting(
+    values: pa.ChunkedArray, field: pa.Field, target: pa.Field
+) -> tuple[pa.ChunkedArray, dict[int, str]]:
+    """The values in the declared type, null where one is not of it, found by halving; and by number why."""
+    parts: list[pa.Array] = []
+    faults: dict[int, str] = {}
+    stack = [(0, len(values))]
+    while stack:  # ends: each round takes a part, or halves one
+        low, high = stack.pop()
+        try:
+            parts += _converted(values.slice(low, high - low), field, target).chunks
+        except DoesNotFit as error:
+            if high - low > 1:
+                middle = (low + high) // 2
+                stack += [(middle, high), (low, middle)]
+                continue
+            faults[low] = str(error)
+            parts.append(pa.nulls(1, target.type))
+    return pa.chunked_array(parts, target.type), faults
+
+
 def _converted(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
-    if is_json(target):
-        return typed(column, field)
-    return _from_json(column, field.name, target) if is_json(field) else _cast(column, field, target)
+    """The column in the declared type.  Raises DoesNotFit."""
+    try:
+        if is_json(target):
+            return typed(column, field)
+        return _from_json(column, field.name, target) if is_json(field) else _cast(column, field, target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        other = isinstance(error, pa.ArrowNotImplementedError)
+        raise (OtherClass if other else DoesNotFit)(
+            f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}: {error}"
+        ) from error
 
 
 def _from_json(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:
@@ -145,7 +198,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.Chun
     if here == "string" and (there in _READ_FROM_TEXT or pa.types.is_integer(target.type)):
         return _from_texts(column, field.name, target)
     if here != there and {here, there} not in _ALIKE:
-        raise DoesNotFit(f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}")
+        raise OtherClass(f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}")
     if {here, there} == {"number", "decimal"}:
         if pa.types.is_integer(field.type):  # Arrow alone wants room for every value of the integer's type
             with contextlib.suppress(pa.ArrowInvalid):

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.errors import InvalidInput
 from lake_core.schemas.schema import unite_fields
 from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_column
 from log_lake.columns.nested import fields_of
-from log_lake.loading.declared import declared_columns
+from log_lake.loading.declared import OtherClass, fitting_values
 from log_lake.loading.formats.python_values import table_from_records
 from log_lake.texts.typed_json import value_of
 
@@ -134,19 +134,12 @@ def _declared(
     why."""
     if field.name not in declared:
         return field, column
-    target = {field.name: declared[field.name]}
-    table = pa.table([column], schema=pa.schema([field]))
+    target = declared[field.name]
     try:
-        table = declared_columns(table, target, source="")
-    except InvalidInput:
-        rows = [table.slice(row, 1) for row in range(table.num_rows)]
-        for row, one in enumerate(rows):
-            try:
-                rows[row] = declared_columns(one, target, source="")
-            except InvalidInput as error:
-                wrong.setdefault(row, str(error).removeprefix(": "))
-                rows[row] = pa.table(
-                    [pa.nulls(1, declared[field.name].type)], schema=pa.schema(target.values())
-                )
-        table = pa.concat_tables(rows)
-    return table.schema.field(0), table.column(0)
+        values, faults = fitting_values(column, field, target, first=False)
+    except OtherClass as error:
+        values = pa.chunked_array([pa.nulls(len(column), target.type)])
+        faults = dict.fromkeys(np.flatnonzero(column.is_valid().to_numpy()).tolist(), str(error))
+    for row, why in faults.items():
+        wrong.setdefault(row, why)
+    return target, values

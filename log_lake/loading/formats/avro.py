@@ -16,17 +16,14 @@ import pyarrow as pa
 
 from lake_core.errors import LakeError
 from lake_core.schemas.limits import batch_rows, schema_fault
-from lake_core.schemas.schema import unite_schemas
 from lake_core.values.text import NotReadable
-from log_lake.columns.cast import mixed_table
 from log_lake.loading.block import Block, Reading, Rejected
-from log_lake.loading.declared import declared_columns
 from log_lake.loading.formats.avro_container import TooLarge, open_container
 from log_lake.loading.formats.avro_types import Form, Types, Unsupported
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.promises import block_fault
 from log_lake.loading.opening import open_unpacked
-from log_lake.objects.normalize import normalized
+from log_lake.loading.typed_records import TypedRecords, united_records, with_declared
 from log_lake.texts.typed_json import dumps_shown
 
 BATCH_ROWS = 16_384
@@ -139,20 +136,22 @@ class _Rows:
                     self._reading.reject(first + chosen[at], why, _raw(form, records[at])) for at, why in bad
                 ]
                 parts.append(part)
-        return Block(self._united(parts), tuple(sorted(rejected, key=lambda one: one.line)))
+        united = self._united(parts)
+        numbers = np.sort(np.concatenate([part.rows for part in parts])) if parts else np.arange(0)
+        return Block(
+            united.table,
+            tuple(sorted(rejected, key=lambda one: one.line)),
+            locate=lambda row: (first + int(numbers[row]), united.text(row)),
+            faults=united.faults,
+        )
 
-    def _united(self, parts: list[_Part]) -> pa.Table:
-        """One table, its records in the order of the file."""
-        reading = self._reading
-        tables = [
-            declared_columns(self._calendar.rebased(part.table), reading.declared, source=reading.file)
-            for part in parts
-        ]
-        if len(tables) <= 1:
-            return tables[0] if tables else pa.table({})
-        stored = [normalized(table) for table in tables]
+    def _united(self, parts: list[_Part]) -> TypedRecords:
+        """All records, in the order of the file."""
+        typed = [with_declared(self._calendar.rebased(part.table), self._reading) for part in parts]
+        if len(typed) <= 1:
+            return typed[0] if typed else TypedRecords(pa.table({}))
         order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
-        return mixed_table(stored, unite_schemas(t.schema for t in stored), order, what=reading.file)
+        return united_records(typed, order, what=self._reading.file)
 
 
 @dataclass(frozen=True)

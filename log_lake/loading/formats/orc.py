@@ -19,7 +19,6 @@ from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import schema_fault
 from log_lake.columns.nested import Rows, rebuilt
 from log_lake.loading.block import Block, Faults, Reading
-from log_lake.loading.declared import declared_columns
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.instants import Instants
@@ -27,6 +26,7 @@ from log_lake.loading.formats.orc_footer import codec_of, has_hybrid_calendar
 from log_lake.loading.formats.orc_times import NANOS, SECONDS, has_times, pair_zone, read_pairs
 from log_lake.loading.formats.promises import rows_fault
 from log_lake.loading.opening import open_seekable
+from log_lake.loading.typed_records import with_declared
 
 _OUT_OF_RANGE = "out of range for nanosecond resolution"
 """What Arrow says of a timestamp beyond its nanoseconds."""
@@ -56,8 +56,8 @@ def read_orc(reading: Reading) -> Iterator[Block]:
             with _naming(reading):
                 batch = _stored(_stripe(opened, file, stripe), calendar, codec, faults)
             rows += batch.num_rows
-            table = declared_columns(pa.Table.from_batches([batch]), reading.declared, source=reading.file)
-            yield Block(table, faults=faults)
+            records = with_declared(pa.Table.from_batches([batch]), reading)
+            yield Block(records.table, faults={**records.faults, **faults}, raws=records.raws)
         if fault := rows_fault(rows, file.nrows):
             reading.unreadable(0, fault)
 

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import batch_rows, schema_fault
 from log_lake.loading.block import Block, Faults, Reading
-from log_lake.loading.declared import declared_columns
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.int96 import Int96
@@ -25,6 +24,7 @@ from log_lake.loading.formats.parquet_batches import BATCH_ROWS, batches
 from log_lake.loading.formats.promises import footer_fault, rows_fault
 from log_lake.loading.formats.variants import Variants
 from log_lake.loading.opening import open_seekable
+from log_lake.loading.typed_records import with_declared
 from log_lake.objects.column_chunks import check_column_chunks
 
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
@@ -68,7 +68,8 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
                 table = pa.Table.from_batches([int96.exact(batch, faults)])
                 table = variants.as_json(calendar.rebased(table), faults)
             rows += table.num_rows
-            yield Block(declared_columns(table, reading.declared, source=reading.file), faults=faults)
+            records = with_declared(table, reading)
+            yield Block(records.table, faults={**records.faults, **faults}, raws=records.raws)
         if fault := rows_fault(rows, file.promised):
             reading.unreadable(0, fault)
 

@@ -21,13 +21,11 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.schemas.limits import MAX_CELLS, schema_fault
-from lake_core.schemas.schema import unite_schemas
-from log_lake.columns.cast import mixed_table
 from log_lake.loading.block import QUARANTINE, Block, Reading, Rejected
-from log_lake.loading.declared import declared_columns
 from log_lake.loading.opening import line_blocks, open_seekable, open_text, open_unpacked
+from log_lake.loading.typed_records import TypedRecords, united_records, with_declared
 from log_lake.objects.containers.rows import row_columns
-from log_lake.objects.normalize import check_types, normalized
+from log_lake.objects.normalize import check_types
 from log_lake.objects.storable import unstorable
 from log_lake.zng.arrow_types import arrow_schema
 from log_lake.zng.columns import arrow_values
@@ -164,8 +162,10 @@ class _Blocks:
         bad = self._of_bad_types(values)
         tables = None if bad else _tables_or_none(values)
         if tables is not None:
+            united = self._united(*tables)
             return Block(
-                self._united(*tables),
+                united.table,
+                faults=united.faults,
                 locate=lambda at: (int(numbers[at]), _located(values, at)),
                 rows=self._rows(values, tables[0]),
             )
@@ -178,9 +178,11 @@ class _Blocks:
                 self.reading.unreadable(int(numbers[good[0]]), _why_not(rows.chosen(good), self.reading.file))
             rejected += [self._rejected(rows, at, why, numbers) for at, why in more.items()]
             good = np.setdiff1d(good, list(more))
+        united = self._united(*tables)
         return Block(
-            self._united(*tables),
+            united.table,
             tuple(sorted(rejected, key=lambda one: one.line)),
+            faults=united.faults,
             locate=lambda at: (int(numbers[good[at]]), _located(rows, int(good[at]))),
             rows=self._rows(rows.chosen(good), tables[0]),
         )
@@ -259,18 +261,12 @@ class _Blocks:
                     )
         return bad
 
-    def _united(self, tables: list[pa.Table], batch: Batch) -> pa.Table:
-        """One table, its records in the order of the file."""
-        reading = self.reading
-        tables = [
-            declared_columns(self._with_a_field(table), reading.declared, source=reading.file)
-            for table in tables
-        ]
-        if len(tables) <= 1:
-            return tables[0] if tables else self._with_a_field(pa.table({}))
-        stored = [normalized(table) if table.num_columns else table for table in tables]
-        schema = unite_schemas(table.schema for table in stored)
-        return mixed_table(stored, schema, batch.order, what=self.reading.file)
+    def _united(self, tables: list[pa.Table], batch: Batch) -> TypedRecords:
+        """All records, in the order of the file."""
+        typed = [with_declared(self._with_a_field(table), self.reading) for table in tables]
+        if len(typed) <= 1:
+            return typed[0] if typed else TypedRecords(self._with_a_field(pa.table({})))
+        return united_records(typed, batch.order, what=self.reading.file)
 
     def _with_a_field(self, table: pa.Table) -> pa.Table:
         """The table; in one without any field, those of the key, all null."""

@@ -1,0 +1,88 @@
+"""Records of formats with types, the declared fields in their types; a record with a wrong value is a bad record.
+
+Arrow converts a column at a time.  Only if that fails are its values looked at (`declared`).  The wrong value is
+null in the table, so the record's text is made before.  Called by the readers of Parquet, Avro, ORC and ZNG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.schemas.schema import unite_schemas
+from log_lake.columns.cast import mixed_table
+from log_lake.columns.json_text import json_lines
+from log_lake.loading.block import QUARANTINE, Faults, Reading
+from log_lake.loading.declared import OtherClass, fitting_values
+from log_lake.objects.normalize import normalized
+
+
+@dataclass(frozen=True)
+class TypedRecords:
+    """Records; by row what is wrong with them; and the text of those with a wrong value, None if they have none."""
+
+    table: pa.Table
+    faults: Faults = field(default_factory=dict)
+    raws: dict[int, str | None] = field(default_factory=dict)
+
+    def text(self, row: int) -> bytes:
+        """The text of a record, as far as it has one."""
+        raw = self.raws[row] if row in self.raws else shown_record(self.table.slice(row, 1))
+        return (raw or "").encode()
+
+
+def with_declared(table: pa.Table, reading: Reading) -> TypedRecords:
+    """The records with the declared fields in their types; if the policy is to fail, one fault a field is enough.
+
+    Raises InvalidInput if no value of a field's type is of the declared type.
+    """
+    written, faults = table, Faults()
+    for name, target in reading.declared.items():
+        index = table.schema.get_field_index(name)
+        if index < 0:
+            continue
+        try:
+            column, wrong = fitting_values(
+                table.column(index),
+                table.schema.field(index),
+                target,
+                first=reading.bad_records != QUARANTINE,
+            )
+        except OtherClass as error:
+            raise InvalidInput(f"{reading.file}: {error}") from error
+        faults = {**wrong, **faults}
+        table = table.set_column(index, target, column)
+    return TypedRecords(table, faults, {row: shown_record(written.slice(row, 1)) for row in faults})
+
+
+def united_records(parts: Sequence[TypedRecords], order: npt.NDArray[np.int64], *, what: str) -> TypedRecords:
+    """Records of several types as records of one, mixed: `order` numbers those of one part after the other."""
+    stored = [normalized(part.table) if part.table.num_columns else part.table for part in parts]
+    table = mixed_table(stored, unite_schemas(one.schema for one in stored), order, what=what)
+    rows = np.argsort(order)
+    begins = np.cumsum([0, *(part.table.num_rows for part in parts)]).tolist()
+    faults, raws = Faults(), dict[int, str | None]()
+    for begin, part in zip(begins, parts, strict=False):
+        faults |= {int(rows[begin + row]): why for row, why in part.faults.items()}
+        raws |= {int(rows[begin + row]): raw for row, raw in part.raws.items()}
+    return TypedRecords(table, faults, raws)
+
+
+def shown_record(record: pa.Table) -> str | None:
+    """The record as JSON, without fields that cannot be written so; None if no field is left."""
+    texts = [text for name in record.schema.names if (text := _as_text(record.select([name]))) is not None]
+    return "{" + ",".join(filter(None, texts)) + "}" if texts else None
+
+
+def _as_text(column: pa.Table) -> str | None:
+    """The only field of a record as in its JSON: empty if it is null, None if it cannot be written so."""
+    try:
+        text: str = json_lines(normalized(column))[0].as_py()
+    except (pa.ArrowException, UnicodeDecodeError, InvalidInput):
+        return None
+    return text[1:-1]

@@ -1,0 +1,122 @@
+"""A file with types and a value that is not of its declared type: only that record is a bad one."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.orc
+import pytest
+
+from tests.support.command import Command
+from tests.support.files import parquet
+
+ROWS = 3000
+BAD = {7: "x", 1500: "y", 2999: "x"}
+
+
+def orc(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pa.orc.write_table(table, sink)
+    return sink.getvalue()
+
+
+def avro(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    fields = [{"name": "k", "type": "long"}, {"name": "n", "type": ["null", "string"]}]
+    fastavro.writer(sink, {"type": "record", "name": "r", "fields": fields}, table.to_pylist())
+    return sink.getvalue()
+
+
+def encoded(table: pa.Table) -> bytes:
+    column = table.column("n").dictionary_encode()
+    return parquet(table.set_column(1, "n", column))
+
+
+WRITERS = {"a.parquet": parquet, "b.parquet": encoded, "a.orc": orc, "a.avro": avro}
+
+
+def a_table(bad: dict[int, str]) -> pa.Table:
+    values = [bad.get(k, None if k % 10 == 9 else str(k)) for k in range(ROWS)]
+    return pa.table({"k": pa.array(range(ROWS)), "n": values})
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_records_with_a_wrong_value_are_bad_records_and_the_others_are_loaded(
+    lake: Command, name: str
+) -> None:
+    lake.pool("p", types={"n": "int"}, bad_records="quarantine")
+    done = lake.load_records("p", WRITERS[name](a_table(BAD)), name)
+    assert (done["records"], done["rejected"]) == (ROWS - 3, 3)
+    expected = [{"k": k} if k % 10 == 9 else {"k": k, "n": k} for k in range(ROWS) if k not in BAD]
+    assert [{f: v for f, v in r.items() if v is not None} for r in lake.scan("p")] == expected
+    rejected = sorted(lake.scan("p.$rejected"), key=lambda one: one["line"])
+    assert [(r["line"], json.loads(r["raw"])) for r in rejected] == [
+        (k + 1, {"k": k, "n": value}) for k, value in BAD.items()
+    ]
+    assert all("is not a int" in r["reason"] for r in rejected)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_first_of_them_fails_the_load_by_its_place(lake: Command, name: str) -> None:
+    lake.pool("p", types={"n": "int"})
+    assert f"{name}, line 8: field 'n': 'x' is not a int" in lake.refuses_records(
+        "p", WRITERS[name](a_table(BAD)), name
+    )
+
+
+def test_a_record_with_two_wrong_values_is_one_bad_record_and_out_of_range_is_named(lake: Command) -> None:
+    lake.pool("p", types={"a": "int", "b": "date"}, bad_records="quarantine")
+    table = pa.table({"k": [1, 2, 3], "a": [2**40, 1, 2**41], "b": ["x", "2020-01-01", "2020-01-02"]})
+    done = lake.load_records("p", parquet(table), "a.parquet")
+    assert (done["records"], done["rejected"]) == (1, 2)
+    assert lake.scan("p") == [{"k": 2, "a": 1, "b": "2020-01-01"}]
+    reasons = [r["reason"] for r in sorted(lake.scan("p.$rejected"), key=lambda one: one["line"])]
+    assert "field 'a'" in reasons[1]
+    assert "2199023255552" in reasons[1]
+
+
+def test_a_field_of_another_class_refuses_the_file_under_any_policy(lake: Command) -> None:
+    lake.pool("p", types={"n": "int"}, bad_records="quarantine")
+    message = lake.refuses_records("p", parquet(pa.table({"k": [1], "n": [True]})), "a.parquet")
+    assert "field 'n': boolean is not a int" in message
+
+
+def test_of_records_of_several_types_each_bad_one_keeps_its_place(lake: Command) -> None:
+    kinds: list[dict[str, Any]] = [
+        {
+            "type": "record",
+            "name": "a",
+            "fields": [{"name": "k", "type": "long"}, {"name": "n", "type": "string"}],
+        },
+        {
+            "type": "record",
+            "name": "b",
+            "fields": [{"name": "k", "type": "long"}, {"name": "n", "type": "long"}],
+        },
+    ]
+    records = [
+        ("a", {"k": 1, "n": "1"}),
+        ("b", {"k": 2, "n": 2**40}),
+        ("a", {"k": 3, "n": "z"}),
+        ("b", {"k": 4, "n": 4}),
+    ]
+    sink = io.BytesIO()
+    fastavro.writer(sink, fastavro.parse_schema(kinds), records)
+    lake.pool("p", types={"n": "int"}, bad_records="quarantine")
+    lake.load_records("p", sink.getvalue(), "a.avro")
+    assert lake.scan("p") == [{"k": 1, "n": 1}, {"k": 4, "n": 4}]
+    rejected = {r["line"]: json.loads(r["raw"]) for r in lake.scan("p.$rejected")}
+    assert rejected == {2: {"k": 2, "n": 2**40}, 3: {"k": 3, "n": "z"}}
+
+
+@pytest.mark.parametrize("format", ["parquet", "zng"])
+def test_records_of_zng_too_with_their_text(lake: Command, format: str) -> None:
+    lake.pool("p", types={"n": "int"}, bad_records="quarantine", format=format)
+    lake.load_records("p", '{k:1,n:"1"}\n{k:2,n:"x"}\n{k:3,n:3000000000}\n{k:4,n:4}\n', "a.zson")
+    assert lake.scan("p") == [{"k": 1, "n": 1}, {"k": 4, "n": 4}]
+    rejected = {r["line"]: r["raw"] for r in lake.scan("p.$rejected")}
+    assert rejected == {2: '{k:2,n:"x"}', 3: "{k:3,n:3000000000}"}
