@@ -132,3 +132,15 @@ def _note(data: bytes) -> LeaseNote:
     except Corrupt:
         return UNREADABLE
     return note
+
+
+def remove_dead(store: Store, pool_id: str, leases: Leases) -> list[Lease]:
+    """Delete the dead ones of the leases that a listing found; returns them.  Raises Unavailable.
+
+    A dead lease holds nothing, so any process may delete it, at any time.  A holder that wakes up writes its lease
+    again, and knows that it was lost in between (`HeldLease.is_lost`).
+    """
+    dead = leases.dead
+    if dead:
+        store.delete_all([naming.lease(pool_id, lease.id) for lease in dead])
+    return dead

@@ -3,6 +3,7 @@
     target    which records are meant, and what an object keeps of them (pure)
     holding   whether one object holds such a record
     search    which objects hold such records, wherever they are: branches, tags, removed objects, orphans
+    hiding    the tombstones of an erasure, on every branch
     rewrite   one reference written again without such records
     means     how objects are searched, summed, written and deleted: here, or by what `spark_apps` gives
     holders   who may still need an object, and how to release it (pure)

@@ -27,20 +27,18 @@ import msgspec
 
 from lake_core import naming
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
-from lake_core.history import Draft, PoolState, Reference
-from lake_core.history.tombstone import Tombstone
+from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import MAIN
 from lake_core.phrases import counted
-from lake_core.records import Action, AddTombstone, Discard, RemoveTombstone
-from lake_core.records.transactions import sequence
+from lake_core.records import Discard
 from lake_core.store import ObjectInfo
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure import rewrite
 from log_lake.erasure.begin import begin, target_now
+from log_lake.erasure.hiding import HIDES, OwnTombstones
 from log_lake.erasure.holders import (
     CLOCK,
     DELETED_BRANCH,
@@ -51,7 +49,7 @@ from log_lake.erasure.holders import (
     file_words,
     tagged_by_object,
 )
-from log_lake.erasure.noting import METADATA, Notes
+from log_lake.erasure.noting import Notes
 from log_lake.erasure.receipt import DONE, PENDING, Held, Receipt
 from log_lake.erasure.search import Search, chunks, foreign, known_id
 from log_lake.erasure.target import Target
@@ -74,12 +72,6 @@ REWRITES = 64
 
 ALONE_BYTES = 64 << 20
 """Bytes of objects that are written again without a task: that takes less time than Spark takes to start."""
-
-HIDES = "hide the records"
-"""The message of the transactions that hide the records."""
-
-GOES_ON = "show that the journal goes on"
-"""The message of a transaction that hides what is hidden already, so that there is a write after an orphan."""
 
 
 def erase(
@@ -130,8 +122,8 @@ class _Run:
     def __init__(self, pool: Pool, receipt: Receipt, workers: Workers, *, grace: float | None) -> None:
         self.pool, self.workers, self.notes = pool, workers, Notes(pool, receipt, workers)
         self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
-        self.metadata = {METADATA: receipt.id}
-        self.reason = f"erasure {receipt.id}"
+        self.own = OwnTombstones(pool, receipt.id)
+        self.reason, self.metadata = self.own.reason, self.own.metadata
         self.held: tuple[Held, ...] = ()
         self.waits_for = ""
         self.looked_at = 0  # the version in which no branch held such a record
@@ -157,7 +149,8 @@ class _Run:
     def _round(self) -> bool:
         """The steps once; whether nothing is left to be done.  Raises PlanAgain, ObjectMissing."""
         self._look_at_fields()
-        self._hide()
+        self.own.hide(self.search)
+        self._log("the records are hidden on every branch")
         if self._rewrite():
             return False  # look again: a writer may have been faster
         self._vacuum()
@@ -168,7 +161,7 @@ class _Run:
         self.held += self.notes.held_by_others()
         if self.held:
             return self._end_held()
-        self._forget()
+        self.own.forget()
         self.notes.gather(self.target)
         self.notes.write(held=())
         purged = self.receipt.purged
@@ -225,38 +218,6 @@ class _Run:
         if target != self.search.target:  # what was answered for other fields is no answer
             named = frozenset(one.object for one in self.receipt.erased)
             self.search = Search(self.pool, target, self.workers, named)
-
-    def _hide(self) -> None:
-        """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
-        loaded = self.pool.history.load_open()
-        for name in sorted(loaded.state.branches):
-            branch_state = loaded.state.branches[name]
-            own = [t for t in branch_state.tombstones.values() if self._is_own(t)]
-            open_ = {
-                r.sub_pool
-                for r in self.search.references(loaded.state, name)
-                if self.search.answers.get(r.object) is not False
-                and not any(_hides(t, r, last=self.target.last) for t in own)
-            }
-            if not open_:
-                continue
-            id = self._new_id()
-            actions = tuple(self._tombstone(id, loaded.version, sub_pool) for sub_pool in sorted(open_))
-            self._commit(name, loaded.version, id, actions, HIDES)
-        self._log("the records are hidden on every branch")
-
-    def _tombstone(self, id: str, version: int, sub_pool: str) -> AddTombstone:
-        """A tombstone that hides what was written up to a version, and nothing that is loaded later."""
-        span = self.target.range_in(sub_pool)
-        return AddTombstone(
-            f"{id}{sub_pool}",
-            span.low,
-            span.high,
-            self.target.condition,
-            self.reason,
-            sub_pool=sub_pool,
-            only=(0, min(sequence(version + 1) - 1, self.target.last)),
-        )
 
     def _rewrite(self) -> bool:
         """Rewrite each reference whose object holds such a record; False if there is none."""
@@ -330,12 +291,8 @@ class _Run:
             return scan_orphans(self.pool, grace=self.grace, every_name=every, workers=self.workers)
 
         scanned = scan()
-        if scanned.waits_for == WRITE:
-            id, version = self._new_id(), self.pool.history.load_open().version
-            sub_pools = [name for name in self.target.sub_pools if not self.target.range_in(name).empty]
-            if sub_pools:
-                self._commit(MAIN, version, id, (self._tombstone(id, version, sub_pools[0]),), GOES_ON)
-                scanned = scan()
+        if scanned.waits_for == WRITE and self.own.write_once_more(self.target):
+            scanned = scan()
         self.waits_for = scanned.waits_for
 
     def _is_clean(self) -> bool:
@@ -394,62 +351,6 @@ class _Run:
 
     def _exists(self, id: str) -> bool:
         return receipts.exists(self.pool.store, self.pool.config.id, id)
-
-    def _forget(self) -> None:
-        """Take the tombstones of this erasure off every branch: they hold the condition, and hide nothing.
-
-        Raises Conflict if other writers change them all the time.
-        """
-        for _ in range(ROUNDS):
-            loaded = self.pool.history.load_open()
-            own = {
-                name: sorted(
-                    {t.id for t in (*one.tombstones.values(), *one.settled.values()) if self._is_own(t)}
-                )
-                for name, one in sorted(loaded.state.branches.items())
-            }
-            if not any(own.values()):
-                return
-            for name, ids in own.items():
-                if ids:
-                    actions = tuple(RemoveTombstone(id, forced=True) for id in ids)
-                    self._commit(name, loaded.version, self._new_id(), actions, "forget the tombstones")
-        raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
-
-    def _is_own(self, tombstone: Tombstone) -> bool:
-        return tombstone.reason == self.reason
-
-    def _new_id(self) -> str:
-        return self.pool.context.ids.new()
-
-    def _commit(
-        self, branch: str, read_version: int, id: str, actions: tuple[Action, ...], what: str
-    ) -> None:
-        context = self.pool.context
-        draft = Draft(
-            id,
-            branch,
-            read_version,
-            context.author,
-            actions,
-            message=f"{self.reason}: {what}",
-            metadata=self.metadata,
-        )
-        try:
-            self.pool.history.commit(draft)
-        except (Conflict, NotFound) as error:
-            # a tombstone was retired, or a branch deleted, meanwhile: the next round looks again
-            log.info("%s: %s: %s", self.pool.name, self.reason, error)
-
-
-def _hides(tombstone: Tombstone, reference: Reference, *, last: int) -> bool:
-    """Whether it hides the records of a reference up to a sequence, by age alone."""
-    first, end = tombstone.exactly or (0, tombstone.seq - 1)
-    return (
-        tombstone.sub_pool == reference.sub_pool
-        and first <= reference.first_seq
-        and min(reference.seq, last) <= end
-    )
 
 
 def _microseconds(pool: Pool) -> int:

@@ -105,7 +105,7 @@ def test_a_merge_brings_what_an_erasure_that_was_killed_hides_on_the_branch(worl
     pending = begin(world.pool, where=ANN)
     killed = _Run(world.pool, pending, Here.of(world.pool.context), grace=0.0)
     killed._look_at_fields()
-    killed._hide()
+    killed.own.hide(killed.search)
     world.people("ann", first=7)
     world.pool.branch().merge("dev")
     assert world.names() == ["bob", "ann"]
@@ -158,7 +158,7 @@ def test_what_is_loaded_later_on_a_branch_is_seen_after_its_merge(world: World) 
     pending = begin(world.pool, where=ANN)
     killed = _Run(world.pool, pending, Here.of(world.pool.context), grace=0.0)
     killed._look_at_fields()
-    killed._hide()
+    killed.own.hide(killed.search)
     world.people("ann", first=30, branch="dev")
     assert world.names("dev") == ["bob", "eve", "ann"]
     world.pool.branch().merge("dev")

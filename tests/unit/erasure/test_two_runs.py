@@ -7,10 +7,11 @@ import pytest
 
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.begin import begin
+from log_lake.erasure.hiding import OwnTombstones
 from log_lake.erasure.holders import ANOTHER_RUN
 from log_lake.erasure.noting import Notes
 from log_lake.erasure.receipt import PENDING, Receipt, ReceiptTransaction
-from log_lake.erasure.run import _Run, go_on
+from log_lake.erasure.run import go_on
 from log_lake.workers import Here
 from tests.unit.erasure.conftest import World
 
@@ -55,16 +56,16 @@ def test_an_object_that_another_run_names_while_this_one_ends_holds_it(
     world.people("ann", "bob")
     world.people("cid", first=9)
     pending = begin(world.pool, where=ANN)
-    forget = _Run._forget
+    forget = OwnTombstones.forget
     named: list[str] = []
 
-    def meanwhile(self: _Run) -> None:
+    def meanwhile(self: OwnTombstones) -> None:
         forget(self)
         (one, *_) = sorted(world.objects)
         noted_by_another(world, pending, one)
         named.append(one)
 
-    monkeypatch.setattr(_Run, "_forget", meanwhile)
+    monkeypatch.setattr(OwnTombstones, "forget", meanwhile)
     left = go_on(world.pool, pending)
     monkeypatch.undo()
     assert (left.status, receipts.read(world.pool, pending.id).status) == (PENDING, PENDING)

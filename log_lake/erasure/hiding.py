@@ -1,0 +1,146 @@
+"""The tombstones of one erasure: they hide its records at once, on every branch, until no object holds them.
+
+The tombstones cover what was written up to a version, and nothing that is loaded later.  They hold the erasure's
+condition, so they are forgotten in the end, when they hide nothing any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from lake_core.errors import Conflict, NotFound
+from lake_core.history import Draft, Reference
+from lake_core.history.tombstone import Tombstone
+from lake_core.naming import MAIN
+from lake_core.records import Action, AddTombstone, RemoveTombstone
+from lake_core.records.transactions import sequence
+from log_lake.erasure.noting import METADATA
+from log_lake.erasure.search import Search
+from log_lake.erasure.target import Target
+from log_lake.lake.pool import Pool
+
+log = logging.getLogger(__name__)
+
+FORGET_ROUNDS = 16
+"""Times that the tombstones are forgotten again because other writers change them."""
+
+HIDES = "hide the records"
+"""The message of the transactions that hide the records."""
+
+GOES_ON = "show that the journal goes on"
+"""The message of a transaction that hides what is hidden already, so that there is a write after an orphan."""
+
+
+@dataclass(frozen=True)
+class OwnTombstones:
+    """The tombstones of an erasure on the branches of its pool."""
+
+    pool: Pool
+    erasure_id: str
+
+    @property
+    def reason(self) -> str:
+        """What the tombstones and the messages of the erasure's transactions begin with."""
+        return f"erasure {self.erasure_id}"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The metadata of the erasure's transactions."""
+        return {METADATA: self.erasure_id}
+
+    def hide(self, search: Search) -> None:
+        """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
+        loaded = self.pool.history.load_open()
+        for name in sorted(loaded.state.branches):
+            branch_state = loaded.state.branches[name]
+            own = [t for t in branch_state.tombstones.values() if self._is_own(t)]
+            open_ = {
+                r.sub_pool
+                for r in search.references(loaded.state, name)
+                if search.answers.get(r.object) is not False
+                and not any(_hides(t, r, last=search.target.last) for t in own)
+            }
+            if not open_:
+                continue
+            id = self.pool.context.ids.new()
+            actions = tuple(
+                self._tombstone(search.target, id, loaded.version, sub_pool) for sub_pool in sorted(open_)
+            )
+            self._commit(name, loaded.version, id, actions, HIDES)
+
+    def write_once_more(self, target: Target) -> bool:
+        """Hide what is hidden already, for a write after the newest orphan; False if the erasure has no range."""
+        id, version = self.pool.context.ids.new(), self.pool.history.load_open().version
+        sub_pools = [name for name in target.sub_pools if not target.range_in(name).empty]
+        if sub_pools:
+            self._commit(MAIN, version, id, (self._tombstone(target, id, version, sub_pools[0]),), GOES_ON)
+        return bool(sub_pools)
+
+    def forget(self) -> None:
+        """Take the tombstones of this erasure off every branch: they hold the condition, and hide nothing.
+
+        Raises Conflict if other writers change them all the time.
+        """
+        for _ in range(FORGET_ROUNDS):
+            loaded = self.pool.history.load_open()
+            own = {
+                name: sorted(
+                    {t.id for t in (*one.tombstones.values(), *one.settled.values()) if self._is_own(t)}
+                )
+                for name, one in sorted(loaded.state.branches.items())
+            }
+            if not any(own.values()):
+                return
+            for name, ids in own.items():
+                if ids:
+                    actions = tuple(RemoveTombstone(id, forced=True) for id in ids)
+                    self._commit(
+                        name, loaded.version, self.pool.context.ids.new(), actions, "forget the tombstones"
+                    )
+        raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
+
+    def _tombstone(self, target: Target, id: str, version: int, sub_pool: str) -> AddTombstone:
+        """A tombstone that hides what was written up to a version, and nothing that is loaded later."""
+        span = target.range_in(sub_pool)
+        return AddTombstone(
+            f"{id}{sub_pool}",
+            span.low,
+            span.high,
+            target.condition,
+            self.reason,
+            sub_pool=sub_pool,
+            only=(0, min(sequence(version + 1) - 1, target.last)),
+        )
+
+    def _is_own(self, tombstone: Tombstone) -> bool:
+        return tombstone.reason == self.reason
+
+    def _commit(
+        self, branch: str, read_version: int, id: str, actions: tuple[Action, ...], what: str
+    ) -> None:
+        context = self.pool.context
+        draft = Draft(
+            id,
+            branch,
+            read_version,
+            context.author,
+            actions,
+            message=f"{self.reason}: {what}",
+            metadata=self.metadata,
+        )
+        try:
+            self.pool.history.commit(draft)
+        except (Conflict, NotFound) as error:
+            # a tombstone was retired, or a branch deleted, meanwhile: the next round looks again
+            log.info("%s: %s: %s", self.pool.name, self.reason, error)
+
+
+def _hides(tombstone: Tombstone, reference: Reference, *, last: int) -> bool:
+    """Whether it hides the records of a reference up to a sequence, by age alone."""
+    first, end = tombstone.exactly or (0, tombstone.seq - 1)
+    return (
+        tombstone.sub_pool == reference.sub_pool
+        and first <= reference.first_seq
+        and min(reference.seq, last) <= end
+    )
