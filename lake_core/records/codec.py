@@ -63,7 +63,9 @@ class Codec(Generic[T]):
                 entry: T = self._decoder.decode(payload)
             except msgspec.ValidationError as error:
                 if "Invalid value" in str(error) and "type" in str(error):
-                    raise Corrupt(f"written by a newer version (unknown action: {error})") from error
+                    raise Corrupt(
+                        f"written by a newer version (unknown action: {error}); upgrade this program"
+                    ) from error
                 raise
         return entry
 

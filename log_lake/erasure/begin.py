@@ -40,7 +40,7 @@ def begin(
         return open_receipt
     context = pool.context
     receipt = Receipt(
-        receipts.VERSION,
+        receipts.FIRST,
         context.ids.new(),
         context.lake_id,
         pool.config.id,

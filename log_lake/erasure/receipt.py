@@ -26,7 +26,9 @@ from log_lake.erasure.holders import FILE
 from log_lake.lake.pool import Pool
 from log_lake.objects.failures import missing
 
-VERSION = 1
+FIRST, VERSION = 1, 2
+"""The first and the newest format.  A receipt with `until` has format 2: a program that knows only 1 would ignore
+`until`, and erase records that were loaded later (decision 195)."""
 PENDING, DONE = "pending", "done"
 BLOCK = 1 << 20
 """Bytes that are read at a time for a checksum."""
@@ -135,8 +137,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
         return sum(one.size for one in self.written)
 
     def encode(self) -> bytes:
-        """The stored bytes: JSON, a field a line."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+        """The stored bytes: JSON, a field a line, in the oldest format that says all of it."""
+        stored = msgspec.structs.replace(self, format=VERSION if self.until else FIRST)
+        return msgspec.json.format(msgspec.json.encode(stored), indent=2) + b"\n"
 
 
 def decode(data: bytes, *, name: str) -> Receipt:

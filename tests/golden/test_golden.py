@@ -25,6 +25,7 @@ from lake_core import naming
 from lake_core.catalog import Catalog, PoolsState
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.context import Context
+from lake_core.errors import Corrupt
 from lake_core.history import Draft, History
 from lake_core.history.group_commit.requests import Request
 from lake_core.journal import purge, write_state
@@ -375,6 +376,16 @@ def test_the_receipt_of_an_erasure() -> None:
     stored = (NEWEST / "receipt.json").read_bytes()
     assert receipt.encode() == stored
     assert decode_receipt(stored, name="x") == receipt
+
+
+def test_the_receipt_of_an_erasure_that_means_only_what_was_there_has_format_2() -> None:
+    receipt = Receipt(1, an_id(1), an_id(2), an_id(3), "p", "", b"", None, "n = 1", "vera", 4, 5, until=9)
+    stored = (NEWEST / "receipt_until.json").read_bytes()
+    assert receipt.encode() == stored
+    assert decode_receipt(stored, name="x") == msgspec.structs.replace(receipt, format=2)
+    newer = stored.replace(b'"format": 2', b'"format": 3')
+    with pytest.raises(Corrupt, match="upgrade this program"):
+        decode_receipt(newer, name="x")
 
 
 def test_an_entry_of_the_journal_of_pools() -> None:
