@@ -8,8 +8,9 @@ its lake in the same way.
     schedule=[lake_asset("flights")]                           runs when a load of flights is committed
     schedule=PartitionedAssetTimetable(assets=lake_asset(...)) runs once for each partition that a replace writes
 
-An interval's partitions are its days, or its hours if it does not begin and end at midnight UTC; a key is the time
-at which the partition begins, as Airflow's partition mappers read it: `2026-01-31T00:00:00`.
+An interval's partitions are its days, or its hours if it does not begin and end at midnight, in the zone of the
+DAG's schedule.  A key is the time there at which the partition begins, as Airflow's partition mappers read it:
+`2026-01-31T00:00:00`.
 """
 
 from __future__ import annotations
@@ -119,25 +120,39 @@ def event_of(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: result[name] for name in names if result.get(name) is not None}
 
 
-def partition_keys(begin: dt.datetime, end: dt.datetime) -> list[str]:
-    """The keys of the partitions of [begin, end), two instants with a zone: days, otherwise hours, otherwise one.
+def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -> list[str]:
+    """The keys of the partitions of [begin, end), two instants: days of the zone, otherwise hours, otherwise one.
+
+    `zone` is the name of a zone or an object of pendulum, as of `interval.zone_of`.  Keys have its times, as those
+    of Airflow's own CronPartitionTimetable do (decision 206).  An hour that a clock shows twice has one key.
 
     Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """
+    import pendulum
+
     from lake_core.errors import InvalidInput
     from log_lake.agents.intervals.plan import empty_interval
 
-    begin, end = begin.astimezone(dt.UTC), end.astimezone(dt.UTC)
     if begin >= end:
         raise InvalidInput(empty_interval(begin, end))
-    for step in (dt.timedelta(days=1), dt.timedelta(hours=1)):
-        origin = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        if not (begin - origin) % step and not (end - origin) % step:
-            count = (end - begin) // step
-            if count > MAX_PARTITIONS:
-                raise InvalidInput(
-                    f"the interval from {begin.isoformat()} to {end.isoformat()} has {count:,} partitions; at most "
-                    f"{MAX_PARTITIONS:,} are allowed: replace less at once"
-                )
-            return [(begin + step * index).strftime(KEY_FORMAT) for index in range(count)]
-    return [begin.strftime(KEY_FORMAT)]
+    first, last = (pendulum.instance(moment).in_timezone(zone) for moment in (begin, end))
+    if _begins_day(first) and _begins_day(last):
+        count = (last.date() - first.date()).days
+        midnight = dt.datetime.combine(first.date(), dt.time())
+        moments = (midnight + dt.timedelta(days=index) for index in range(count))
+    elif not any(moment.minute or moment.second or moment.microsecond for moment in (first, last)):
+        count = (end - begin) // dt.timedelta(hours=1)
+        moments = (first.add(hours=index) for index in range(count))
+    else:
+        return [first.strftime(KEY_FORMAT)]
+    if count > MAX_PARTITIONS:
+        raise InvalidInput(
+            f"the interval from {begin.isoformat()} to {end.isoformat()} has {count:,} partitions; at most "
+            f"{MAX_PARTITIONS:,} are allowed: replace less at once"
+        )
+    return list(dict.fromkeys(moment.strftime(KEY_FORMAT) for moment in moments))
+
+
+def _begins_day(moment: Any) -> bool:
+    """Whether a day begins then: in some zones one day a year begins at one o'clock."""
+    return bool(moment.subtract(microseconds=1).date() != moment.date())

@@ -35,12 +35,10 @@ def zone_of(dag: Any) -> Any:
     return getattr(timetable, "timezone", None) or dag.timezone
 
 
-def in_zone(interval: Interval | None, zone: Any) -> Interval | None:
+def in_zone(interval: Interval, zone: Any) -> Interval:
     """The same interval, with times of that zone: Airflow gives them in UTC."""
     import pendulum
 
-    if interval is None:
-        return None
     texts = [pendulum.instance(moment).in_timezone(zone).isoformat() for moment in interval]
     begin, end = map(dt.datetime.fromisoformat, texts)  # pendulum's own have another arithmetic
     return begin, end

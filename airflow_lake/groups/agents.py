@@ -50,11 +50,12 @@ class IntervalsGroup(EmittingGroup):
 
         @lake_task
         def find(config: dict[str, Any], dag_run: Any = None) -> list[dict[str, Any]]:
-            begin, end = in_zone(interval_of(dag_run, by_hand=by_hand), zone) or (None, None)
+            interval = interval_of(dag_run, by_hand=by_hand)
+            begin, end = in_zone(interval, zone) if interval else (None, None)
             context = get_current_context()
             task = context["ti"]
             if pools and begin is not None and end is not None:
-                partition_keys(begin, end)  # too many are refused before anything is replaced
+                partition_keys(begin, end, zone=zone)  # too many are refused before anything is replaced
             return tasks.find(
                 agent,
                 config,
@@ -76,6 +77,7 @@ class IntervalsGroup(EmittingGroup):
     def announce_task(self, *, run: str) -> Any:
         """The task that emits the events.  It is not mapped: each mapped task has an event of each outlet."""
         takes_params, assets, by_hand = self.takes_params, self.assets, self.by_hand
+        zone = zone_of(self.dag)
         if not assets:
             return super().announce_task(run=run)
 
@@ -85,7 +87,7 @@ class IntervalsGroup(EmittingGroup):
             request = request_of(config, params if takes_params else None)
             results = tasks.unannounced(context["ti"], run)
             interval = interval_of(dag_run, by_hand=by_hand)
-            keys = partition_keys(*interval) if interval else ()
+            keys = partition_keys(*interval, zone=zone) if interval else ()
             context["task"].outlets = tasks.announce_partitions(
                 results, request, keys, assets, context["outlet_events"]
             )

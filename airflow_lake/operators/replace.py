@@ -18,6 +18,7 @@ from airflow_lake import given
 from airflow_lake.assets import partition_keys
 from airflow_lake.effects import OVERWRITE
 from airflow_lake.given import LEFT_OUT, LeftOut
+from airflow_lake.interval import Interval, in_zone, zone_of
 from airflow_lake.operators.base import plain
 from airflow_lake.operators.files import EMPTY, FAIL, SKIP, LakeFilesOperator
 
@@ -38,8 +39,9 @@ class LakeReplaceOperator(LakeFilesOperator):
     unless `by_hand=True`.
 
     If something was committed, the task emits an event of the pool's asset for each of `partitions`.  By default
-    these are the days or hours of the interval (`assets.partition_keys`).  If the pool, the lake or the branch is a
-    template, it is one event without a partition: Airflow does not know the asset when it parses the file.
+    these are the days or hours of the interval, in the zone of the schedule (`assets.partition_keys`).  If the
+    pool, the lake or the branch is a template, it is one event without a partition: Airflow does not know the asset
+    when it parses the file.
     """
 
     ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP, EMPTY)
@@ -80,10 +82,11 @@ class LakeReplaceOperator(LakeFilesOperator):
         """What was replaced: version, transaction_id, records, objects, ..."""
         from log_lake.texts.keytext import RangeText
 
-        interval = _interval(self.begin, self.end) if self.begin and self.end else None
+        zone = zone_of(context["dag"])
+        interval = _interval(self.begin, self.end, zone=zone) if self.begin and self.end else None
         self.refuse_given_interval(context, by_hand=self.by_hand, interval=interval, files=self.asked_files)
         lake = self.get_lake()
-        keys: list[str] = list(self.partitions or (partition_keys(*interval) if interval else ()))
+        keys: list[str] = list(self.partitions or (partition_keys(*interval, zone=zone) if interval else ()))
         files, manner = self.source_files(lake, context), self.manner(context)
         result: Any
         if not isinstance(files, list):
@@ -110,8 +113,13 @@ class LakeReplaceOperator(LakeFilesOperator):
         return values
 
 
-def _interval(begin: str, end: str) -> tuple[dt.datetime, dt.datetime]:
-    """The interval; a time without a zone is in UTC.  Raises InvalidInput."""
+def _interval(begin: str, end: str, *, zone: Any) -> Interval:
+    """The interval; a time without a zone is in UTC.
+
+    Airflow gives the times of a run in UTC: these get the `zone` of the schedule, for keys that are days.
+
+    Raises InvalidInput.
+    """
     from lake_core.errors import InvalidInput
 
     times = []
@@ -123,4 +131,6 @@ def _interval(begin: str, end: str) -> tuple[dt.datetime, dt.datetime]:
                 f"{name}={text!r}: must be a time of ISO 8601, as 2026-01-31T00:00:00Z"
             ) from error
         times.append(time if time.tzinfo else time.replace(tzinfo=dt.UTC))
-    return times[0], times[1]
+    interval = (times[0], times[1])
+    is_given = not any(time.utcoffset() for time in times)
+    return in_zone(interval, zone) if is_given else interval

@@ -59,6 +59,7 @@ TOKYO = {**DAILY, "schedule": CronDataIntervalTimetable("@daily", "Asia/Tokyo")}
 
 with DAG("tokyo", **TOKYO, **ARGS) as tokyo:
     IntervalsGroup(LakeConfig(pools=["tokyo"]), by_hand=True)
+    LakeReplaceOperator(task_id="date", pool_name="dates", files="FOLDER/date", by_hand=True, **DAY)
 
 with DAG("native", params={"k": "1.50", "p": "1_000", "all": ["1_000", "texts"]}, **NATIVE) as native:
     one = LakeDeleteOperator(task_id="bound", pool_name="texts", low="{{ params.k }}", high="{{ params.k }}!")
@@ -132,6 +133,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake.create_pool(
         "tokyo", key="t", settings={"intervals.source": f"{folder}/tokyo-%Y-%m-%d.ndjson", **types}
     )
+    lake.create_pool("dates", key="t", settings={"type.t": "date"})
+    (folder / "date").write_text('{"t": "2024-01-04"}\n')
     Lake.create(str(folder / "other")).create_pool("people", key="k").branch().append(pa.table({"k": ["a"]}))
     lake.create_pool("loaded", key="k")
     (folder / "default.ndjson").write_text('{"k": "default"}\n')
@@ -229,3 +232,6 @@ def test_a_day_in_tokyo_is_loaded_from_the_folder_of_that_day(
     assert runs["tokyo"].state == "success"
     assert "replace 2024-01-04T00:00:00+09:00 to 2024-01-05T00:00:00+09:00 by 1 file" in said
     assert [time.isoformat() for time in held(place, "tokyo")] == ["2024-01-03T16:00:00+00:00"]
+    assert [day.isoformat() for day in held(place, "dates")] == ["2024-01-04"], (
+        "a key of dates, by an operator"
+    )

@@ -107,9 +107,9 @@ with DAG("own_day", schedule=PartitionedAssetTimetable(assets=lake_asset("days",
     day()
 
 with DAG(
-    "own_intervals",  # three days, and then one
-    schedule=CronDataIntervalTimetable("0 0 1,4,5 * *", "UTC"),
-    start_date=datetime(2026, 1, 1),
+    "own_intervals",  # three days of Tokyo, and then one
+    schedule=CronDataIntervalTimetable("0 0 1,4,5 * *", "Asia/Tokyo"),
+    start_date=datetime(2025, 12, 31),
     end_date=datetime(2026, 1, 4),
     catchup=True,
     max_active_runs=1,

@@ -84,6 +84,43 @@ def test_an_interval_has_days_or_hours_for_partitions(begin: str, end: str, keys
     assert partition_keys(at(begin), at(end)) == keys
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "zone", "keys"),
+    [
+        (
+            "2026-03-06T15:00Z",
+            "2026-03-08T15:00Z",
+            "Asia/Tokyo",
+            ["2026-03-07T00:00:00", "2026-03-08T00:00:00"],
+        ),
+        ("2026-03-06T18:15Z", "2026-03-07T18:15Z", "Asia/Kathmandu", ["2026-03-07T00:00:00"]),
+        ("2026-03-06T18:15Z", "2026-03-06T19:15Z", "Asia/Kathmandu", ["2026-03-07T00:00:00"]),
+        ("2026-03-08T05:00Z", "2026-03-09T04:00Z", "America/New_York", ["2026-03-08T00:00:00"]),
+        ("2026-11-01T04:00Z", "2026-11-02T05:00Z", "America/New_York", ["2026-11-01T00:00:00"]),
+        ("2026-11-01T05:00Z", "2026-11-01T07:00Z", "America/New_York", ["2026-11-01T01:00:00"]),
+        ("2026-04-23T22:00Z", "2026-04-24T21:00Z", "Africa/Cairo", ["2026-04-24T00:00:00"]),
+        (
+            "2026-03-07T00:00+09:00",
+            "2026-03-07T02:00+09:00",
+            "UTC",
+            ["2026-03-06T15:00:00", "2026-03-06T16:00:00"],
+        ),
+    ],
+    ids=[
+        "days",
+        "no whole hour from UTC",
+        "such an hour",
+        "a day of 23 hours",
+        "a day of 25 hours",
+        "an hour that the clock shows twice",
+        "a day that begins at one o'clock",
+        "bounds of another zone",
+    ],
+)
+def test_partitions_are_those_of_the_schedules_zone(begin: str, end: str, zone: str, keys: list[str]) -> None:
+    assert partition_keys(at(begin), at(end), zone=zone) == keys
+
+
 def test_an_interval_of_no_partition_or_of_too_many_is_refused() -> None:
     begin = at("2026-01-30T00:00:00Z")
     with pytest.raises(InvalidInput, match=r"is empty.*CronDataIntervalTimetable"):
