@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from airflow_lake.view.geometry import depth_of
 from lake_core.history import PoolState, Snapshot
-from lake_core.history.change import changes_records, is_maintenance
 from lake_core.naming import MAIN
 from lake_core.records import DeleteTag, Entry, SetTag, Transaction
 from log_lake.reading.plan import overlap_depth
+from log_lake.reverts.change import changes_records, is_maintenance
 
 
 class PoolFigures(msgspec.Struct, frozen=True):

@@ -13,7 +13,6 @@ from functools import partial
 from lake_core import naming
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import Draft, History, PoolState
-from lake_core.history.change import Change
 from lake_core.history.fold import fold_transaction
 from lake_core.history.repeated import REVERTS
 from lake_core.history.vacuuming import check_objects
@@ -31,6 +30,7 @@ from log_lake.lake.branches import planned
 from log_lake.lake.line import Line
 from log_lake.objects.failures import missing
 from log_lake.presence.absence import planning_again
+from log_lake.reverts.change import Change
 from log_lake.reverts.revert import Inverse, inverse
 
 

@@ -27,11 +27,11 @@ from typing import NamedTuple
 
 from lake_core.errors import LakeError
 from lake_core.history.activity import is_quiet, listing_pays, read_notes
-from lake_core.history.change import changes_records
 from lake_core.journal.newest import newest_version
 from lake_core.records import Entry
 from log_lake.lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.reverts.change import changes_records
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class News:
-    """A new transaction of a branch of a pool; `changes_records` is as of `history.change`.
+    """A new transaction of a branch of a pool; `changes_records` is as of `reverts.change`.
 
     `branch` is empty if entries were purged before they were seen: then any branch may have changed.
     """

@@ -30,7 +30,6 @@ import msgspec
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import put_reference, put_tombstone
-from lake_core.history.change import Change, Identity, check_untouched, last_removals
 from lake_core.history.create import putting, putting_tombstone
 from lake_core.history.lift import Lift
 from lake_core.history.snapshot.reference import Reference
@@ -54,6 +53,7 @@ from lake_core.records import (
 )
 from lake_core.records.transactions import version_of
 from lake_core.schemas import Rule
+from log_lake.reverts.change import Change, Identity, check_untouched, last_removals
 from log_lake.reverts.combined import combined_past
 from log_lake.reverts.unmerge import Unmerging
 

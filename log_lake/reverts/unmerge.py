@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from lake_core.errors import Conflict
 from lake_core.history.branch_state import BranchState, Fork
-from lake_core.history.change import Change, check_untouched
 from lake_core.history.create import putting_tombstone
 from lake_core.history.lift import pack
 from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import PoolState
 from lake_core.records import Merge, SetMerged
 from lake_core.records.transactions import sequence, version_of
+from log_lake.reverts.change import Change, check_untouched
 
 
 @dataclass(frozen=True)
