@@ -11,6 +11,7 @@ import pytest
 
 import lake_core
 import log_lake
+from local import picture
 from tests.support.repository import ROOT
 
 PACKAGES = (lake_core, log_lake)
@@ -53,3 +54,18 @@ def test_the_example_of_the_tour_runs() -> None:
 def test_the_architecture_page_names_every_room(package: ModuleType) -> None:
     page = (ROOT / "docs/architecture.md").read_text()
     assert [room for room in rooms(package) if f"`{room}`" not in page and f"`{room}/`" not in page] == []
+
+
+def test_the_picture_of_the_architecture_page_is_that_of_the_code() -> None:
+    text = picture.PAGE.read_text()
+    assert picture.with_picture(text) == text, "draw it anew: python -m local.picture"
+
+
+def test_each_step_of_the_paths_names_files_that_exist() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    paths = page.partition("## Four paths")[2].partition("## Four ideas")[0]
+    steps = re.findall(r"^\d+\. .*(?:\n(?!\d+\. |\n).*)*", paths, re.MULTILINE)
+    assert len(steps) >= 20
+    named = re.findall(r"`((?:lake_core|log_lake|spark_apps)/[\w/.]+)`", paths)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert len(named) >= 20

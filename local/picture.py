@@ -1,0 +1,93 @@
+"""The picture of docs/architecture.md, drawn from the code: packages, their floors, and who imports whom.
+
+    python -m local.picture            writes the picture into the page
+    python -m local.picture --check    fails if the page shows another one
+
+The floors are those that `lint-imports` holds (pyproject.toml); the arrows are the imports of the files.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/architecture.md"
+BEGIN = "<!-- picture: python -m local.picture -->\n"
+END = "<!-- end of the picture -->\n"
+DOES = {
+    "dags": "DAG files: topology only",
+    "plugins": "the web view in Airflow",
+    "local": "make demo, make up, lint",
+    "airflow_lake": "operators, sensors, groups, view",
+    "pyspark_lake": "what PySpark users call",
+    "spark_apps": "agents on Spark, data source",
+    "log_lake": "the lake: what people import",
+    "lake_core": "journal, history, store",
+}
+"""What each package does, in a few words, from the top down."""
+
+
+def contracts() -> list[dict[str, Any]]:
+    """The contracts of imports of pyproject.toml."""
+    tools: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    return list(tools["importlinter"]["contracts"])
+
+
+def floors(package: str) -> list[str]:
+    """The rooms of a package, a line a floor, from the top down."""
+    (layers,) = [one["layers"] for one in contracts() if one.get("containers") == [package]]
+    return [re.sub(r"\s*\|\s*", ", ", layer) for layer in layers]
+
+
+def imports(package: str) -> set[str]:
+    """The other packages that its files import."""
+    packages = set()
+    for path in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            packages |= {name.partition(".")[0] for name in names}
+    return packages & DOES.keys() - {package}
+
+
+def picture() -> str:
+    """The picture as a diagram of Mermaid."""
+    lines = ["```mermaid", "flowchart TD"]
+    for package, does in DOES.items():
+        rooms = ""
+        if package in {"log_lake", "lake_core"}:
+            rooms = "<br/>" + "<br/>".join(floors(package))
+        lines.append(f'    {package}["<b>{package}</b>: {does}{rooms}"]')
+    for package in DOES:
+        lines += [f"    {package} --> {other}" for other in DOES if other in imports(package)]
+    lines += ['    store[("an object store with create-only writes")]', "    lake_core --> store", "```"]
+    return "\n".join(lines) + "\n"
+
+
+def with_picture(text: str) -> str:
+    """The page with the picture of the code as it is."""
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + picture() + END + rest.split(END)[1]
+
+
+def main(words: Sequence[str]) -> int:
+    """Write the picture, or check it; the status is 1 if the page shows another one."""
+    text = PAGE.read_text()
+    drawn = with_picture(text)
+    if "--check" in words:
+        return int(drawn != text)
+    PAGE.write_text(drawn)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
