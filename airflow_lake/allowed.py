@@ -1,4 +1,4 @@
-"""Which addresses a run may name: the lakes and files that come from its conf, its parameters or a form; pure.
+"""Which addresses a run may name: the lakes and files that come from its conf, its parameters or a form.
 
 A worker opens what it is told with its own rights.  The author of a DAG may name any address; who starts a run may
 not.  So an address that a run gives is allowed if it is
@@ -8,7 +8,8 @@ not.  So an address that a run gives is allowed if it is
     either     what the DAG itself says: a default of its parameters, or below the folder before the first template
 
 In the variables, a name that ends in `/` or `*` allows what is below it, and `*` alone everything.  An address that
-chains file systems, has `..`, or leads to this machine (`is_own_machine`) is refused all the same.
+chains file systems, has `..`, or leads to this machine (`is_own_machine`) is refused all the same.  So is
+a path that a link leads out of these places.
 
 `check` decides.  Callers: the operators, the groups (`groups.tasks`).  Decision 177.
 """
@@ -16,6 +17,7 @@ chains file systems, has `..`, or leads to this machine (`is_own_machine`) is re
 from __future__ import annotations
 
 import ipaddress
+import os
 import posixpath
 import re
 import socket
@@ -39,8 +41,10 @@ ANY_CONF = {"": ""}
 Resolve = Callable[[str], Iterable[str]]
 """The addresses (IP) of a host by its name; none if there is no such host."""
 
-_OF_RUN = re.compile(r"\b(params_input|dag_run|run_id|partition_key)\b")
-"""Values of Airflow that a person who starts a run, or fills a form, may choose."""
+_OF_RUN = re.compile(
+    r"\b(params_input|dag_run|get_dagrun|run_id|partition_key|triggering_asset_events|inlet_events)\b"
+)
+"""Values of Airflow that a person who starts a run, fills a form, or makes an event of an asset, may choose."""
 _OF_CONF = re.compile(r"\b(params|conf)\b")
 """The same, of the run's conf: without one they are what the DAG says."""
 _MARK = re.compile(r"[*?\[%]|\{\{|\{%|\{#")
@@ -66,6 +70,13 @@ class Places:
     def have(self, address: str) -> bool:
         """Whether the address, as `normal` gives it, is one of them."""
         return address in self.exact or any(f"{address}/".startswith(folder) for folder in self.below)
+
+    @property
+    def real(self) -> Places:
+        """The same places of this machine, as their links are now."""
+        exact = frozenset(os.path.realpath(one) for one in self.exact if one and "://" not in one)
+        folders = (one and os.path.join(os.path.realpath(one), "") for one in self.below if "://" not in one)
+        return Places(exact, tuple(folders))
 
 
 NONE = Places()
@@ -176,7 +187,15 @@ def check(
     from lake_core.errors import InvalidInput
 
     why = _unsafe(address, resolve or _resolved)
-    if not why and not places.have(normal(address)):
+    spelt = normal(address)
+    if (
+        not why
+        and places.have(spelt)
+        and "://" not in spelt
+        and not places.real.have(os.path.realpath(spelt))
+    ):
+        why = f"a link leads from there to {os.path.realpath(spelt)!r}"
+    if not why and not places.have(spelt):
         why = f"a run may not name it; {_ALLOWED[setting]}. The variable {setting} of the workers allows more"
     if why:
         raise InvalidInput(f"{task}: {what}={address!r}: {why}; nothing was done")

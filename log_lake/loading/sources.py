@@ -3,12 +3,16 @@
 Full name, size and etag identify a file, so that no file is loaded twice and a changed one is noticed.  The etag
 of a local file is its time of modification in nanoseconds.  Files whose names begin with `.` or `_`, or end in
 `.tmp` or `.crc`, are not complete yet and are skipped.
+
+A writer of a local folder may put links there, and pipes.  So what a folder or a glob finds is skipped if it is no
+file, and refused if it lies outside of the folder: it would be read with the rights of the process.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
@@ -41,7 +45,7 @@ def find_files(
     Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none; InvalidInput
     for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.  S3 and Google
     have no folders: there a path that names nothing is a folder without files; InvalidInput if its bucket does not
-    exist.
+    exist; and for a link that leads out of a local folder.
     """
     by_uri: dict[str, SourceFile] = {}
     for pattern in patterns:
@@ -102,9 +106,10 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
         yield "", SourceFile(pattern, 0, "", 0.0)
         return
     if os.path.isdir(pattern):
+        folder = pattern
         paths = [(os.path.relpath(path, pattern), path) for path in _files_below(pattern)]
     elif os.path.lexists(pattern) or not any(c in pattern for c in _GLOB):
-        paths = [("", pattern)]
+        folder, paths = "", [("", pattern)]
     else:
         folder = _fixed_folder(pattern)
         paths = [
@@ -117,17 +122,31 @@ def _find_local(pattern: str) -> Iterator[tuple[str, SourceFile]]:
             continue
         try:
             status = os.stat(path)
+            if name and not stat.S_ISREG(status.st_mode):  # its reader might wait without end
+                continue
         except (FileNotFoundError, NotADirectoryError) as error:
             if name:  # gone since the folder was listed
                 continue
             raise unopened(f"file {path!r}", error) from error
         except (OSError, ValueError) as error:
             raise unopened(f"file {path!r}", error) from error
+        if name:
+            _check_inside(path, folder)
         yield (
             name,
             SourceFile(
                 os.path.abspath(path), status.st_size, f"{status.st_mtime_ns:x}", status.st_mtime_ns / 1e9
             ),
+        )
+
+
+def _check_inside(path: str, folder: str) -> None:
+    """Raises InvalidInput if a link leads from the folder to a file elsewhere."""
+    real = os.path.realpath(path)
+    if not real.startswith(os.path.join(os.path.realpath(folder), "")):
+        raise InvalidInput(
+            f"file {path!r}: leads out of {folder or os.getcwd()!r} by a link, to {real!r}; name that file or its "
+            "folder, or remove the link"
         )
 
 
@@ -215,6 +234,8 @@ def _find_remote(
             etag = str(info.get("ETag") or info.get("etag") or info.get("md5Hash") or modified or "").strip(
                 '"'
             )
+            if below and scheme in ("file", "local"):
+                _check_inside(name, folder)
             # a bucket's name begins without a slash, a path of this machine with one
             place = name if scheme in ("file", "local") else name.lstrip("/")
             uri = name if "://" in name else f"{scheme}://{place}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import os
 import sys
@@ -302,3 +303,33 @@ def test_folders_whose_bytes_are_not_utf_8_are_refused_and_not_made_alike(lake: 
     source = str(lake.folder / "landing" / "d")
     message = lake.fails(INVALID_INPUT, "load", "p", source, "--partitions", "hive")
     assert "folder 'y=%FE': its bytes behind % are not UTF-8" in message
+
+
+@pytest.mark.parametrize("pattern", ["in", "in/*.csv", "in/**/*.csv", "in/*/*.csv"])
+def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path, pattern: str) -> None:
+    """Who may write in the folder would have files read with the rights of the process."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/s.csv").write_text("k\nsecret\n")
+    (tmp_path / "in/day").mkdir(parents=True)
+    (tmp_path / "in/day/a.csv").write_text("k\n1\n")
+    (tmp_path / "in/b.csv").symlink_to("day/a.csv")
+    inside = find_files([f"{tmp_path}/{pattern}"])
+    assert len(inside) == 1 + (pattern in ("in", "in/**/*.csv"))
+    for link in ("in/x.csv", "in/day/x.csv"):
+        (tmp_path / link).symlink_to(tmp_path / "secret/s.csv")
+    with pytest.raises(
+        InvalidInput, match=r"x\.csv': leads out of '.*/in/?' by a link, to '.*/secret/s.csv'"
+    ):
+        find_files([f"{tmp_path}/{pattern}"])
+    with contextlib.suppress(InvalidInput, NotFound):  # fsspec passes over some links
+        assert not [file for file in find_files([f"file://{tmp_path}/{pattern}"]) if "x.csv" in file.uri]
+    assert len(find_files([f"{tmp_path}/in/x.csv"])) == 1  # a person named it
+
+
+@pytest.mark.parametrize("pattern", ["in", "in/*"])
+def test_what_is_no_file_is_skipped_in_a_folder(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.csv").write_text("k\n1\n")
+    os.mkfifo(tmp_path / "in/pipe.csv")
+    (tmp_path / "in/zero.csv").symlink_to("/dev/zero")
+    assert [Path(file.uri).name for file in find_files([f"{tmp_path}/{pattern}"])] == ["a.csv"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from airflow_lake import allowed
@@ -119,7 +121,8 @@ def test_a_lake_is_a_connection_or_named_by_the_dag_or_the_environment(name: str
     [
         ("{{ params.x }}", True, False), ("/in/{{ params['x'] }}", True, False),
         ("{{ dag_run.conf.x }}", True, True),
-        ("{{ conf.x }}", True, False), ("{{ run_id }}", True, True),
+        ("{{ conf.x }}", True, False), ("{{ run_id }}", True, True), ("{{ ti.get_dagrun().conf.x }}", True, True),
+        ("{{ triggering_asset_events.values() | first }}", True, True), ("{{ inlet_events[a] }}", True, True),
         (["a", "{% if params.x %}b{% endif %}"], True, False),
         ("{{ ti.xcom_pull('form')['params_input'] }}", True, True), ("{{ ds }}", False, False),
         ("params", False, False),
@@ -139,3 +142,19 @@ def test_what_the_dag_says_itself_is_allowed() -> None:
     places = allowed.defaults({"file": "/a.csv", "files": ["/b.csv"], "n": 5}, None)
     assert [refused(one, places) for one in ("/a.csv", "/b.csv")] == ["", ""]
     assert refused("/c.csv", places)
+
+
+def test_a_link_below_an_allowed_folder_does_not_widen_it(tmp_path: Path) -> None:
+    """Who may write in the folder of a pool's sources may not have other files loaded by the form of a run."""
+    (tmp_path / "disk/in/day").mkdir(parents=True)
+    (tmp_path / "data").symlink_to(tmp_path / "disk")
+    (tmp_path / "disk/in/file.csv").symlink_to("/etc/passwd")
+    (tmp_path / "disk/in/folder").symlink_to("/etc")
+    (tmp_path / "disk/in/current").symlink_to("day")
+    places = allowed.sources({"ingest.source": f"{tmp_path}/data/in/*.csv", "intervals.source": ""})
+    inside = ("day/a.csv", "*.csv", "current/a.csv", "new/*/x")
+    assert [refused(f"{tmp_path}/data/in/{one}", places) for one in inside] == [""] * 4
+    for one in ("file.csv", "folder", "folder/passwd", "folder/*"):
+        assert "a link leads from there to '/etc" in refused(f"{tmp_path}/data/in/{one}", places)
+        assert "a link leads from there" in refused(f"file://{tmp_path}/data/in/{one}", places)
+    assert refused(f"{tmp_path}/data/in/file.csv", allowed.named("*")) == ""
