@@ -16,18 +16,17 @@ a path that a link leads out of these places.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import posixpath
 import re
-import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from airflow_lake.given import is_template
 from airflow_lake.reach import is_uri
+from log_lake.loading.own_machine import Resolve, is_own_machine, resolved
 
 if TYPE_CHECKING:
     from log_lake.settings import Settings
@@ -37,9 +36,6 @@ LAKES, FILES = "LAKE_ALLOWED_LAKES", "LAKE_ALLOWED_FILES"
 
 ANY_CONF = {"": ""}
 """Stands for the conf of a run when a DAG file is parsed: whether a value would be one that the run gives."""
-
-Resolve = Callable[[str], Iterable[str]]
-"""The addresses (IP) of a host by its name; none if there is no such host."""
 
 _OF_RUN = re.compile(
     r"\b(params_input|dag_run|get_dagrun|run_id|partition_key|triggering_asset_events|inlet_events)\b"
@@ -51,8 +47,6 @@ _MARK = re.compile(r"[*?\[%]|\{\{|\{%|\{#")
 """Where the fixed part of a pattern, a path with times, or a template ends."""
 _IN_BRACKETS = re.compile(r"\[[0-9A-Fa-f:.%]*\]")
 """An IPv6 address as the host of a URI."""
-_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
-"""Hosts of clouds that hand out the credentials of a machine, and are not link-local."""
 _ALIASES = {"s3a": "s3", "gcs": "gs", "local": "file"}
 _BUCKETS = ("s3", "gs")
 
@@ -186,7 +180,7 @@ def check(
     """
     from lake_core.errors import InvalidInput
 
-    why = _unsafe(address, resolve or _resolved)
+    why = _unsafe(address, resolve or resolved)
     spelt = normal(address)
     if (
         not why
@@ -239,44 +233,3 @@ def _unsafe(address: str, resolve: Resolve) -> str:
     if is_own_machine(host, resolve):
         return f"its host {host!r} is the worker's own machine, or one that only it reaches"
     return ""
-
-
-def is_own_machine(host: str, resolve: Resolve) -> bool:
-    """Whether a host is this machine, or link-local, in any spelling, or by a name of such an address."""
-    if not host:
-        return True
-    spelt = _address(host)
-    return any(map(_is_own, [spelt] if spelt is not None else (_address(one) for one in resolve(host))))
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a text spells, also in decimals, octals or hexadecimals; None if it is a name."""
-    text = text.partition("%")[0].rstrip(".")
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        pass
-    try:
-        return ipaddress.IPv4Address(socket.inet_aton(text))
-    except OSError:
-        return None
-
-
-def _is_own(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bool:
-    if isinstance(address, ipaddress.IPv6Address):
-        inside = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if inside is not None:
-            return _is_own(inside)
-        if address.packed[:12] in (bytes(12), bytes.fromhex("0064ff9b") + bytes(8)):  # IPv4 in IPv6
-            return _is_own(ipaddress.IPv4Address(address.packed[12:])) or address.is_loopback
-    if address is None:
-        return False
-    return address.is_loopback or address.is_link_local or address.is_unspecified or address in _METADATA
-
-
-def _resolved(host: str) -> list[str]:
-    """The addresses of a host, as this machine finds them."""
-    try:
-        return [str(info[4][0]) for info in socket.getaddrinfo(host, None)]
-    except (OSError, UnicodeError):
-        return []

@@ -1,6 +1,7 @@
 """Loading: from source files to sorted objects and a draft.
 
 - `sources` finds files; `opening` and `compression` give their bytes, unpacked and as UTF-8 text.
+- `own_machine` says which hosts are this machine, to which no redirect leads.
 - `detect` tells their format.  `formats` reads them a block at a time: `json` (with `json_frames`, `json_lists`,
   `json_structure`, `json_flat`), `csv` (with `csv_dialect`, `csv_lines`, `csv_types`, `csv_words`), `parquet`,
   `avro` and `orc`.

@@ -26,6 +26,8 @@ def unopened(what: str, error: Exception) -> LakeError:
     if isinstance(error, LakeError):
         return error
     cause = error.__cause__
+    if isinstance(cause, LakeError):  # fsspec says of it that there is no such file
+        return type(cause)(f"{what}: {cause}")
     if isinstance(error, FileNotFoundError) and cause is not None and _is_of_http(cause):
         error = cause if isinstance(cause, Exception) else error
     is_missing = getattr(error, "status", None) in _MISSING

@@ -28,6 +28,7 @@ from lake_core.store.patience import Waiting, of_sources
 from log_lake.loading.block import Reading
 from log_lake.loading.compression import compression_of, naming, unpacked
 from log_lake.loading.failures import unopened
+from log_lake.loading.own_machine import http_client
 
 STDIN = "-"
 """The name of standard input on the command line."""
@@ -80,9 +81,10 @@ def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
             options.pop(name, None)
         fs = open_filesystem(uri, options)
         return fs, fs._strip_protocol(uri)
-    opened: tuple[Any, str] = fsspec.url_to_fs(
-        uri, **({"use_listings_cache": False} if scheme != "memory" else {})
-    )
+    other: dict[str, Any] = {} if scheme == "memory" else {"use_listings_cache": False}
+    if scheme in ("http", "https"):
+        other["get_client"] = http_client
+    opened: tuple[Any, str] = fsspec.url_to_fs(uri, **other)
     return opened
 
 

@@ -15,6 +15,7 @@ import fsspec
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
+from log_lake.loading import own_machine
 from log_lake.loading.block import Reading
 from log_lake.loading.detect import format_by_name
 from log_lake.loading.opening import open_bytes
@@ -333,3 +334,53 @@ def test_what_is_no_file_is_skipped_in_a_folder(tmp_path: Path, pattern: str) ->
     os.mkfifo(tmp_path / "in/pipe.csv")
     (tmp_path / "in/zero.csv").symlink_to("/dev/zero")
     assert [Path(file.uri).name for file in find_files([f"{tmp_path}/{pattern}"])] == ["a.csv"]
+
+
+@pytest.fixture
+def redirecting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str]]]:
+    """A web server that counts as another machine and redirects to this one, and the paths it was asked for."""
+    asked: list[str] = []
+
+    class Redirects(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            target = self.path.partition("/to/")[2].replace("PORT", str(server.server_port))
+            self.send_response(HTTPStatus.FOUND if target else HTTPStatus.OK)
+            self.send_header("Content-Length", "0" if target else str(len(RECORD)))
+            if target:
+                self.send_header("Location", target)
+            self.end_headers()
+            if self.command == "GET" and not target:
+                self.wfile.write(RECORD)
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """The test's output is its own."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirects)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    real = own_machine.is_own_machine
+    monkeypatch.setattr(
+        own_machine, "is_own_machine", lambda host, resolve: host != "localhost" and real(host, resolve)
+    )
+    yield f"http://localhost:{server.server_port}", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "target", ["http://127.0.0.1:PORT/secret", "http://2130706433:PORT/secret", "http://127.1:PORT/secret"]
+)
+def test_a_redirect_from_elsewhere_to_this_machine_is_not_followed(
+    redirecting: tuple[str, list[str]], target: str
+) -> None:
+    server, asked = redirecting
+    for ask in (find, read):
+        with pytest.raises(InvalidInput, match=r"redirects to .* which is this machine"):
+            ask(f"{server}/to/{target}")
+    assert asked
+    assert "/secret" not in asked
+    assert read(f"{server}/to/{server}/a.ndjson") == RECORD, "any other redirect is followed"

@@ -1,0 +1,92 @@
+"""Which hosts are this machine, or reached by it alone; and redirects of web servers that lead there.
+
+What answers at such an address (a metadata server that hands out credentials, a database) trusts the machine.  A
+person who names a file may not reach it by the rights of a worker, and a web server may not by a redirect.
+
+Called by `opening`, and by `airflow_lake.allowed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+from lake_core.errors import InvalidInput
+
+Resolve = Callable[[str], Iterable[str]]
+"""The addresses (IP) of a host by its name; none if there is no such host."""
+
+_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
+"""Hosts of clouds that hand out the credentials of a machine, and are not link-local."""
+
+
+def is_own_machine(host: str, resolve: Resolve) -> bool:
+    """Whether a host is this machine, or link-local, in any spelling, or by a name of such an address."""
+    if not host:
+        return True
+    spelt = _address(host)
+    return any(map(_is_own, [spelt] if spelt is not None else (_address(one) for one in resolve(host))))
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a text spells, also in decimals, octals or hexadecimals; None if it is a name."""
+    text = text.partition("%")[0].rstrip(".")
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(text))
+    except OSError:
+        return None
+
+
+def _is_own(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inside is not None:
+            return _is_own(inside)
+        if address.packed[:12] in (bytes(12), bytes.fromhex("0064ff9b") + bytes(8)):  # IPv4 in IPv6
+            return _is_own(ipaddress.IPv4Address(address.packed[12:])) or address.is_loopback
+    if address is None:
+        return False
+    return address.is_loopback or address.is_link_local or address.is_unspecified or address in _METADATA
+
+
+def resolved(host: str) -> list[str]:
+    """The addresses of a host, as this machine finds them."""
+    try:
+        return [str(info[4][0]) for info in socket.getaddrinfo(host, None)]
+    except (OSError, UnicodeError):
+        return []
+
+
+async def http_client(**options: Any) -> Any:
+    """A client of fsspec for HTTP that follows no redirect from another host to this machine.
+
+    Its requests raise InvalidInput then.  A host that is this machine may redirect as it likes.
+    """
+    import aiohttp
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_check_redirect)
+    return aiohttp.ClientSession(trace_configs=[trace], **options)
+
+
+async def _check_redirect(_: Any, context: SimpleNamespace, redirect: Any) -> None:
+    headers = redirect.response.headers
+    source = redirect.url
+    target = source.join(type(source)(headers.get("Location") or headers.get("URI") or ""))
+    if await asyncio.to_thread(_leads_inside, str(source.host or ""), str(target.host or "")):
+        raise InvalidInput(
+            f"{source.host} redirects to {target.host!r}, which is this machine, or one that only it reaches; it "
+            "was not asked"
+        )
+
+
+def _leads_inside(source: str, target: str) -> bool:
+    return is_own_machine(target, resolved) and not is_own_machine(source, resolved)
