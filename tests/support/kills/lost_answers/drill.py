@@ -1,0 +1,344 @@
+"""Commands on a store that loses answers, killed in the middle of a request; a plain model says what must be there.
+
+    python -m tests.support.servers.on_ceph python -m tests.support.kills.lost_answers {uri} --kills 200
+
+Each round runs one `lake` command as a process of its own, through a proxy that loses requests and answers.  Most
+are killed at a request drawn at random; one in three has a companion that keeps the pool in order.  Then the log
+says whether the command was committed, once at most, and every branch must hold what the model says: with the change
+or without it, and the same from then on.  The exit status of a command that was not killed must be true.  Afterwards a
+command with a token, an erasure and upkeep are given again, as the documentation says.
+
+No command may take longer than `LONGEST` seconds.  In the end every pool is whole, every erasure is done, every
+receipt is true to the bytes on the server, and `lake fsck` knows all that the bucket holds.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+from tests.support.command import Command
+from tests.support.kills.lost_answers.model import Change, Delete, Load, Model, Record, Step
+from tests.support.kills.lost_answers.processes import Commands, Ended, Running
+from tests.support.kills.lost_answers.readers import KEYS, Readers, Report, span
+from tests.support.kills.lost_answers.trouble import Trouble
+
+LONGEST = 600.0
+"""Seconds that a command may take: of an erasure's 150 requests a busy machine serves one in a second."""
+TIMEOUT = "20s"
+DONE, CONFLICT, UNKNOWN, UNAVAILABLE, PENDING = 0, 5, 6, 7, 11
+REFUSED = (3, CONFLICT, 9)
+"""Nothing was committed: not found, a conflict, invalid."""
+PHASES = ("before", "after", "after", "late")
+REPEATS = 12
+"""Times that a command in trouble is given again."""
+
+
+class Drill:
+    """The pools, their models, and the processes that work on them."""
+
+    def __init__(
+        self, uri: str, folder: Path, chance: random.Random, trouble: Trouble, environ: dict[str, str]
+    ) -> None:
+        self.uri, self.folder, self.chance, self.trouble = uri, folder, chance, trouble
+        self.commands = Commands(folder, {**environ, "LAKE_STORE_TIMEOUT": TIMEOUT})
+        self.lake = Command(uri, folder)
+        self.report = Report()
+        self.models = {"a": Model("append"), "u": Model("upsert")}
+        self.readers = Readers(self.lake, self.models, chance, self.report, scan=self.scan)
+        self.loaded: dict[str, list[Record]] = {"a": [], "u": []}
+        """All records that were ever given to a load, committed or not."""
+        self._numbers = 0
+
+    # ---------------------------------------------------------------- processes
+
+    def start(self, *words: str) -> Running:
+        """One command as a process, through the proxy."""
+        return self.commands.start(words[0], "--lake", self.uri, *words[1:])
+
+    def end(self, running: Running) -> Ended:
+        """How it ended.  Raises AssertionError if it does not, or ends as no command may."""
+        ended = running.end(longest=LONGEST)
+        self.report.longest = max(self.report.longest, ended.seconds)
+        self.report.statuses[f"{ended.words[0]} {ended.status}"] += 1
+        allowed = (None, DONE, UNKNOWN, UNAVAILABLE, PENDING, *REFUSED)
+        assert ended.status in allowed, ended
+        assert "Traceback" not in ended.err, ended
+        return ended
+
+    def run(self, *words: str, kill: bool = False, companion: tuple[str, ...] = ()) -> Ended:
+        """One command, killed in a request if it has that many; the companion works beside it."""
+        running = self.start(*words)
+        beside = self.start(*companion) if companion else None
+        if kill:
+            # a companion's requests count as well: the kill then falls between two requests
+            number = 1 + int(self.chance.random() ** 1.5 * self.requests_of(words[0]))
+            self.trouble.kill_at(number, running.kill, self.chance.choice(PHASES))
+        ended = self.end(running)
+        if beside is not None:
+            self.end(beside)
+        self.trouble.forget_kill()
+        self.trouble.wait_until_idle()
+        if ended.status is None:
+            self.report.kills += 1
+            self.report.killed[words[0]] += 1
+        return ended
+
+    def requests_of(self, command: str) -> int:
+        """About how many requests such a command makes."""
+        return {"erase": 80, "vacuum": 40, "compact": 30, "tombstones": 30, "purge": 25}.get(command, 18)
+
+    def scan(self, pool: str, branch: str) -> list[Record]:
+        """What the command prints, through the proxy."""
+        ended = self.insist("scan", pool, "--at", branch, "--format", "json")
+        return [json.loads(line) for line in ended.out.splitlines()]
+
+    def insist(self, *words: str, until: tuple[int, ...] = (DONE,)) -> Ended:
+        """Give the command until it is done.  Raises AssertionError if it never is."""
+        said = []
+        for _ in range(REPEATS):
+            ended = self.run(*words)
+            if ended.status in until:
+                return ended
+            assert ended.status in (UNKNOWN, UNAVAILABLE, CONFLICT, PENDING), f"{words}: {ended}"
+            said.append(ended.err.strip())
+        raise AssertionError(f"{words} is not done after {REPEATS} times: {said}")
+
+    # ---------------------------------------------------------------- what is drawn
+
+    def number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def records(self, pool: str) -> tuple[str, list[Record]]:
+        """Records with new ids, in a file."""
+        records = []
+        for _ in range(self.chance.randint(1, 6)):
+            id_ = self.number()
+            record: Record = {"k": self.chance.randrange(KEYS), "id": id_, "g": self.chance.randrange(4)}
+            record["v"] = f"mark-{id_}-{self.chance.getrandbits(64):016x}"
+            if pool == "u" and self.chance.random() < 0.15:
+                record["_deleted"] = True
+            records.append(record)
+        if pool == "u":
+            records = list({record["k"]: record for record in records}.values())
+        self.loaded[pool] += records
+        return self.lake.file(f"{self.number()}.ndjson", records), records
+
+    # ---------------------------------------------------------------- rounds
+
+    def round(self) -> None:
+        """One command, killed or not, and what follows from it."""
+        pool = self.chance.choice("aaau")
+        branch = self.chance.choice(list(self.models[pool].lines))
+        kill = self.chance.random() < 0.85
+        kinds = {
+            self.load: 6,
+            self.delete: 4,
+            self.replace: 3,
+            self.revert: 4,
+            self.merge: 3,
+            self.upkeep: 7,
+            self.make_branch: 2,
+            self.delete_branch: 2,
+            self.restore_branch: 1,
+            self.tag: 1,
+            self.erase: 2,
+        }
+        (kind,) = self.chance.choices(list(kinds), list(kinds.values()))
+        kind(pool, branch, kill)
+        self.readers.compare(pool)
+
+    def companion(self, pool: str, branch: str) -> tuple[str, ...]:
+        """Somebody who keeps the pool in order meanwhile."""
+        if self.chance.random() < 0.7:
+            return ()
+        return self.chance.choice(self._keeping(pool, branch))
+
+    def _keeping(self, pool: str, branch: str) -> list[tuple[str, ...]]:
+        return [
+            ("compact", pool, "--branch", branch, "--strategy", "full"),
+            ("compact", pool, "--branch", branch),
+            ("tombstones", pool, "--branch", branch, "--at-once"),
+            ("vacuum", pool, "--grace", "0s"),
+            ("vacuum", pool, "--grace", "0s", "--every-name"),
+            ("checkpoint", pool),
+        ]
+
+    def load(self, pool: str, branch: str, kill: bool) -> None:
+        file, records = self.records(pool)
+        self.write(pool, branch, kill, [Load(records)], "load", pool, file)
+
+    def delete(self, pool: str, branch: str, kill: bool) -> None:
+        low, high = span(self.chance)
+        words = ["delete", pool, "--from", str(low), "--to", str(high)]
+        group = self.chance.randrange(4) if pool == "a" and self.chance.random() < 0.5 else None
+        if group is not None:
+            words += ["--where", f"g = {group}"]
+        self.write(pool, branch, kill, [Delete(low, high, group)], *words)
+
+    def replace(self, pool: str, branch: str, kill: bool) -> None:
+        file, records = self.records(pool)
+        low = min(record["k"] for record in records)
+        high = max(record["k"] for record in records) + 1
+        steps: list[Step] = [Delete(low, high), Load(records)]
+        words = ("replace", pool, file, "--from", str(low), "--to", str(high))
+        self.write(pool, branch, kill, steps, *words)
+
+    def write(self, pool: str, branch: str, kill: bool, steps: list[Step], *words: str) -> None:
+        """A change of a branch, half of them with a token, given again if its outcome is open."""
+        op = f"op-{self.number()}"
+        token = ("--token", op) if self.chance.random() < 0.5 else ()
+        given = (*words, "--branch", branch, "--meta", f"op={op}", *token)
+        change = Change(op, steps)
+        ended = self.run(*given, kill=kill, companion=self.companion(pool, branch))
+        self.settle(pool, branch, change, ended)
+        if token and ended.status in (None, UNKNOWN, UNAVAILABLE):
+            again = self.insist(*given)
+            if not change.version:
+                self.settle(pool, branch, change, again)
+            assert self.committed(pool, op) in ([change.version], []), f"{op}: committed twice"
+
+    def settle(self, pool: str, branch: str, change: Change, ended: Ended) -> None:
+        """The log says whether the change was committed; the exit status must agree with it."""
+        versions = self.committed(pool, change.op)
+        assert len(versions) <= 1, f"{change.op} is committed at {versions}"
+        said = f"{change.op}: status {ended.status}, in the log at {versions}: {ended.err}"
+        model = self.models[pool]
+        if not versions:
+            nothing = ended.status == DONE and model.content(branch) == model.content(branch, also=change)
+            assert ended.status != DONE or nothing, said
+            return
+        assert ended.status in (None, DONE, UNKNOWN), said
+        self.report.committed_though_killed += ended.status is None
+        model.apply(branch, change, versions[0])
+
+    def committed(self, pool: str, op: str) -> list[int]:
+        """The versions at which the log has it."""
+        log = self.lake("log", pool, "--json").records
+        return [entry["version"] for entry in log if entry["metadata"].get("op") == op]
+
+    def revert(self, pool: str, branch: str, kill: bool) -> None:
+        line = self.models[pool].lines[branch]
+        known = {entry["version"] for entry in self.lake("log", pool, "--json").records}
+        targets = [c for c in line.changes if c.version in known and not c.merged]
+        if not targets:
+            return
+        target = self.chance.choice(targets[-6:])
+        op = f"op-{self.number()}"
+        given = ("revert", pool, str(target.version), "--branch", branch, "--meta", f"op={op}")
+        ended = self.run(*given, kill=kill, companion=self.companion(pool, branch))
+        self.settle(pool, branch, Change(op, target=target), ended)
+
+    def merge(self, pool: str, branch: str, kill: bool) -> None:
+        if branch == "main":
+            return
+        op = f"op-{self.number()}"
+        parent, change, brought = self.models[pool].merge(op, branch)
+        given = ("merge", pool, branch, "--meta", f"op={op}")
+        ended = self.run(*given, kill=kill, companion=self.companion(pool, branch))
+        self.settle(pool, parent, change, ended)
+        if change.version:
+            for each in brought:
+                each.merged = True
+            for each in self.models[pool].lines[branch].changes:
+                each.merged = True
+
+    def upkeep(self, pool: str, branch: str, kill: bool) -> None:
+        keeping = [*self._keeping(pool, branch), ("purge", pool, "--keep", "0s")]
+        given = self.chance.choice(keeping)
+        ended = self.run(*given, kill=kill, companion=self.companion(pool, branch))
+        if ended.status != DONE and self.chance.random() < 0.5:
+            self.insist(*given)
+
+    # ---------------------------------------------------------------- branches and tags
+
+    def make_branch(self, pool: str, branch: str, kill: bool) -> None:
+        model = self.models[pool]
+        if len(model.lines) > 4:
+            return
+        name = f"b{self.number()}"
+        ended = self.run("branch", pool, name, "--at", branch, kill=kill)
+        is_there = name in self.readers.branches(pool)
+        assert is_there or ended.status != DONE, ended
+        if is_there:
+            assert ended.status in (None, DONE, UNKNOWN), ended
+            model.branch(name, branch)
+
+    def delete_branch(self, pool: str, branch: str, kill: bool) -> None:
+        model = self.models[pool]
+        if branch == "main" or any(line.parent == branch for line in model.lines.values()):
+            return
+        before = self.readers.tags(pool)
+        ended = self.run("branch", pool, "-d", branch, kill=kill)
+        is_there = branch in self.readers.branches(pool)
+        assert not is_there or ended.status != DONE, ended
+        if not is_there:
+            (tag,) = self.readers.tags(pool) - before
+            model.deleted[tag] = branch, model.lines.pop(branch)
+
+    def restore_branch(self, pool: str, branch: str, kill: bool) -> None:
+        model = self.models[pool]
+        fits = [tag for tag, (_, line) in model.deleted.items() if line.parent in model.lines]
+        if not fits:
+            return
+        tag = self.chance.choice(fits)
+        name, line = model.deleted[tag]
+        ended = self.run("branch", pool, name, "--at", tag, kill=kill)
+        is_there = name in self.readers.branches(pool)
+        assert is_there or ended.status != DONE, ended
+        if is_there:
+            model.lines[name] = line
+            if tag not in self.readers.tags(pool):
+                del model.deleted[tag]
+
+    def tag(self, pool: str, branch: str, kill: bool) -> None:
+        model = self.models[pool]
+        if model.tags and self.chance.random() < 0.5:
+            name = self.chance.choice(list(model.tags))
+            self.run("tag", pool, "-d", name, kill=kill)
+            if name not in self.readers.tags(pool):
+                del model.tags[name]
+            return
+        name = f"t{self.number()}"
+        ended = self.run("tag", pool, name, "--at", branch, kill=kill)
+        is_there = name in self.readers.tags(pool)
+        assert is_there or ended.status != DONE, ended
+        if is_there:
+            model.tags[name] = model.content(branch)
+
+    # ---------------------------------------------------------------- erasures
+
+    def erase(self, pool: str, branch: str, kill: bool) -> None:
+        """Some ids in the append pool, a key in the other; given again until nothing holds them."""
+        if not self.loaded[pool]:
+            return
+        chosen = self.chance.sample(self.loaded[pool], min(3, len(self.loaded[pool])))
+        if pool == "u":
+            key = chosen[0]["k"]
+            chosen = [record for record in self.loaded[pool] if record["k"] == key]
+            words = ("erase", pool, "--key", str(key), "--yes", "--grace", "0s")
+        else:
+            listed = ", ".join(str(record["id"]) for record in chosen)
+            words = ("erase", pool, "--where", f"id in ({listed})", "--yes", "--grace", "0s")
+        self.run(*words, kill=kill, companion=self.companion(pool, branch))
+        model = self.models[pool]
+        held: list[str] = []
+        for _ in range(REPEATS):
+            ended = self.insist(*words, until=(DONE, PENDING))
+            if ended.status == DONE:
+                break
+            held.append(ended.err.strip())
+            self.release(pool)
+        else:
+            raise AssertionError(f"{words} is held: {held}")
+        model.erase({record["id"] for record in chosen})
+
+    def release(self, pool: str) -> None:
+        """What holds an erasure goes: tags, and deleted branches."""
+        model = self.models[pool]
+        for name in [*model.tags, *model.deleted]:
+            self.lake("tag", pool, "-d", name)
+        model.tags.clear()
+        model.deleted.clear()

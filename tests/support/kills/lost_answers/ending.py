@@ -1,0 +1,76 @@
+"""The end of a drill: nothing under way, everything whole, nothing left that no command knows."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pyarrow.parquet as pq
+
+from lake_core.store import open_store
+from tests.support.kills.lost_answers.bucket import Bucket
+from tests.support.kills.lost_answers.drill import Drill
+
+
+def finish(drill: Drill, bucket: Bucket) -> None:
+    """Everything released, compacted, vacuumed and checked.  `bucket` reads the server without the lake."""
+    for pool in drill.models:
+        drill.release(pool)
+        drill.readers.compare(pool)
+        for words in (
+            ("compact", pool, "--strategy", "full"),
+            ("tombstones", pool, "--at-once"),
+            ("vacuum", pool, "--grace", "0s", "--every-name"),
+        ):
+            drill.insist(*words)
+        drill.readers.compare(pool)
+        check_receipts(drill, pool)
+    check_bytes(drill, bucket)
+    said = drill.lake.run("fsck", "--data", "--older-than", "0s", "--json")
+    assert said.status == 0, said.out + said.err
+    found = said.records
+    assert not found, f"fsck finds {found}"
+
+
+def check_receipts(drill: Drill, pool: str) -> None:
+    """Every erasure that was begun is done, and its receipt holds."""
+    for each in drill.lake("erasures", pool, "--json").records:
+        assert each["status"] == "done", each
+        receipt = drill.folder / f"{each['erasure']}.json"
+        prefix = drill.lake("show", pool, "--json").records[0]["id"]
+        name = f"{prefix}/erasures/{each['erasure']}.json"
+        receipt.write_bytes(open_store(drill.uri).get(name) or b"")
+        drill.lake("verify-erasure", str(receipt))
+
+
+def check_bytes(drill: Drill, bucket: Bucket) -> None:
+    """No object on the server holds an erased record, and no upload is unfinished."""
+    for name, data in bucket.objects():
+        marks = set()
+        if name.endswith(".parquet"):
+            marks = set(pq.read_table(io.BytesIO(data)).column("v").to_pylist())
+        text = data.decode("latin-1")
+        for pool, model in drill.models.items():
+            for record in drill.loaded[pool]:
+                if record["id"] in model.erased:
+                    assert record["v"] not in marks, (name, record)
+                    assert record["v"] not in text, (name, record)
+    assert not bucket.uploads(), bucket.uploads()
+
+
+def show(drill: Drill) -> str:
+    """What happened, as JSON."""
+    report = drill.report
+    return json.dumps(
+        {
+            "kills": report.kills,
+            "killed": dict(report.killed),
+            "committed though killed": report.committed_though_killed,
+            "statuses": dict(report.statuses),
+            "trouble": dict(drill.trouble.done),
+            "compared": report.compared,
+            "old versions": report.old_versions,
+            "longest": round(report.longest, 1),
+        },
+        indent=1,
+    )

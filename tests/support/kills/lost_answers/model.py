@@ -1,0 +1,141 @@
+"""What a pool should hold after loads, deletes, merges and reverts: plain lists, folded anew for each question.
+
+It imports nothing of the project.  A branch is a list of changes in the order of their commits.  A revert switches
+a change off and leaves it in its place; the revert of the revert switches it on again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+Record = dict[str, Any]
+Content = Counter[tuple[int, int, str]]
+"""Records by key, id and value; the number is how often a record is there."""
+
+
+@dataclass
+class Load:
+    """Records that became part of a branch.  Copies of the change in other branches share the list."""
+
+    records: list[Record]
+
+
+@dataclass(frozen=True)
+class Delete:
+    """All earlier records of keys from `low` up to `high` (exclusive), of one group or of all."""
+
+    low: int
+    high: int
+    group: int | None = None
+
+    def covers(self, record: Record) -> bool:
+        return self.low <= record["k"] < self.high and self.group in (None, record["g"])
+
+
+Step = Load | Delete
+
+
+@dataclass
+class Change:
+    """One commit: its steps, or what it takes back."""
+
+    op: str
+    steps: list[Step] = field(default_factory=list)
+    target: Change | None = None
+    version: int = 0
+    counts: bool = True
+    merged: bool = False
+
+    def flip(self) -> None:
+        """A commit takes this change back, or takes back what took it back."""
+        self.counts = not self.counts
+        if self.target is not None:
+            self.target.flip()
+
+
+@dataclass
+class Line:
+    """A branch: what it began with, and its own changes."""
+
+    parent: str
+    base: list[Step]
+    changes: list[Change] = field(default_factory=list)
+
+    def steps(self) -> list[Step]:
+        """All steps that count, oldest first."""
+        own = [step for change in self.changes if change.counts for step in change.steps]
+        return [*self.base, *own]
+
+    def unmerged(self) -> list[Change]:
+        """What a merge brings next."""
+        return [c for c in self.changes if c.counts and c.steps and not c.merged]
+
+
+class Model:
+    """A pool.  `kind` is append or upsert."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.lines = {"main": Line("", [])}
+        self.deleted: dict[str, tuple[str, Line]] = {}
+        """By the tag that a deleted branch leaves: the branch's name, and the branch."""
+        self.tags: dict[str, Content] = {}
+        self.versions: dict[int, Content] = {}
+        self.erased: set[int] = set()
+
+    def apply(self, branch: str, change: Change, version: int) -> None:
+        """The change is committed."""
+        change.version = version
+        if change.target is not None:
+            change.target.flip()
+        self.lines[branch].changes.append(change)
+
+    def merge(self, op: str, child: str) -> tuple[str, Change, list[Change]]:
+        """The change that a merge of the child would be, on which branch, and what it would bring."""
+        line = self.lines[child]
+        brought = line.unmerged()
+        return line.parent, Change(op, [step for c in brought for step in c.steps]), brought
+
+    def branch(self, name: str, parent: str) -> None:
+        self.lines[name] = Line(parent, self.lines[parent].steps())
+
+    def erase(self, ids: set[int]) -> None:
+        """The records of these ids are gone from all branches and all versions."""
+        self.erased |= ids
+
+    def content(self, branch: str = "main", *, also: Change | None = None) -> Content:
+        """What a reader of the branch sees, or would see after one more change."""
+        if also is None:
+            return self.fold(self.lines[branch].steps())
+        if also.target is None:
+            return self.fold([*self.lines[branch].steps(), *also.steps])
+        also.target.flip()
+        try:
+            return self.fold(self.lines[branch].steps())
+        finally:
+            also.target.flip()
+
+    def fold(self, steps: list[Step]) -> Content:
+        """The records after these steps."""
+        records: list[Record] = []
+        for step in steps:
+            if isinstance(step, Load):
+                records += step.records
+            else:
+                records = [record for record in records if not step.covers(record)]
+        records = [record for record in records if record["id"] not in self.erased]
+        if self.kind == "upsert":
+            newest = {record["k"]: record for record in records}
+            records = [record for record in newest.values() if not record.get("_deleted")]
+        return content_of(records)
+
+    def without_erased(self, content: Content) -> Content:
+        """A content of before an erasure, as it may be seen after it."""
+        return Counter({key: n for key, n in content.items() if key[1] not in self.erased})
+
+
+def content_of(records: list[Record]) -> Content:
+    """What a scan gave."""
+    return Counter((record["k"], record["id"], record["v"]) for record in records)
