@@ -32,7 +32,9 @@ def interval_of(dag_run: Any, *, by_hand: bool = False) -> Interval | None:
 def zone_of(dag: Any) -> Any:
     """The zone in which the schedule of a DAG cuts time, as its name or an object of pendulum."""
     timetable = getattr(dag.timetable, "timetable", dag.timetable)  # of a schedule by assets or time
-    return getattr(timetable, "timezone", None) or dag.timezone
+    several = getattr(timetable, "timetables", ())  # by several cron lines, which have one zone
+    zones = (getattr(one, "timezone", None) for one in (timetable, *several))
+    return next(filter(None, zones), dag.timezone)
 
 
 def in_zone(interval: Interval, zone: Any) -> Interval:

@@ -25,7 +25,8 @@ class _ViewLink(BaseOperatorLink):
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """The address of the page; empty if the task worked on no pool."""
         effects = list(operator.effects or operator.planned_effects())
-        if not effects:
+        # a task whose templates could not be filled in has what the DAG says, such as another task's result
+        if not effects or not all(isinstance(one.pool, str) for one in effects):
             return ""
         return address(self.page, only_target(effects), lake=effects[0].lake)
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk import MultipleCronTriggerTimetable
 
 from airflow_lake.interval import in_zone, interval_of, refuse_given, zone_of
 from lake_core.errors import InvalidInput
@@ -87,8 +88,12 @@ def test_an_interval_has_the_times_of_its_schedules_zone() -> None:
 
 def test_the_zone_is_that_of_the_timetable_otherwise_that_of_the_dag() -> None:
     tokyo, without = SimpleNamespace(timezone="Asia/Tokyo"), SimpleNamespace()
-    dags = [
-        SimpleNamespace(timetable=one, timezone="UTC")
-        for one in (tokyo, SimpleNamespace(timetable=tokyo), without)
-    ]
-    assert [zone_of(dag) for dag in dags] == ["Asia/Tokyo", "Asia/Tokyo", "UTC"]
+    by_assets_too, several = (
+        SimpleNamespace(timetable=tokyo),
+        MultipleCronTriggerTimetable(
+            "@daily", "0 12 * * *", timezone="Asia/Tokyo", interval=dt.timedelta(hours=12)
+        ),
+    )
+    timetables = (tokyo, by_assets_too, several, without)
+    dags = [SimpleNamespace(timetable=one, timezone="UTC") for one in timetables]
+    assert [zone_of(dag) for dag in dags] == ["Asia/Tokyo", "Asia/Tokyo", "Asia/Tokyo", "UTC"]
