@@ -8,8 +8,13 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.support.rotation import chosen
+
+# What fails on one machine fails on all, however slow it is and whatever folders were asked for.
+settings.register_profile("same everywhere", derandomize=True, database=None, deadline=None)
+settings.load_profile("same everywhere")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -241,5 +241,5 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         agent.wait(agent.scheduled_run())  # it would take the files of a test that comes first
         yield agent
         below = [process for keeper in keepers for process in keeper.children(recursive=True)]
-    _, left = psutil.wait_procs(below, timeout=10)
+    _, left = psutil.wait_procs(below, timeout=RUN_SECONDS)
     assert not left, f"left behind: {left}"

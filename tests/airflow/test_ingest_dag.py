@@ -168,7 +168,7 @@ def test_a_task_killed_while_spark_works_is_tried_again_and_ends_with_every_reco
     )
     await_true(lambda: place.data, seconds=600, what="Spark has written an object")
     process.kill()
-    psutil.wait_procs([process], timeout=10)
+    psutil.wait_procs([process], timeout=600)
     assert place.log == [], "it was killed before it could commit"
     assert agent.wait(run) == "success"
     (task,) = agent.tasks(run, "run")

@@ -40,6 +40,13 @@ def let_loose(agent: Agent, *dags: str) -> None:
         agent.services.api.set_paused(dag, False)
 
 
+def parse_again(agent: Agent, dag: str) -> None:
+    """Airflow adds and ends watchers of assets when it reads the file of a DAG that is not paused."""
+    api = agent.services.api
+    token = api.get(f"dags/{dag}")["file_token"]
+    api.request("PUT", f"parseDagFile/{token}")
+
+
 def results(agent: Agent, dag: str, task: str) -> list[Any]:
     """What the task returned in each successful run of the DAG, oldest run first."""
     api = agent.services.api
@@ -249,6 +256,7 @@ def test_a_sensor_waits_without_a_worker_until_a_pool_has_a_new_transaction(agen
 def test_a_commit_from_outside_of_airflow_starts_a_dag_that_watches_the_pool(agent: Agent, own: Lake) -> None:
     own.create_pool("watched", key="k")
     let_loose(agent, "own_watch")
+    parse_again(agent, "own_watch")
     api = agent.services.api
 
     def is_watched() -> bool:

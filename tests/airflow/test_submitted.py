@@ -61,7 +61,7 @@ def test_each_pack_of_the_agents_is_a_job_of_spark_submit(agent: Agent, tmp_path
 
 def applications(port: int) -> list[dict[str, Any]]:
     """The applications of YARN, as its REST API lists them."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/ws/v1/cluster/apps", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/ws/v1/cluster/apps", timeout=600) as answer:
         return list((json.load(answer)["apps"] or {}).get("app", ()))
 
 
@@ -89,7 +89,7 @@ def test_a_try_after_a_killed_worker_finds_the_job_that_still_runs_on_yarn(
             what="its id",
         )
         process.kill()
-        psutil.wait_procs([process], timeout=10)
+        psutil.wait_procs([process], timeout=600)
         assert api.wait(dag, run, seconds=RUN_SECONDS) == "success", api.run_url(dag, run)
         assert [one["finalStatus"] for one in applications(agent.yarn_port)] == ["SUCCEEDED"]
     assert (instance()["state"], instance()["try_number"]) == ("success", 2)

@@ -34,7 +34,7 @@ from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 30.0
+PATIENCE = 600.0
 
 
 @pytest.fixture(params=LOCKED)

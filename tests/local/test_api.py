@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         said = planned.pop(0) if planned else None
         status, found = (said, {}) if isinstance(said, int) else airflow.act(self.command, self.path, body)
         if said == SILENT:
-            airflow.closing.wait(30)
+            airflow.closing.wait(600)
             return
         self.send_response(status)
         self.end_headers()
@@ -97,7 +97,14 @@ def airflow() -> Iterator[Airflow]:
 
 @pytest.fixture
 def api(airflow: Airflow) -> AirflowApi:
-    return AirflowApi(airflow.url, user="u", password="p", patience=20, try_seconds=0.2, poll_seconds=0.01)
+    """As many requests as the test plans: an answer has as long as it takes."""
+    return AirflowApi(airflow.url, user="u", password="p", patience=600, try_seconds=600, poll_seconds=0.01)
+
+
+@pytest.fixture
+def hasty(airflow: Airflow) -> AirflowApi:
+    """For servers that do not answer; on a slow machine it asks again where an answer was on its way."""
+    return AirflowApi(airflow.url, user="u", password="p", patience=600, try_seconds=0.2, poll_seconds=0.01)
 
 
 def test_many_requests_take_one_login(airflow: Airflow, api: AirflowApi) -> None:
@@ -106,9 +113,9 @@ def test_many_requests_take_one_login(airflow: Airflow, api: AirflowApi) -> None
     assert airflow.asked.count("POST /auth/token") == 1
 
 
-@pytest.mark.parametrize("first", [SILENT, 500, 503])
-def test_a_request_that_was_not_answered_or_found_the_server_busy_is_repeated(
-    airflow: Airflow, api: AirflowApi, first: int | str
+@pytest.mark.parametrize("first", [500, 503])
+def test_a_request_that_found_the_server_busy_is_repeated(
+    airflow: Airflow, api: AirflowApi, first: int
 ) -> None:
     airflow.made.append("r")
     airflow.next_answers = [first] * 3
@@ -116,14 +123,25 @@ def test_a_request_that_was_not_answered_or_found_the_server_busy_is_repeated(
     assert airflow.asked.count(f"GET {RUNS}/r") == 4
 
 
-@pytest.mark.parametrize("first", [SILENT, 500])
-def test_a_login_that_was_not_answered_is_repeated(
-    airflow: Airflow, api: AirflowApi, first: int | str
-) -> None:
+def test_a_request_that_was_not_answered_is_repeated(airflow: Airflow, hasty: AirflowApi) -> None:
     airflow.made.append("r")
-    airflow.next_logins = [first]
+    airflow.next_answers = [SILENT] * 3
+    assert hasty.run("d", "r")["state"] == "success"
+    assert airflow.asked.count(f"GET {RUNS}/r") >= 4
+
+
+def test_a_login_that_failed_is_repeated(airflow: Airflow, api: AirflowApi) -> None:
+    airflow.made.append("r")
+    airflow.next_logins = [500]
     assert api.run("d", "r")["state"] == "success"
     assert airflow.asked.count("POST /auth/token") == 2
+
+
+def test_a_login_that_was_not_answered_is_repeated(airflow: Airflow, hasty: AirflowApi) -> None:
+    airflow.made.append("r")
+    airflow.next_logins = [SILENT]
+    assert hasty.run("d", "r")["state"] == "success"
+    assert airflow.asked.count("POST /auth/token") >= 2
 
 
 def test_a_token_that_expired_is_asked_for_again(airflow: Airflow, api: AirflowApi) -> None:
@@ -134,11 +152,11 @@ def test_a_token_that_expired_is_asked_for_again(airflow: Airflow, api: AirflowA
     assert airflow.asked.count("POST /auth/token") == 2
 
 
-def test_a_run_that_was_made_without_an_answer_is_not_made_twice(airflow: Airflow, api: AirflowApi) -> None:
+def test_a_run_that_was_made_without_an_answer_is_not_made_twice(airflow: Airflow, hasty: AirflowApi) -> None:
     airflow.next_answers = [SILENT]
-    run = api.trigger("d")
+    run = hasty.trigger("d")
     assert airflow.made == [run]
-    assert airflow.asked.count(f"POST {RUNS}") == 2
+    assert airflow.asked.count(f"POST {RUNS}") >= 2
 
 
 def test_a_run_of_a_name_that_there_is_is_refused(airflow: Airflow, api: AirflowApi) -> None:
@@ -176,10 +194,10 @@ def test_where_airflow_has_ended_nothing_is_repeated(airflow: Airflow) -> None:
 
 
 def test_airflow_is_healthy_only_when_the_api_of_the_tasks_answers_too(
-    airflow: Airflow, api: AirflowApi
+    airflow: Airflow, api: AirflowApi, hasty: AirflowApi
 ) -> None:
     airflow.next_answers = [SILENT]
-    assert not airflow_service.is_healthy(api), "its routes are being built, and nothing else is answered"
+    assert not airflow_service.is_healthy(hasty), "its routes are being built, and nothing else is answered"
     assert airflow_service.is_healthy(api)
     assert airflow.asked.count("GET /execution/health") == 2
     airflow.health["scheduler"] = {"status": "unhealthy"}

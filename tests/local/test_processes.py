@@ -29,7 +29,7 @@ if os.fork() == 0:
 os.wait()
 time.sleep(600)
 """
-SECONDS = 30.0
+SECONDS = 600.0
 
 
 def launch(
@@ -58,7 +58,7 @@ def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Identity,
     for process in [orphan, *processes.survivors(keeper, mark=str(tmp_path))]:
         if process.is_running():
             process.kill()
-    child.wait(timeout=10)
+    child.wait(timeout=SECONDS)
 
 
 def is_gone(process: psutil.Process) -> bool:

@@ -43,7 +43,7 @@ component.start()
 while len(parent.output_queue) < 2:
     threading.Event().wait(0.05)
 component.stop()
-component.join(30)
+component.join(600)
 print("alive" if component.is_alive() else "stopped", [line for _, line in parent.output_queue])
 """
 

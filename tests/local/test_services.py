@@ -81,7 +81,7 @@ def test_up_again_status_and_down(run_dir: Path, usual_port_taken: int) -> None:
     below = psutil.Process(started.keeper.pid).children(recursive=True)
     down = local(run_dir, "down")
     assert (down.returncode, down.stdout) == (0, "Stopped: spark.\n")
-    assert not psutil.wait_procs(below, timeout=5)[1]
+    assert not psutil.wait_procs(below, timeout=600)[1]
     assert not ports.is_answered(started.ports["connect"])
     assert list(run_dir.glob("*.json")) == []
     assert local(run_dir, "down").stdout == "Nothing was running.\n"

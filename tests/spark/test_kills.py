@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 FILES, RECORDS = 20, 5_000
 """Of a megabyte each, so that Spark has several tasks, and each writes several objects."""
 
-POINT_SECONDS = 300.0
+POINT_SECONDS = 600.0
 
 
 @pytest.fixture

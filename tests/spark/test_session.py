@@ -59,7 +59,7 @@ def test_what_listens_and_does_not_speak_spark_is_said() -> None:
         remote = f"sc://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unavailable, match="does not speak Spark Connect, or is too busy"):
             check_server(remote, setting="--remote", seconds=1.0)
-        assert time.monotonic() - begun < 60, "far from the ten minutes of Spark's client"
+        assert time.monotonic() - begun < 300, "far from the ten minutes of Spark's client"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.support.servers.chromium import chromium
 
 pytestmark = pytest.mark.airflow
 
-WITHIN_MS = 60_000
+WITHIN_MS = 600_000
 """How long the browser waits for what a test expects to see."""
 DARK = "rgb(24, 24, 27)"
 LIGHT = "rgb(255, 255, 255)"

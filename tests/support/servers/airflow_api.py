@@ -26,7 +26,7 @@ from tests.support.servers.daemons import daemon, free_port, run
 ROLES = ("viewer", "user", "op", "admin")
 GUEST = "guest"
 """A user who may log in and has no rights."""
-START_SECONDS = 300.0
+START_SECONDS = 600.0
 TRY_SECONDS = 60.0
 
 
