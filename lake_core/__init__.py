@@ -17,8 +17,9 @@ on it; people import that one.  Its rooms stand on floors, and a lower floor nev
 
     records        typed actions and their bytes (docs/format.md); from here down no I/O
     values         types of fields, one value as text
-    naming         every name on the store, and ids
+    naming         every name on the store
     keys           keys as bytes that sort alike
+    ids            ids that sort by time
     extras         packages that an extra of the wheel brings
     errors         every error, named by what the caller does next
     phrases        how numbers, choices and unknown names are said

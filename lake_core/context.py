@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store import Store
 
 FORMAT_VERSION = 2

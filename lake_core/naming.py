@@ -1,34 +1,20 @@
-"""The names of all objects on the store, and the ids inside them.
+"""The names of all objects on the store.
 
-Only this module spells or parses a name (docs/format.md, "Names").  Ids are KSUIDs: 27 characters that sort by
-time of creation and need no coordination.  They are a number in base 62: 32 bits of seconds, 16 of their fraction,
-112 of chance.
+Only this module spells or parses a name (docs/format.md, "Names").  Ids are spelled by `ids`.
 Versions are spelled in 20 digits, so that names sort as numbers do.  What is spelled into a name may come from
 the store, where others write: an id or a folder that would lead elsewhere (`..`, a slash) is Corrupt, before any
-request (decision 170).  Pure: the clock and the randomness of a new id come in from the edge (`IdSource`), so that
-simulations are replayable.
+request (decision 170).  Pure.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable
 
 from lake_core.errors import Corrupt, InvalidInput
+from lake_core.ids import ID_LENGTH, is_id
 
 LAKE_FILE = "lake.json"
 POOLS_JOURNAL = "pools"
-ID_LENGTH = 27
-_CHANCE_BYTES = 16
-_CHANCE_BITS = 112
-TICK = 2.0**-16
-"""Seconds, 15 microseconds: which of two writers began first is decided by their ids (decision 162)."""
-_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-EPOCH = 1_400_000_000
-"""Seconds since 1970 at which the time in an id begins; it has 32 bits."""
 
 NOKEY = "$nokey"
 """Sub-pool of the records that lack the pool key; its key is the order of arrival."""
@@ -37,74 +23,6 @@ REJECTED = "$rejected"
 """Sub-pool of the records that could not be read, under the policy bad_records=quarantine."""
 
 SUB_POOLS = (NOKEY, REJECTED)
-
-
-@dataclass(frozen=True)
-class IdSource:
-    """Makes new ids from a clock (seconds since 1970) and a source of random bytes."""
-
-    clock: Callable[[], float] = time.time
-    entropy: Callable[[int], bytes] = secrets.token_bytes
-
-    def new(self) -> str:
-        """A fresh id; ids made at least `TICK` seconds apart by one clock sort by time.
-
-        Raises InvalidInput if the clock is outside the years that ids can hold.
-        """
-        seconds = self.clock()
-        if not EPOCH <= seconds < EPOCH + 2**32:
-            raise InvalidInput(
-                f"the clock of this machine says {_date(seconds)}; ids hold times from {_date(EPOCH)} to "
-                f"{_date(EPOCH + 2**32 - 1)}: set the clock"
-            )
-        chance = int.from_bytes(self.entropy(_CHANCE_BYTES), "big") % 2**_CHANCE_BITS
-        return _spelled(int((seconds - EPOCH) / TICK) << _CHANCE_BITS | chance)
-
-
-def _spelled(number: int) -> str:
-    digits = ""
-    for _ in range(ID_LENGTH):
-        number, digit = divmod(number, 62)
-        digits = _DIGITS[digit] + digits
-    return digits
-
-
-def _number(id: str) -> int:
-    number = 0
-    for digit in id:
-        number = number * 62 + _DIGITS.index(digit)
-    return number
-
-
-def _date(seconds: float) -> str:
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
-    except (ValueError, OverflowError, OSError):  # outside the years 1 to 9999
-        return f"{seconds:g} s since 1970"
-
-
-def id_time(id: str) -> datetime:
-    """When the id was made, in UTC, to the second; an object is as old as its id."""
-    return datetime.fromtimestamp(EPOCH + (_number(id[:ID_LENGTH]) >> 8 * _CHANCE_BYTES), UTC)
-
-
-def id_seconds(id: str) -> float:
-    """When the id was made, in seconds since 1970; 0 if the text holds no time.  An object is as old as its id."""
-    try:
-        return id_time(id).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
-
-
-def is_id(text: str) -> bool:
-    """Whether the text has the form of an id."""
-    return len(text) == ID_LENGTH and text.isascii() and text.isalnum()
-
-
-def check_id(id: str, *, what: str) -> None:
-    """Raises Corrupt if a stored text has not the form of an id."""
-    if not is_id(id):
-        raise Corrupt(f"{what} {id[:80]!r} is not an id")
 
 
 def check_objects(objects: Iterable[str], *, what: str) -> None:
@@ -346,28 +264,6 @@ def data_id(name: str) -> str | None:
     """What the data object of a name is called, None if the name is none of a data object."""
     id, dot, suffix = name.rpartition("/")[2].partition(".")
     return object_id_of(id, suffix) if dot and suffix in FORMATS and is_id(id) else None
-
-
-def first_id(seconds: float) -> str:
-    """The smallest id of a time, in seconds since 1970; times before the first are the first."""
-    second = min(max(int(seconds), EPOCH), EPOCH + 2**32 - 1)
-    return IdSource(clock=lambda: second, entropy=bytes).new()
-
-
-def first_above(id: str, *, now: float) -> str:
-    """The smallest id of the time `now`, in seconds since 1970; of the second after `id` if that is later."""
-    return first_id(max(now, id_seconds(id) + 1))
-
-
-def not_below(id: str, first: str) -> str:
-    """The id, in the second of `first` if it is smaller: the clock that made it was behind.
-
-    `first` is the smallest id of its second.
-    """
-    if id >= first:
-        return id
-    chance = _number(id) % (1 << 8 * _CHANCE_BYTES)
-    return _spelled(_number(first) | chance)
 
 
 def published(pool_id: str, form: str, branch: str) -> str:

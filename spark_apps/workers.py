@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from lake_core.context import Context
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store import Address, address_of, guarded, open_store
 from log_lake.workers import Here, Worker, Workers
 from spark_apps.in_task import InTask

@@ -59,6 +59,7 @@ from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
 from lake_core.history.state import Closing, PoolState, Remembered, Tag
 from lake_core.history.tombstone import Tombstone
+from lake_core.ids import id_time
 from lake_core.naming import check_objects
 from lake_core.records.branching import check_writes
 from lake_core.records.decoding import check_counts
@@ -255,7 +256,7 @@ def _sequence(key: str) -> int:
 def _time(file: CheckpointFile) -> int:
     """When the checkpoint was written, by its writer's clock; 0 if its id holds no time."""
     try:
-        return int(naming.id_time(file.footer.id).timestamp() * 1_000_000)
+        return int(id_time(file.footer.id).timestamp() * 1_000_000)
     except ValueError:
         return 0
 

@@ -28,6 +28,7 @@ from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
 from lake_core.history.repeated import check_repeated, holds
 from lake_core.history.state import PoolState, Remembered
+from lake_core.ids import is_id
 from lake_core.journal import Journal, LoadedState, Retry
 from lake_core.keys import PoolKey
 from lake_core.naming import MAIN
@@ -221,7 +222,7 @@ class History:
             if version is None:
                 raise NotFound(f"branch {branch!r} has no transaction at or before {time}{self._begins()}")
             return self.load_version(version), branch
-        if naming.is_id(revision):
+        if is_id(revision):
             match = next(((version, t) for version, t in self.read_transactions() if t.id == revision), None)
             if match is not None:
                 return self.load_version(match[0]), match[1].branch or MAIN

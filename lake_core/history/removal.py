@@ -24,7 +24,8 @@ from rpds import HashTrieMap
 
 from lake_core.errors import Corrupt
 from lake_core.history.layered_map import LayeredMap, NothingBelow
-from lake_core.naming import check_id, check_objects
+from lake_core.ids import check_id
+from lake_core.naming import check_objects
 from lake_core.records.transactions import version_of
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lake_core.ids import ID_LENGTH
 from lake_core.journal.loaded_state import RECENT
-from lake_core.naming import FORMATS, ID_LENGTH, PARQUET
+from lake_core.naming import FORMATS, PARQUET
 from lake_core.records.transactions import MAX_TRANSACTIONS
 
 REFERENCE, REMOVED, SOURCE = "reference", "removed", "source"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from lake_core.ids import check_id
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
-from lake_core.naming import check_id, check_pool_name
+from lake_core.naming import check_pool_name
 from lake_core.records.decoding import check_counts
 
 

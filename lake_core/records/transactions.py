@@ -13,8 +13,9 @@ from collections import Counter
 import msgspec
 
 from lake_core.errors import Corrupt
+from lake_core.ids import is_id
 from lake_core.keys.ranges import KeyRange
-from lake_core.naming import check_objects, is_id, is_object
+from lake_core.naming import check_objects, is_object
 from lake_core.records.branching import (
     CreateBranch,
     DeleteBranch,

@@ -27,6 +27,7 @@ import msgspec
 
 from lake_core import naming
 from lake_core.errors import Corrupt, NotFound
+from lake_core.ids import first_id
 from lake_core.records.decoding import decoded_json
 from log_lake.lake import Lake
 
@@ -113,5 +114,5 @@ def clean(lake: Lake) -> int:
 
 def _older(lake: Lake) -> Iterator[str]:
     """The names of old packs: names sort by the time of their plan."""
-    until = naming.pack(naming.first_id(lake.context.now() - KEPT), 0)
+    until = naming.pack(first_id(lake.context.now() - KEPT), 0)
     return takewhile(lambda name: name < until, (info.name for info in lake.store.list(naming.PACKS)))

@@ -8,7 +8,7 @@ from argparse import Namespace
 from typing import Any
 
 from lake_core.errors import InvalidInput, LakeError
-from lake_core.naming import is_id
+from lake_core.ids import is_id
 from lake_core.phrases import counted, human_size, human_time, printable
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.rule import parse_aggregates

@@ -6,8 +6,8 @@ from argparse import Namespace
 from typing import Any
 
 from lake_core.errors import Denied, InvalidInput
+from lake_core.ids import id_seconds
 from lake_core.leases.lease import VACUUM
-from lake_core.naming import id_seconds
 from lake_core.phrases import counted, human_duration, human_size, human_time
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.cli.each_pool import EachPool

@@ -18,8 +18,9 @@ import msgspec
 from lake_core import naming
 from lake_core.errors import Corrupt, Denied, InvalidInput, NotFound, Unavailable
 from lake_core.history.activity import ActivityNote
+from lake_core.ids import check_id, is_id
 from lake_core.keys import KeyRange
-from lake_core.naming import check_id, check_objects
+from lake_core.naming import check_objects
 from lake_core.records.decoding import check_counts, decoded_json
 from lake_core.store import Store
 from log_lake.erasure.holders import FILE
@@ -179,7 +180,7 @@ def _put(pool: Pool, receipt: Receipt) -> None:
 def read(pool: Pool, id: str) -> Receipt:
     """The receipt of an erasure of the pool.  Raises NotFound, Corrupt, Unavailable."""
     name = naming.erasure(pool.config.id, id)
-    data = pool.store.get(name) if naming.is_id(id) else None
+    data = pool.store.get(name) if is_id(id) else None
     if data is None:
         raise NotFound(f"pool {pool.name!r} has no erasure {id!r}; lake erasures {pool.name} lists them")
     return _of_pool(decode(data, name=name), pool, name)

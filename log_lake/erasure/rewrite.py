@@ -24,6 +24,7 @@ from lake_core.errors import Conflict
 from lake_core.history import Draft, Reference
 from lake_core.history.lift import Lift
 from lake_core.history.tombstone import Tombstone, covering
+from lake_core.ids import first_above, not_below
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import Action, RemoveReference
 from lake_core.schemas.hidden import DELETED, with_rows
@@ -91,7 +92,7 @@ def begin(branch: Branch, revision: Revision, reference: Reference, target: Targ
         tuple(tombstones),
         revision.lifts_of([reference]),
         revision.limits,
-        naming.first_above(state.removed.floor, now=context.now()),
+        first_above(state.removed.floor, now=context.now()),
     )
 
 
@@ -102,7 +103,7 @@ def write(worker: Worker, work: PendingRewrite) -> WrittenObject | None:
     reading = Reading(
         store, work.origin.pool_id, key, EVERYTHING, work.records_schema, limits=work.limits, lifts=work.lifts
     )
-    id, format = naming.not_below(worker.new_id(), work.first), naming.format_of(reference.object)
+    id, format = not_below(worker.new_id(), work.first), naming.format_of(reference.object)
     writer = ObjectWriter(
         store,
         key=key,

@@ -25,10 +25,10 @@ from dataclasses import replace
 
 import msgspec
 
-from lake_core import naming
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
 from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import unlisted_objects
+from lake_core.ids import first_id
 from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
@@ -284,7 +284,7 @@ class _Run:
         lost.  In a pool that is no longer written to, the erasure would wait without end (decision 84).  The scan
         looks at every name if one of these is below an earlier scan or ahead of the clock (decision 155).
         """
-        now, passed = naming.first_id(self.pool.context.now()), state.removed.scanned
+        now, passed = first_id(self.pool.context.now()), state.removed.scanned
         every = any(not passed <= known_id(info) < now for info in uncommitted)
 
         def scan() -> Scanned:

@@ -17,10 +17,10 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from lake_core import naming
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import held_objects, objects_of, unlisted_objects
+from lake_core.ids import first_id
 from lake_core.store import ObjectInfo
 from log_lake.erasure.holding import Answer, answer_of
 from log_lake.erasure.target import Target
@@ -145,7 +145,7 @@ class Search:
 
     def on_store(self) -> list[ObjectInfo]:
         """Every name in the pool's folder of data objects, by name: one listing."""
-        soon = naming.first_id(self.pool.context.now() + AHEAD)
+        soon = first_id(self.pool.context.now() + AHEAD)
         infos = list_names(self.pool, "", soon, self.workers)
         return infos + list(iter_names(self.pool.store, self.pool.config.id, soon, END))
 

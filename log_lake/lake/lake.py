@@ -28,8 +28,8 @@ from lake_core.catalog import Catalog
 from lake_core.context import FORMAT_VERSION, Context
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, InvalidInput, NotFound, Unavailable
 from lake_core.history import History
+from lake_core.ids import IdSource, check_id, is_id
 from lake_core.keys import PoolKey
-from lake_core.naming import IdSource
 from lake_core.records.decoding import decoded_json
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
@@ -61,7 +61,7 @@ class Head(msgspec.Struct, frozen=True):
     lock: str = ""
 
     def __post_init__(self) -> None:
-        naming.check_id(self.id, what="the lake's id")
+        check_id(self.id, what="the lake's id")
         if self.version < 1:
             raise Corrupt(f"there is no format {self.version} of a lake")
 
@@ -335,7 +335,7 @@ class Lake:
             raise InvalidInput(
                 f"{pool_id} is the folder of a dropped pool; lake vacuum --dropped deletes it in time"
             )
-        if not naming.is_id(pool_id) or next(iter(self.store.list(pool_id)), None) is None:
+        if not is_id(pool_id) or next(iter(self.store.list(pool_id)), None) is None:
             raise NotFound(f"{pool_id}: there is no such folder of a pool; lake fsck lists them")
         give_up(self.context, pool_id, why="it is not needed")
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from lake_core import naming
 from lake_core.history import Draft
 from lake_core.history.rebase import rebase
+from lake_core.ids import first_above, not_below
 from lake_core.leases import HeldLease
 from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
@@ -54,7 +54,7 @@ def begin_load(
         token=token,
         message=message,
         max_rejected=Settings({**config.settings, **(options or {})})["bad_records.max"],
-        first=naming.first_above(loaded.state.removed.floor, now=context.now()),
+        first=first_above(loaded.state.removed.floor, now=context.now()),
     )
 
 
@@ -70,7 +70,7 @@ def builder(
     """Builds objects of a load, in any process; `first_ordinal` is that of the first object."""
 
     def id_of_load() -> str:
-        return naming.not_below(new_id(), pending.first)
+        return not_below(new_id(), pending.first)
 
     return ObjectBuilder(
         store,

@@ -16,7 +16,7 @@ from lake_core.history import Draft, History, PoolState
 from lake_core.history.fold import fold_transaction
 from lake_core.history.repeated import REVERTS
 from lake_core.history.vacuuming import check_objects
-from lake_core.naming import is_id
+from lake_core.ids import is_id
 from lake_core.records import (
     Action,
     AddTombstone,

@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
+from lake_core.ids import id_time
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import class_of
 from lake_core.keys.spec import ARRIVAL
-from lake_core.naming import NOKEY, PARQUET, REJECTED, format_in, id_time, object_id_of
+from lake_core.naming import NOKEY, PARQUET, REJECTED, format_in, object_id_of
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import check_names
 from lake_core.schemas.limits import MAX_CELLS, WIDE, Fields, leaves

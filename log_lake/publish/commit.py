@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
-from lake_core.naming import ID_LENGTH
+from lake_core.ids import ID_LENGTH
 from lake_core.phrases import counted
 from lake_core.store import Created, ObjectInfo
 from lake_core.store.probe import is_there

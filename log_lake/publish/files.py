@@ -18,6 +18,7 @@ from pyiceberg.table.metadata import TableMetadataV2
 
 from lake_core import naming
 from lake_core.errors import InvalidInput
+from lake_core.ids import ID_LENGTH
 from log_lake.lake.view import View
 from log_lake.objects.containers.stored_names import stored_names
 from log_lake.objects.read import DataObject
@@ -53,7 +54,7 @@ def files_before(
     for one in was.listed:
         for entry in one.entries:
             file = entry.data_file
-            object_id = file.file_path.rpartition("/")[2][: naming.ID_LENGTH]
+            object_id = file.file_path.rpartition("/")[2][:ID_LENGTH]
             (was.deletes if is_deletes(file) else was.data)[object_id] = file
     return was
 

@@ -28,6 +28,7 @@ from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Reque
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import objects_of, unlisted_objects
+from lake_core.ids import id_seconds, is_id
 from lake_core.leases import LeaseNote
 from lake_core.phrases import counted, human_size
 from lake_core.records import Entry
@@ -207,7 +208,7 @@ class PoolCheck:
         now = self._history.now()
         for info in self.journal.requests:
             id = naming.request_id(info.name)
-            if not naming.is_request(info.name) or not naming.is_id(id):
+            if not naming.is_request(info.name) or not is_id(id):
                 yield self._finding("object_unknown", info.name, "not a request")
                 continue
             try:
@@ -216,7 +217,7 @@ class PoolCheck:
                     continue
                 time, what = Codec(Request).decode(data, name=info.name).time, "its writer is gone"
             except (Corrupt, Unavailable) as error:
-                time, what = int(naming.id_seconds(id) * 1_000_000), f"it cannot be read: {error}"
+                time, what = int(id_seconds(id) * 1_000_000), f"it cannot be read: {error}"
             if now - time > MAX_WAIT_MICROSECONDS:
                 yield self._finding("request_leaked", info.name, f"a request that expired; {what}")
 
@@ -314,7 +315,7 @@ class PoolCheck:
 
     def _unused(self, kind: str, id: str, info: ObjectInfo, extent: Extent) -> Iterator[Finding]:
         if self._is_old(id, info, extent):
-            day = datetime.fromtimestamp(naming.id_seconds(id), UTC)
+            day = datetime.fromtimestamp(id_seconds(id), UTC)
             what = f"{human_size(info.size)} of {day:%Y-%m-%d}; no revision in reach refers to it"
             yield self._finding(kind, info.name, what, id=id)
 
@@ -339,7 +340,7 @@ class PoolCheck:
 
         The clock of its writer may have been ahead, and then its id is not.  With an age of 0 each counts.
         """
-        is_old_by_id = naming.id_seconds(id) < self.context.now() - self.older_than
+        is_old_by_id = id_seconds(id) < self.context.now() - self.older_than
         return self.older_than <= 0 or is_old_by_id or info.modified < extent.last - self.older_than
 
 

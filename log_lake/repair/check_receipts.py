@@ -14,11 +14,12 @@ import msgspec
 
 from lake_core import naming
 from lake_core.history.state import PoolState
+from lake_core.ids import ID_LENGTH
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from log_lake.repair.finding import Finding, finding
 
-_OF_ERASURE = re.compile(rf"erasure ([0-9A-Za-z]{{{naming.ID_LENGTH}}})(?:$|: )")
+_OF_ERASURE = re.compile(rf"erasure ([0-9A-Za-z]{{{ID_LENGTH}}})(?:$|: )")
 
 
 class _Receipt(msgspec.Struct):

@@ -18,6 +18,7 @@ from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
 from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History
+from lake_core.ids import is_id
 from lake_core.keys.spec import ARRIVAL
 from lake_core.store import GuardedStore, Store
 from log_lake.lake.given_up import read_given_up
@@ -139,7 +140,7 @@ class Fsck:
             if name.rstrip("/") in LAKE_NAMES:
                 continue
             id = name.removesuffix("/")
-            if not name.endswith("/") or not naming.is_id(id):
+            if not name.endswith("/") or not is_id(id):
                 yield finding("object_unknown", pool="", where=name, what="not an object of the lake")
             elif id not in state.pools:
                 yield self._unlisted(id, state)

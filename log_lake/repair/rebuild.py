@@ -27,6 +27,7 @@ from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost,
 from lake_core.history import History, PoolState, Reference, Snapshot
 from lake_core.history.activity import ActivityNote
 from lake_core.history.branch_state import BranchState
+from lake_core.ids import is_id
 from lake_core.journal import LoadedState, put_fence, write_state
 from lake_core.journal.recent import Recent
 from lake_core.keys import PoolKey
@@ -119,7 +120,7 @@ def plan_rebuild(
     catalogued = state.pools.get(state.names.get(pool, pool))
     source_id = catalogued.id if catalogued is not None else pool
     store = GuardedStore(lake.store)  # no footer that was kept before
-    if catalogued is None and (not naming.is_id(pool) or not _any(store.list(source_id))):
+    if catalogued is None and (not is_id(pool) or not _any(store.list(source_id))):
         raise NotFound(
             f"pool {pool!r} does not exist; name a pool of lake ls, or the id of a folder of the lake"
         )

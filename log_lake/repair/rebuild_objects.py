@@ -9,6 +9,7 @@ import msgspec
 
 from lake_core import naming
 from lake_core.errors import Corrupt, LakeError, Unavailable
+from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import user_fields
@@ -46,7 +47,7 @@ def read_candidates(
 def _candidate(
     store: Store, pool_id: str, id: str, info: ObjectInfo
 ) -> tuple[Candidate, bytes | None, LakeError | None]:
-    candidate = Candidate(id, info.size, naming.id_seconds(id), _appeared(store, info.name))
+    candidate = Candidate(id, info.size, id_seconds(id), _appeared(store, info.name))
     try:
         with DataObject(store, pool_id=pool_id, object_id=id) as data:
             facts = read_facts(data)

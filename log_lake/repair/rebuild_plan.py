@@ -24,7 +24,7 @@ from itertools import pairwise
 
 import msgspec
 
-from lake_core import naming
+from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
 from lake_core.records import Column
 from lake_core.records.transactions import MAX_TRANSACTIONS, sequence
@@ -317,7 +317,7 @@ def _anchors(candidates: Sequence[Candidate]) -> Iterator[tuple[Moment, int]]:
         if len(told) == len(moments):
             yield from zip(moments, told, strict=True)
         else:
-            newest = moments[-1][0] if moments else max(naming.id_seconds(id) for id in outputs[0].inputs)
+            newest = moments[-1][0] if moments else max(id_seconds(id) for id in outputs[0].inputs)
             yield (newest, 0, ""), told[-1]
 
 
@@ -337,7 +337,7 @@ def unordered(candidates: Sequence[Candidate], pieces: Iterable[Piece]) -> tuple
         told = {s for c in candidates if c.transaction_id == one.transaction_id for s in c.sequences}
         if one.sub_pool or not one.inputs or not told or len(told) == len(moments):
             continue
-        until = max(naming.id_seconds(id) for id in one.inputs)
+        until = max(id_seconds(id) for id in one.inputs)
         doubtful |= {
             load.candidate.object
             for load in loads

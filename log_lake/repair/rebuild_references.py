@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from lake_core import naming
 from lake_core.history import Reference
+from lake_core.ids import id_seconds
 from lake_core.keys import PoolKey
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
@@ -68,7 +68,7 @@ def _merged_unseen(
             continue
         inputs = {id for output in outputs for id in output.inputs}
         unknown = selection.dark.intersection(inputs)
-        until = max(naming.id_seconds(id) for id in unknown)
+        until = max(id_seconds(id) for id in unknown)
         heirs = made_of([o.object for o in outputs], candidates)
         holders = [p for p in selection.pieces if p.candidate.object in heirs - merged.keys()]
         suspects = [

@@ -19,6 +19,7 @@ from itertools import islice
 from lake_core import naming
 from lake_core.errors import Conflict, Unavailable
 from lake_core.history.activity import read_notes
+from lake_core.ids import is_id
 from lake_core.journal.ages import oldest_safe_of
 from lake_core.leases import Leases, list_leases
 from lake_core.phrases import counted, human_size
@@ -124,7 +125,7 @@ def _delete_left_notes(lake: Lake) -> None:
     """
     noted = read_notes(lake.store) or {}  # before the list: a pool of a note is listed by then
     state = lake.catalog.load().state
-    gone = [id for id in noted if naming.is_id(id) and id not in state.pools and id not in state.dropped]
+    gone = [id for id in noted if is_id(id) and id not in state.pools and id not in state.dropped]
     lake.store.delete_all([naming.activity(id) for id in gone])
 
 

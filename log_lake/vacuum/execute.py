@@ -24,6 +24,7 @@ from lake_core.errors import Conflict, Corrupt, Denied, NotFound, PlanAgain
 from lake_core.history import Draft
 from lake_core.history.removal import Vacuum
 from lake_core.history.vacuuming import held_objects
+from lake_core.ids import first_id, is_id
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.store_time import earlier
 from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
@@ -143,9 +144,7 @@ def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Pl
 
 def write_plan(pool: Pool, plan: Plan) -> str:
     """Keep a plan beside the pool, to be done later; returns its name.  Raises InvalidInput in an old lake."""
-    first = ScanOrphans(
-        naming.first_id(plan.time), naming.first_id(plan.time)
-    )  # what the vacuum would begin with
+    first = ScanOrphans(first_id(plan.time), first_id(plan.time))  # what the vacuum would begin with
     pool.history.check_draft(Draft(plan.id, "", plan.version, pool.context.author, (first,)))
     name = naming.plan(pool.config.id, plan.id)
     pool.store.put(name, msgspec.json.encode(plan))
@@ -155,7 +154,7 @@ def write_plan(pool: Pool, plan: Plan) -> str:
 def read_plan(pool: Pool, id: str) -> Plan:
     """A plan that was kept.  Raises NotFound, Corrupt."""
     name = naming.plan(pool.config.id, id)
-    data = pool.store.get(name) if naming.is_id(id) else None
+    data = pool.store.get(name) if is_id(id) else None
     if data is None:
         raise NotFound(
             f"pool {pool.name!r} has no plan {id!r}; make one with: lake vacuum {pool.name} --dry-run"

@@ -33,6 +33,7 @@ from lake_core import naming
 from lake_core.errors import Corrupt
 from lake_core.history import PoolState
 from lake_core.history.vacuuming import unlisted_objects
+from lake_core.ids import ID_LENGTH, first_above, first_id, id_seconds
 from lake_core.journal.hints import read_head_hint
 from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
@@ -111,7 +112,7 @@ def is_due(pool: Pool, *, since: str, now: float) -> bool:
 
     `since`: up to which id scans have looked.
     """
-    before = naming.first_id(now - pool.settings["vacuum.grace"])
+    before = first_id(now - pool.settings["vacuum.grace"])
     names = iter_names(pool.store, pool.config.id, since, before)
     return any(object_id(info) is not None for info in names)
 
@@ -126,7 +127,7 @@ def _scan(
     state = loaded.state
     _check_end(pool, hint, loaded.version)
     since, floor = "" if every_name else state.removed.scanned, state.removed.floor
-    upto = max(min(naming.first_id(before), oldest_of_writers(leases)), floor)
+    upto = max(min(first_id(before), oldest_of_writers(leases)), floor)
     waits_for = ""
     if every_name or upto > floor:
         extent = journal_extent(pool.history, state)
@@ -151,7 +152,7 @@ def _scan(
     if upto <= since:
         return Scanned(pool.name, 0, 0, 0, since, waits_for)
     if upto > floor and not dry_run:
-        scan = ScanOrphans(upto, naming.first_id(leases.now))
+        scan = ScanOrphans(upto, first_id(leases.now))
         pool.commit_actions((scan,), on=loaded.version, message="scan for orphans")
     loaded = pool.history.load_open()
     state = loaded.state
@@ -166,8 +167,8 @@ def _scan(
 def _above_those_ahead(unknown: list[ObjectInfo], upto: str, *, before: float, now: float) -> str:
     """The smallest id above the old objects from `upto` on: the clocks of their writers were ahead; or `upto`."""
     old = [_id(info) for info in unknown if info.modified <= before]
-    ahead = [id for id in old if id >= upto and naming.id_seconds(id) <= now + MOST_AHEAD]
-    return naming.first_above(max(ahead), now=0.0) if ahead else upto
+    ahead = [id for id in old if id >= upto and id_seconds(id) <= now + MOST_AHEAD]
+    return first_above(max(ahead), now=0.0) if ahead else upto
 
 
 def oldest_of_writers(leases: Leases) -> str:
@@ -205,7 +206,7 @@ def iter_names(store: Store, pool_id: str, since: str, upto: str) -> Iterator[Ob
     """
     folder = naming.data(pool_id)
     # a listing leaves the name out that it begins after: of an object in zng or zst the id with its format
-    after = f"{folder}/{since[: naming.ID_LENGTH]}" if since else ""
+    after = f"{folder}/{since[:ID_LENGTH]}" if since else ""
     for info in store.list(folder, after=after):
         id = object_id(info)
         if (info.name[len(folder) + 1 :] if id is None else id) >= upto:
@@ -236,8 +237,8 @@ def list_names(
 
 def spans(since: str, upto: str, count: int) -> list[str]:
     """Bounds that cut the ids from `since` to `upto` into about `count` spans of time; at least the two."""
-    begin, end = naming.id_seconds(since), naming.id_seconds(upto)
-    inner = (naming.first_id(begin + (end - begin) * number / count) for number in range(1, count))
+    begin, end = id_seconds(since), id_seconds(upto)
+    inner = (first_id(begin + (end - begin) * number / count) for number in range(1, count))
     return [since, *sorted({bound for bound in inner if since < bound < upto}), upto]
 
 

@@ -19,8 +19,9 @@ import msgspec
 
 from lake_core.history import PoolState
 from lake_core.history.removal import Removal, Vacuum
+from lake_core.ids import check_id
 from lake_core.journal import LoadedState
-from lake_core.naming import check_id, check_objects
+from lake_core.naming import check_objects
 from lake_core.records.decoding import check_counts
 
 MAX_OBJECTS = 1_000_000

@@ -36,7 +36,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from lake_core.errors import Conflict, InvalidInput, LakeError, Unavailable, from_wire, to_wire
-from lake_core.naming import NOKEY, IdSource
+from lake_core.ids import IdSource
+from lake_core.naming import NOKEY
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import DELETED

@@ -13,7 +13,7 @@ from aiobotocore.client import AioBaseClient
 from s3fs import S3FileSystem
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.records import Consume
 from lake_core.store import Address, address_of, open_store
 from log_lake.agents.ingest.run import find as find_batches

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.ids import IdSource
 from lake_core.journal import purge, write_state
 from lake_core.keys import KeyRange
-from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.tombstones.run import apply

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.history import Reference
+from lake_core.ids import IdSource
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
-from lake_core.naming import IdSource
 from log_lake.agents.compact import plan_compaction
 from log_lake.compaction import CompactionJob, CompactionPlan, CompactionPolicy
 from log_lake.compaction.strategies import names

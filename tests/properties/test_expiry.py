@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from lake_core.errors import Conflict
 from lake_core.history import Reference
 from lake_core.history.revealing import must_stay
+from lake_core.ids import IdSource
 from lake_core.keys.encoding import encode_value
-from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.retention.expire import expire

@@ -35,9 +35,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history import Reference
+from lake_core.ids import IdSource
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange
-from lake_core.naming import FORMATS, IdSource
+from lake_core.naming import FORMATS
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore

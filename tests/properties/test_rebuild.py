@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from lake_core import naming
 from lake_core.history import Reference
+from lake_core.ids import IdSource
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import IdSource
 from lake_core.store import GuardedStore
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite

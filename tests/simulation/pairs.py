@@ -32,10 +32,10 @@ from lake_core.errors import (
     OutcomeUnknown,
 )
 from lake_core.history import PoolState
+from lake_core.ids import IdSource
 from lake_core.journal import JournalLimits, LoadedState, Retry
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.naming import IdSource
 from lake_core.records import Action, RemoveReference, RemoveTombstone
 from lake_core.store import Created, guarded
 from log_lake.agents.checkpoint.run import checkpoint_and_purge

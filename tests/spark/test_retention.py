@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Incomplete
-from lake_core.naming import IdSource, first_id
+from lake_core.ids import IdSource, first_id
 from lake_core.store import ObjectInfo, Store, open_store
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.retention.run import find, retain

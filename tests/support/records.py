@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.history import Draft
+from lake_core.ids import IdSource
 from lake_core.keys.encoding import encode_value
-from lake_core.naming import IdSource
 from lake_core.records import Action, AddObject, Entry, SetSchema, Transaction
 from lake_core.schemas.schema import schema_id
 from log_lake.objects.metadata import Origin

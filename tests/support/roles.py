@@ -13,10 +13,10 @@ from typing import Any, cast
 import pyarrow as pa
 
 from lake_core import naming
+from lake_core.ids import IdSource
 from lake_core.leases import LeaseNote
 from lake_core.leases.holding import HeldLease
 from lake_core.leases.lease import WRITE
-from lake_core.naming import IdSource
 from lake_core.store import Store, guarded, memory
 from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
 from log_lake.agents.compact.rewrite import compact

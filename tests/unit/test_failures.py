@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import LakeError
+from lake_core.ids import IdSource
 from lake_core.journal import purge, write_state
 from lake_core.journal.retry import Retry
-from lake_core.naming import IdSource
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact

@@ -8,7 +8,8 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import InvalidInput
-from lake_core.naming import IdSource, check_pool_name, entry_version, id_time, is_id, split_pool
+from lake_core.ids import EPOCH, TICK, IdSource, id_time, is_id
+from lake_core.naming import check_pool_name, entry_version, split_pool
 
 
 def test_every_object_of_a_lake_has_the_name_that_the_format_gives_it() -> None:
@@ -61,13 +62,13 @@ def test_ids_are_27_letters_that_sort_by_the_second_in_which_they_were_made() ->
 
 def test_an_id_is_what_segments_ksuid_tool_makes_of_the_same_second_and_chance() -> None:
     chance = bytes.fromhex("B5A1CD34B5F99D1154FB6853345C9735")  # the example of its README
-    fraction = int.from_bytes(chance[:2], "big") * naming.TICK
-    id = IdSource(clock=lambda: naming.EPOCH + 107_608_047 + fraction, entropy=lambda size: chance).new()
+    fraction = int.from_bytes(chance[:2], "big") * TICK
+    id = IdSource(clock=lambda: EPOCH + 107_608_047 + fraction, entropy=lambda size: chance).new()
     assert id == "0ujtsYcgvSTl8PAuAdqWYSMnLOv"
     assert id_time(id) == datetime(2017, 10, 10, 4, 0, 47, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("second", [naming.EPOCH, naming.EPOCH + 2**32 - 1])
+@pytest.mark.parametrize("second", [EPOCH, EPOCH + 2**32 - 1])
 @pytest.mark.parametrize("chance", [b"\0", b"\xff"], ids=["least", "greatest"])
 def test_the_first_and_the_last_id_have_27_letters_and_their_second(second: int, chance: bytes) -> None:
     id = IdSource(clock=lambda: second, entropy=lambda size: chance * size).new()
@@ -76,7 +77,7 @@ def test_the_first_and_the_last_id_have_27_letters_and_their_second(second: int,
 
 
 def test_ids_of_one_clock_sort_by_fractions_of_a_second() -> None:
-    ids = [IdSource(clock=lambda at=n: 1_700_000_000.0 + at * 2 * naming.TICK).new() for n in range(1000)]  # type: ignore[misc]
+    ids = [IdSource(clock=lambda at=n: 1_700_000_000.0 + at * 2 * TICK).new() for n in range(1000)]  # type: ignore[misc]
     assert ids == sorted(ids)
 
 

@@ -35,6 +35,7 @@ import msgspec
 from lake_core import naming
 from lake_core.errors import Corrupt, Unavailable
 from lake_core.history.draft import Draft
+from lake_core.ids import is_id
 from lake_core.journal import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.recent import generation
 from lake_core.records import Action
@@ -202,7 +203,7 @@ class Requests:
 
 def _may_be_request(info: ObjectInfo) -> bool:
     """Whether the object has the name and the size of a request."""
-    is_named = naming.is_request(info.name) and naming.is_id(naming.request_id(info.name))
+    is_named = naming.is_request(info.name) and is_id(naming.request_id(info.name))
     return is_named and 0 < info.size <= MAX_REQUEST_BYTES
 
 

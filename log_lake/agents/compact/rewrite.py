@@ -26,6 +26,7 @@ from lake_core.history.lift import Lifts
 from lake_core.history.rebase import check_held
 from lake_core.history.snapshot.reference import span_of
 from lake_core.history.tombstone import Tombstone, covering
+from lake_core.ids import first_above, not_below
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.leases import HeldLease
@@ -164,7 +165,7 @@ def begin_compaction(
         schemas={r.schema: state.schema(r.schema) for r in ordered},
         limits=revision.limits,
         lifts=revision.lifts_of(ordered),
-        first=naming.first_above(state.removed.floor, now=branch.context.now()),
+        first=first_above(state.removed.floor, now=branch.context.now()),
     )
 
 
@@ -219,7 +220,7 @@ def rewrite(work: PendingCompaction, worker: Worker, piece: int) -> WrittenObjec
     writer = ObjectWriter(
         worker.store,
         key=work.key,
-        object_id=naming.object_id_of(naming.not_below(worker.new_id(), work.first), work.format),
+        object_id=naming.object_id_of(not_below(worker.new_id(), work.first), work.format),
         origin=work.origin,
         ordinal=piece,
         sub_pool=work.sub_pool,

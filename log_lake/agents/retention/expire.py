@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
-from lake_core import naming
 from lake_core.errors import Conflict
 from lake_core.history import Draft
+from lake_core.ids import id_seconds
 from lake_core.journal.ages import oldest_safe
 from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
@@ -70,7 +70,7 @@ def _plan(pool: Pool, *, branch: str, ahead: float = 0.0) -> tuple[Revision, Exp
 
         def authors(version: int) -> float | None:
             loads = (r for r in revision.references if version_of(r.seq) <= version)
-            return max((naming.id_seconds(r.object) for r in loads), default=None)
+            return max((id_seconds(r.object) for r in loads), default=None)
 
         loaded_before = oldest_safe(pool.history.journal, before=now - policy.age, now=now, authors=authors)
     if not policy.expires:

@@ -14,9 +14,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lake_core import naming
 from lake_core.errors import Conflict
 from lake_core.history import Draft
+from lake_core.ids import first_above
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
@@ -85,7 +85,7 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
     log.info("%s", plan_line(branch.config.name, work))
     suspects = list(searches(revision, work.suspects))
     context, floor = branch.context, revision.state.removed.floor
-    first = naming.first_above(floor, now=context.now())
+    first = first_above(floor, now=context.now())
     lease = branch.write_lease(
         context.ids.new(), read_version=revision.version, first=first, why="search deletes"
     )

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
+from lake_core.ids import id_time
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, Value, class_of, decode_key
-from lake_core.naming import id_time
 from log_lake.compaction.layout import depth_of
 from log_lake.compaction.planner import Planner
 from log_lake.compaction.strategies.depth import depth

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lake_core.history import Reference
+from lake_core.ids import IdSource
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_value
-from lake_core.naming import IdSource
 from log_lake.agents.compact import plan_compaction
 from log_lake.compaction import CompactionJob, CompactionPolicy
 from tests.simulation.compaction.loads import BEGIN, DAY, HOUR, Keys, Load

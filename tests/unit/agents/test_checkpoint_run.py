@@ -9,9 +9,9 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, NotFound
+from lake_core.ids import IdSource
 from lake_core.journal import Purged
 from lake_core.journal.marks import Mark
-from lake_core.naming import IdSource
 from log_lake.agents.checkpoint.plan import policy_of
 from log_lake.agents.checkpoint.report import report
 from log_lake.agents.checkpoint.run import (

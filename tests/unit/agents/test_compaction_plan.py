@@ -14,9 +14,9 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
+from lake_core.ids import IdSource
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, encode_key
-from lake_core.naming import IdSource
 from lake_core.phrases import choices
 from log_lake.agents.compact import plan_compaction, policy_of
 from log_lake.compaction import CompactionPlan, CompactionPolicy

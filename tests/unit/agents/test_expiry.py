@@ -10,7 +10,7 @@ import pytest
 
 from lake_core.errors import Conflict, InvalidInput, PlanAgain
 from lake_core.history import Draft
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.records import RemoveReference
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, write

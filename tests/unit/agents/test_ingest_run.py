@@ -12,7 +12,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, NotFound
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.records import Consume, Source
 from lake_core.records.pools import PoolConfig
 from log_lake.agents.ingest import parking

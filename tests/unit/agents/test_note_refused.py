@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Unavailable
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint import run as checkpoint
 from log_lake.agents.compact import run as compact

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Incomplete, InvalidInput, LakeError
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.records import ConfigurePool, PoolsEntry
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.finding import BOUND_BY_HOURS, why_put_off

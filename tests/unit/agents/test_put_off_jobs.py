@@ -10,7 +10,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Unavailable
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents import put_off_jobs
 from log_lake.agents.jobs import PUT_OFF, list_jobs

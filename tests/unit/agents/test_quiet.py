@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lake_core import naming
 from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import POOLS
 from log_lake.agents.compact.run import compact_pool, plan_pool

@@ -15,7 +15,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.retention.report import report
 from log_lake.agents.retention.run import DROPPED, find, plan, retain

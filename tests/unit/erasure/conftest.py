@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core import naming
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.lake import Lake

@@ -10,10 +10,11 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, ObjectVacuumed
+from lake_core.ids import IdSource
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.leases import HeldLease, LeaseNote
-from lake_core.naming import FORMATS, IdSource
+from lake_core.naming import FORMATS
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from log_lake.agents.tombstones import run as tombstones

@@ -19,7 +19,8 @@ from lake_core.errors import (
     from_wire,
     to_wire,
 )
-from lake_core.naming import FORMATS, IdSource
+from lake_core.ids import IdSource
+from lake_core.naming import FORMATS
 from log_lake.agents.compact.rewrite import begin_compaction, compact
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.retention.expire import expire

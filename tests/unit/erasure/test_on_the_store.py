@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.naming import FORMATS, IdSource
+from lake_core.ids import ID_LENGTH, IdSource
+from lake_core.naming import FORMATS
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.erasure.holders import release
 from log_lake.erasure.receipt import DONE, PENDING
@@ -61,7 +62,7 @@ def sleeper(world: World, *rows: Row) -> str:
     world.clock.now += 9 * DAY
     world.people("zoe", first=95)
     world.clock.now += 10
-    (left,) = [one for one in world.objects if one.startswith(id[: naming.ID_LENGTH])]
+    (left,) = [one for one in world.objects if one.startswith(id[:ID_LENGTH])]
     assert left < world.reopened().history.load().state.removed.scanned
     return left
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lake_core.naming import FORMATS, IdSource
+from lake_core.ids import IdSource
+from lake_core.naming import FORMATS
 from log_lake.erasure.begin import begin
 from log_lake.erasure.holders import CLOCK, release
 from log_lake.erasure.receipt import DONE, PENDING, Receipt, read

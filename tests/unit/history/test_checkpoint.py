@@ -21,11 +21,11 @@ from lake_core.errors import (
 )
 from lake_core.history import History, HistoryLimits, PoolState, Snapshot
 from lake_core.history.snapshot.fixed import CheckpointReferences
+from lake_core.ids import IdSource
 from lake_core.journal import JournalLimits, purge, write_state
 from lake_core.journal.marks import Mark
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.naming import IdSource
 from lake_core.records import Consume, RemoveReference, Source
 from lake_core.records.transactions import sequence
 from lake_core.store import Store

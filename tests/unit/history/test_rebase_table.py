@@ -15,8 +15,8 @@ import pytest
 
 from lake_core.errors import Conflict
 from lake_core.history import Draft
+from lake_core.ids import IdSource
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import IdSource
 from lake_core.records import AddTombstone
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.view import View

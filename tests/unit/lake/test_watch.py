@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lake_core import naming
 from lake_core.errors import Corrupt, LakeError, Unavailable
 from lake_core.history.activity import READS_A_PAGE, RENEW, SKEW, listing_pays
+from lake_core.ids import IdSource
 from lake_core.journal.newest import newest_version
-from lake_core.naming import IdSource
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint

@@ -11,8 +11,8 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Unavailable
+from lake_core.ids import IdSource
 from lake_core.leases import HeldLease, LeaseNote, read_leases, remove_dead
-from lake_core.naming import IdSource
 from lake_core.store import Created
 from lake_core.store.memory import MemoryStore
 from tests.support.clocks import DAY, Clock

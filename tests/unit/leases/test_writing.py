@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
+from lake_core.ids import IdSource, first_above, first_id, is_id, not_below
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.leases.alarm import Alarm
-from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.tombstones import run as tombstones
@@ -101,7 +101,7 @@ def test_a_lease_is_taken_while_the_work_goes_on(store: ScriptedStore) -> None:
     taken = threading.Event()
     store.on("create", ".lease", before=taken.set)
     note = LeaseNote("write", 1, "vera", 600.0)
-    with HeldLease(store, "pool", naming.first_id(2e9), note, after=0.02) as lease:
+    with HeldLease(store, "pool", first_id(2e9), note, after=0.02) as lease:
         assert store.asked("create") == 0 or taken.is_set()
         assert taken.wait(600)
         assert not lease.is_lost
@@ -112,7 +112,7 @@ def test_a_lease_that_the_store_refuses_at_first_is_taken_later(store: ScriptedS
     store.on("create", ".lease", instead=unavailable, times=3)
     taken = threading.Event()
     note = LeaseNote("write", 1, "vera", 0.1)
-    with HeldLease(store, "pool", naming.first_id(2e9), note, after=0.01):
+    with HeldLease(store, "pool", first_id(2e9), note, after=0.01):
         store.on("create", ".lease", before=taken.set)
         assert taken.wait(600)
 
@@ -185,12 +185,12 @@ def test_a_writer_whose_clock_is_behind_by_a_month_is_not_refused(write: str) ->
 
 
 def test_ids_of_a_slow_clock_are_lifted_to_the_first_and_stay_apart() -> None:
-    first = naming.first_above("", now=2e9)
-    assert naming.first_above(first, now=0.0) == naming.first_id(2e9 + 1)
+    first = first_above("", now=2e9)
+    assert first_above(first, now=0.0) == first_id(2e9 + 1)
     slow = [IdSource(clock=lambda: 1.5e9).new() for _ in range(100)]
-    lifted = [naming.not_below(id, first) for id in slow]
+    lifted = [not_below(id, first) for id in slow]
     assert len(set(lifted)) == 100
-    assert all(first <= id < naming.first_id(2e9 + 1) and naming.is_id(id) for id in lifted)
+    assert all(first <= id < first_id(2e9 + 1) and is_id(id) for id in lifted)
     fast = IdSource(clock=lambda: 2.1e9).new()
-    assert naming.not_below(fast, first) == fast
-    assert naming.not_below(fast, "") == fast
+    assert not_below(fast, first) == fast
+    assert not_below(fast, "") == fast

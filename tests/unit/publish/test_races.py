@@ -17,7 +17,7 @@ pytest.importorskip("pyiceberg")
 from pyiceberg.table import StaticTable
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from log_lake.agents.compact.rewrite import compact

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.tombstones import run as tombstones

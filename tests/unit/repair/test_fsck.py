@@ -21,9 +21,9 @@ from lake_core import naming
 from lake_core.errors import NotFound, ObjectMissing, Unavailable
 from lake_core.history.group_commit.requests import Request
 from lake_core.history.state import PoolState
+from lake_core.ids import IdSource
 from lake_core.journal import LoadedState, purge, write_state
 from lake_core.keys.encoding import encode_value
-from lake_core.naming import IdSource
 from lake_core.records import AddObject, Column, Entry
 from lake_core.records.codec import Codec
 from lake_core.store import ObjectInfo

@@ -7,8 +7,8 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Conflict, InvalidInput, Unavailable
+from lake_core.ids import IdSource
 from lake_core.keys import KeyRange
-from lake_core.naming import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput, LakeError
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store import credentials, open_store
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pytest
 
-from lake_core.naming import PARQUET, IdSource, data_object, object_id_of
+from lake_core.ids import IdSource
+from lake_core.naming import PARQUET, data_object, object_id_of
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.lake import Lake

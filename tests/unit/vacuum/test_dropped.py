@@ -13,8 +13,8 @@ from lake_core import naming
 from lake_core.errors import Conflict, LakeError, NotFound
 from lake_core.history import Draft
 from lake_core.history.activity import read_notes
+from lake_core.ids import IdSource
 from lake_core.leases import HeldLease, LeaseNote
-from lake_core.naming import IdSource
 from lake_core.store import Store
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool

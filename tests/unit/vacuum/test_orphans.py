@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Conflict, Corrupt, JournalLost
+from lake_core.ids import ID_LENGTH, IdSource, first_id
 from lake_core.leases import HeldLease, LeaseNote
-from lake_core.naming import FORMATS, ID_LENGTH, IdSource, begun, entry, first_id, pool_journal
+from lake_core.naming import FORMATS, begun, entry, pool_journal
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool

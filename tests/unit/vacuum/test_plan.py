@@ -10,7 +10,7 @@ from lake_core.errors import PlanAgain
 from lake_core.history import Draft, PoolState
 from lake_core.history.removal import Removal
 from lake_core.history.vacuuming import check_vacuum
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.records import BeginVacuum
 from log_lake.vacuum.plan import Limits, choose
 

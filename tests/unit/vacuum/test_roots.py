@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import NotFound
+from lake_core.ids import IdSource
 from lake_core.journal import purge
-from lake_core.naming import IdSource
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.tags import delete_tag

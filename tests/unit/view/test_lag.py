@@ -9,7 +9,7 @@ import pytest
 
 from airflow_lake.view.figures import PoolFigures
 from airflow_lake.view.overview import FRESH_SECONDS, Overview, lag_of
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.settings import Settings

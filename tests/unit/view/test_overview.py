@@ -13,7 +13,7 @@ from airflow_lake.view.lakes import REOPEN_SECONDS, Lakes, names_of
 from airflow_lake.view.overview import FRESH_SECONDS, LOOK_BACK, Overview, PoolRow
 from lake_core import naming
 from lake_core.errors import NotFound, Unavailable
-from lake_core.naming import IdSource
+from lake_core.ids import IdSource
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
