@@ -9,6 +9,7 @@
 #   make check                           lint, types, layers, vocabulary and the fast tests
 #   make coverage                        the share of each room's lines that the fast tests run
 #   make bench [BENCH=name]              the benchmarks
+#   make fuzz [COUNT=n]                  every kind of stored thing, changed n times (5,000) with right checksums
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make sim-pairs [SEEDS=n] [FROM=m]    every two of those who work on a pool, under every fault
 #   make mutants [N=n] [SEED=s]          one line of history/ broken at a time: do its tests see it?
@@ -99,7 +100,7 @@ bench: env
 	@$(with_java) $(PY) -m benchmarks $(BENCH)
 
 fuzz: env
-	@LAKE_TEST_MUTATIONS=$(or $(COUNT),5000) $(PY) -m pytest tests/unit/rights/test_mutations.py -q
+	@LAKE_TEST_MUTATIONS=$(or $(COUNT),5000) $(PY) -m pytest tests/unit/rights/test_mutations.py -q -s
 
 sim: env
 	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))

@@ -15,6 +15,7 @@ from lake_core.checkpoints import ROW, CheckpointFooter, Part, write_checkpoint
 from lake_core.checkpoints.layout import VERSION
 from lake_core.journal import Journal
 from lake_core.journal.loaded_state import RECENT
+from lake_core.store.memory import MemoryStore
 
 Row = dict[str, Any]
 """A row of a checkpoint, by column."""
@@ -46,6 +47,13 @@ def row(section: str, key: bytes, *, branch: str = "", **columns: Any) -> Row:
 
 def write_crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> str:
     """Write a checkpoint of the newest version that holds these rows; returns its name."""
+    name, data = crafted(journal, rows, id=id)
+    journal.store.put(name, data)
+    return name
+
+
+def crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> tuple[str, bytes]:
+    """The name and the bytes of a checkpoint of the newest version that holds these rows."""
     loaded = journal.load()
     name = naming.checkpoint(journal.name, loaded.version, id)
     footer = CheckpointFooter(VERSION, journal.name, loaded.version, id, entry_checksum=loaded.checksum)
@@ -58,8 +66,9 @@ def write_crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> st
         Part(*of_part, [pa.Table.from_pylist(sorted(those, key=_by_key), schema=_BESIDE)])
         for of_part, those in parts.items()
     ]
-    write_checkpoint(journal.store, name, footer, tables)
-    return name
+    store = MemoryStore()
+    write_checkpoint(store, name, footer, tables)
+    return name, store.get(name) or b""
 
 
 def _by_key(one: Row) -> bytes:

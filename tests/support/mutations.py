@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-import struct
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -148,20 +147,3 @@ def with_pairs(data: bytes, change: Callable[[bytes], bytes], *, checksum: bool 
         writer.add_key_value_metadata(pairs)
     written: bytes = sink.getvalue().to_pybytes()
     return written
-
-
-_MARK = struct.Struct("<8sIII")
-
-
-def with_typed_footer(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """A data object in zng or zst with another footer of the same length, and the checksum of it."""
-    at = data.rindex(b"lakerows")
-    magic, length, _, after = _MARK.unpack_from(data, at)
-    footer = change(data[at - length : at])
-    footer = footer.ljust(length) if len(footer) <= length else footer[:length]
-    return (
-        data[: at - length]
-        + footer
-        + _MARK.pack(magic, length, zlib.crc32(footer), after)
-        + data[at + _MARK.size :]
-    )

@@ -1,7 +1,11 @@
 """Every kind of stored thing, changed at random with right checksums: the right answer, or its pool's error.
 
-`LAKE_TEST_MUTATIONS=5000` (`make fuzz`) tries as many of each kind.  A failure names its kind and number, which are
-the seed.
+A thing with right checksums is taken for what it says, or is Corrupt.  Of a damaged one, whose checksums do not
+fit, readers give the answers that they gave before, or call it Corrupt.  Whatever was changed in one pool, the
+others are listed, kept and shown as before, and no object of theirs is written or deleted.
+
+`LAKE_TEST_MUTATIONS=5000` (`make fuzz`) tries as many of each kind, and counts what came of them.  A failure names
+its kind and number, which are the seed.
 """
 
 from __future__ import annotations
@@ -11,255 +15,71 @@ import os
 import random
 import resource
 import signal
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-import msgspec
-import pyarrow as pa
 import pytest
 
-from lake_core import naming
-from lake_core.errors import LakeError
-from lake_core.history import Draft
-from lake_core.history.group_commit.requests import Requests
-from lake_core.journal.hints import write_head_hint
-from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import encode_value
-from lake_core.keys.ranges import EVERYTHING
-from lake_core.leases import HeldLease, LeaseNote, read_leases
-from lake_core.records import Consume, Source
-from lake_core.records.codec import frame, unframe
+from lake_core.errors import Corrupt, LakeError
 from lake_core.store import GuardedStore
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.run import compact_pool, plan_pool
-from log_lake.agents.ingest.parking import park, parked_files
-from log_lake.agents.packs import read_packs, write_packs
-from log_lake.agents.put_off_jobs import WAY, record_put_off
-from log_lake.agents.put_off_jobs import _read as _said
-from log_lake.agents.quiet import Quiet
-from log_lake.agents.request import Request as Asked
-from log_lake.erasure import receipt as receipts
-from log_lake.erasure.run import erase
-from log_lake.lake import Lake
-from log_lake.lake.given_up import give_up, read_given_up
-from log_lake.loading.source_files import SourceFile
-from log_lake.objects.facts import read_content, read_facts
-from log_lake.objects.read import DataObject
-from log_lake.repair.fsck import Fsck
 from log_lake.system_tables.inspection import inspect_object
-from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
-from log_lake.vacuum.execute import BeginVacuum, make_plan, read_plan, vacuum_lease, write_plan
-from tests.support.crafted import rows_of, write_crafted
-from tests.support.mutations import (
-    changed_hint,
-    changed_json,
-    changed_msgpack,
-    flipped,
-    mutated,
-    with_pairs,
-    with_typed_footer,
-)
-from tests.support.records import an_id
+from tests.support.stored_kinds import KINDS
+from tests.support.stored_things import URI, Asks, World, asks_of_others, build, upkeep
 
-COUNT = int(os.environ.get("LAKE_TEST_MUTATIONS", "60"))
+COUNT = int(os.environ.get("LAKE_TEST_MUTATIONS", "30"))
+EVERY, VIEWED = max(30, COUNT // 100), 5
+"""After one of so many mutations the agents work on the pool, and they and `lake fsck` look at all others; after
+one of so many the others are listed and shown."""
+
 SECONDS = 30
-"""The longest that a reader may take for one of them."""
+"""The processor time that a reader may take for one of them, at most: other work on the machine does not count."""
 
 MEMORY = 256 << 20
 """Bytes that the process may grow by for one of them."""
 
-Change = Callable[[bytes, random.Random], bytes]
-Probe = Callable[["World", str], object]
-
-
-@dataclass
-class World:
-    """A lake of two pools with all that can be stored."""
-
-    store: MemoryStore
-    a: str
-    """The id of the pool whose objects are changed."""
-
-    def lake(self) -> Lake:
-        """The lake as a process finds it that has read nothing."""
-        return Lake.open_on(self.store)
-
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    store = MemoryStore("memory://mutations")
-    lake = Lake.create_on(store)
-    a, b = (lake.create_pool(name, key="k") for name in ("a", "b"))
-    for n in range(6):
-        a.branch().append(pa.table({"k": [n, n + 1], "v": [f"x{n}", None]}))
-        b.branch().append(pa.table({"k": [n]}))
-    a.branch().delete(where="k = 3 and v = 'x2'")
-    a.create_branch("dev")
-    a.branch("dev").append(pa.table({"k": [50]}))
-    a.tag("kept", at="main", reason="why")
-    a.branch().append(pa.table({"k": [9]}), token="once")
-    a.commit_actions((Consume((Source("s3://in/x.json", 5, "e"),)),), branch="main", message="consume")
-    compact_pool(lake, "a", plan_pool(lake, "a", strategy="full", now=lake.context.now()))
-    removed = sorted(id for id, _ in a.history.load().state.removed.items())
-    a.commit_actions((BeginVacuum(tuple(removed[:1])),), message="begun")
-    write_crafted(a.history.journal, rows_of(a.history.journal), id=an_id(5))
-    write_crafted(lake.catalog.journal, rows_of(lake.catalog.journal), id=an_id(6))
-    for form in ("zng", "zst"):
-        lake.create_pool(form, key="k", settings={"format": form}).branch().append(pa.table({"k": [1, 2, 3]}))
-    notes(lake)
-    return World(store, a.config.id)
+def world() -> World:
+    return build(MemoryStore(URI))
 
 
-def notes(lake: Lake) -> None:
-    """What is stored beside the journals."""
-    a = lake.pool("a")
-    HeldLease(a.store, a.config.id, an_id(20), LeaseNote("read", 3, "me", 600.0, "why")).take()
-    with vacuum_lease(a, "plan") as lease:
-        write_plan(a, msgspec.structs.replace(make_plan(a, lease, grace=0.0), id=an_id(21)))
-    low = encode_value(900)
-    erase(a, key_range=KeyRange(low, low + b"\xff"), where=None, grace=0.0)
-    write_packs(lake, [[{"pool": "a", "title": "t", "inputs": [an_id(1)]}]])
-    park(a, SourceFile("s3://in/bad.json", 3, "e", 1.0), why="bad", now=1.0)
-    give_up(lake.context, a.config.id, why="no")
-    quiet = Quiet.of(lake, Asked("memory://mutations"), agent="compact")
-    quiet.found_nothing(a.config)
-    quiet.write()
-    record_put_off(lake, [{"pool": "a", "title": "t", "put_off": "paused"}], agent="compact")
-    write_head_hint(a.store, a.history.journal.name, a.history.load().version)
-    requests = Requests(a.store, a.history.journal.name)
-    requests.post(Draft(an_id(22), "main", 1, "me", (Consume((Source("u", 1),)),)), possible_since=1, time=1)
+# --- answers
 
 
-def state_of(world: World, name: str) -> None:
-    """All that a reader asks of the pool."""
-    lake = world.lake()
-    asked: list[Callable[[], object]] = [
-        lambda: lake.pool("a").at().to_table(),
-        lambda: lake.pool("a").at("dev").references,
-        lambda: lake.pool("a").at("kept").to_table(),
-        lambda: list(lake.pool("a").log()),
-        lambda: lake.pool("a").tag_costs(),
-        lambda: [lake.pool("a").history.load_version(version) for version in (3, 9)],
-        lambda: tables_of(lake),
-        lambda: lake.pool("b").at().snapshot.records == 6 or pytest.fail("pool b"),
-    ]
-    for ask in asked:
-        answered(ask)
+@dataclass(frozen=True)
+class Answer:
+    """What a reader was told: a value, or an error."""
+
+    value: object = None
+    error: LakeError | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Answer) and (repr(self.value), type(self.error)) == (
+            repr(other.value),
+            type(other.error),
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-def tables_of(lake: Lake) -> None:
-    pool = lake.pool("a")
-    state = pool.history.load().state
-    for items in (state.tokens.items(), state.sources.items(), state.removed.items()):
-        list(items)
-    tags_table(state)
-    tombstones_table(state, branch="main", key=pool.config.key)
-    references_table(pool.at().references, pool.config.key, lambda seq: seq)
-    state.ingested("main", "s3://in/x.json")
-    state.ingested("dev", "s3://in/x.json")
-
-
-def answered(ask: Callable[[], object]) -> None:
+def answers(asks: Callable[[], Asks]) -> dict[str, Answer]:
+    """The answer to each question.  Only errors of the lake are answers, in one line."""
+    told: dict[str, Answer] = {}
     try:
-        ask()
-    except LakeError as error:
-        line = str(error)
-    else:
-        return
-    assert "\n" not in line
-
-
-def whole_lake(world: World, name: str) -> None:
-    """What a change of the lake's own objects, or of the list of pools, may do."""
-    for ask in (
-        lambda: world.lake().pools(),
-        lambda: world.lake().pool("a").at().references,
-        lambda: [pool.config for pool in world.lake().pools_of(["a", "b"]).values()],
-        lambda: world.lake().dropped_pools(),
-    ):
-        answered(ask)
-
-
-def framed(data: bytes, rng: random.Random) -> bytes:
-    return frame(changed_msgpack(bytes(unframe(data, name="x")), rng))
-
-
-def footer(checksum: bool) -> Change:
-    def change(data: bytes, rng: random.Random) -> bytes:
-        return with_pairs(data, lambda pair: changed_footer(pair, rng), checksum=checksum)
-
-    def changed_footer(pair: bytes, rng: random.Random) -> bytes:
-        return changed_json(pair.replace(b'"data_end"', b'"was"').replace(b'"blocks"', b'"w"'), rng)
-
-    return change
-
-
-def typed(data: bytes, rng: random.Random) -> bytes:
-    return with_typed_footer(data, lambda old: changed_json(old, rng))
-
-
-def object_of(world: World, name: str) -> None:
-    pool_id, _, _ = name.partition("/")
-    store = GuardedStore(world.store)  # another one each time: no footer is kept from before
-    narrow = KeyRange(encode_value(1), encode_value(2))
-    with DataObject(store, pool_id=pool_id, object_id=naming.data_id(name) or "") as data:
-        read_facts(data)
-        read_content(data, key=PoolKey.parse("k"))
-        for key_range in (EVERYTHING, narrow):
-            data.weigh(key_range, ["k"])
-            for _ in data.batches(key_range, key=PoolKey.parse("k"), columns=None):
-                pass
-
-
-KINDS: dict[str, tuple[str, Change, Probe]] = {
-    "entries": ("{a}/journal/0*.txn", framed, state_of),
-    "requests": ("{a}/journal/requests/*", framed, lambda w, n: requests_of(w)),
-    "head": ("{a}/journal/HEAD", changed_hint, state_of),
-    "lists of pools": ("pools/0*.txn", framed, whole_lake),
-    "checkpoint footers": ("{a}/journal/marks/*", footer(checksum=True), state_of),
-    "leases": ("{a}/leases/*", changed_json, lambda w, n: leases_of(w)),
-    "plans": ("{a}/plans/*", changed_json, lambda w, n: read_plan(w.lake().pool("a"), an_id(21))),
-    "receipts": ("{a}/erasures/*", changed_json, lambda w, n: list(receipts.read_all(w.lake().pool("a")))),
-    "packs": ("packs/*", changed_json, lambda w, n: read_packs(w.lake(), [n])),
-    "parked": ("{a}/parked/*", changed_json, lambda w, n: parked_files(w.lake().pool("a"))),
-    "given up": ("{a}/given-up", changed_json, lambda w, n: read_given_up(w.store, w.a)),
-    "quiet": ("quiet/*", changed_json, lambda w, n: quiet_of(w)),
-    "lake.json": ("lake.json", changed_json, whole_lake),
-    "activity": ("activity/*", changed_hint, lambda w, n: quiet_of(w)),
-    "objects in parquet": ("{a}/data/*.parquet", footer(checksum=False), object_of),
-    "objects in zng": ("*/data/*.zng", typed, object_of),
-    "objects in zst": ("*/data/*.zst", typed, object_of),
-}
-
-
-def requests_of(world: World) -> None:
-    requests = Requests(world.store, naming.pool_journal(world.a))
-    for request in requests.read(requests.queue()):
-        assert request.draft.actions is not None
-
-
-def leases_of(world: World) -> None:
-    leases = read_leases(world.store, world.a, own=an_id(20))
-    assert leases.oldest_version is None or leases.oldest_version >= 0
-    for lease in leases.all:
-        assert lease.until() >= 0 or lease.is_live(leases.now) is not None
-
-
-def quiet_of(world: World) -> None:
-    lake = world.lake()
-    Quiet.of(lake, Asked("memory://mutations"), agent="compact").others(["a", "b"])
-    _said(lake, naming.quiet("compact", WAY))  # to record more would let the jobs grow with each change
-
-
-def names_like(world: World, pattern: str) -> list[str]:
-    sought = pattern.format(a=world.a)
-    names = [info.name for info in world.store.list("") if Path(info.name).match(sought)]
-    assert names, sought
-    return names
+        for what, ask in asks():
+            try:
+                told[what] = Answer(ask())
+            except LakeError as error:
+                told[what] = Answer(error=error)
+    except LakeError as error:  # of who opens what the questions are about
+        told["opened"] = Answer(error=error)
+    for what, answer in told.items():
+        assert "\n" not in str(answer.error), what
+    return told
 
 
 @contextmanager
@@ -267,7 +87,7 @@ def bounded(what: str) -> Iterator[None]:
     """Fails the block if it takes too much of a processor, whatever else the machine does, or too much memory."""
 
     def late(*_: object) -> None:
-        raise TimeoutError(f"{what} took more than {SECONDS} s of a processor")
+        raise TimeoutError(f"{what} took {SECONDS} s of the processor")
 
     before, memory = signal.signal(signal.SIGPROF, late), peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -284,63 +104,112 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def is_damage(error: LakeError | None) -> bool:
+    return isinstance(error, Corrupt)
+
+
+def check_exact(told: dict[str, Answer], sound: dict[str, Answer]) -> None:
+    """Each answer is the one of the sound object, or the object is Corrupt."""
+    for what, answer in told.items():
+        assert is_damage(answer.error) or answer == sound[what], f"{what}: {answer}, not {sound[what]}"
+
+
+def check_alone(before: World, after: World) -> None:
+    """Of the other pools no object was written or deleted; what is not the pool's is the lake's own."""
+    own = (f"{after.a}/", "activity/", "quiet/", "packs/", "pools")
+    now = World(after.store, after.a).objects
+    theirs = [
+        {n: d for n, d in objects.items() if not n.startswith(own)} for objects in (before.objects, now)
+    ]
+    assert theirs[0] == theirs[1]
+
+
+class Tally:
+    """What came of the mutations of each kind."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, Counter[str]] = {}
+
+    def count(self, kind: str, told: dict[str, Answer], sound: dict[str, Answer]) -> None:
+        counts = self.counts.setdefault(kind, Counter())
+        errors = {type(answer.error) for answer in told.values() if answer.error is not None}
+        others = errors - {type(answer.error) for answer in sound.values()}
+        counts["tried"] += 1
+        if any(issubclass(error, Corrupt) for error in errors):
+            counts["Corrupt"] += 1
+        elif others:
+            counts[min(error.__name__ for error in others)] += 1
+        else:
+            counts["as before" if told == sound else "as it says"] += 1
+
+    def lines(self) -> list[str]:
+        return [
+            f"{kind}: {', '.join(f'{n:,} {what}' for what, n in c.items())}"
+            for kind, c in self.counts.items()
+        ]
+
+
+@pytest.fixture(scope="module")
+def tally() -> Iterator[Tally]:
+    counted = Tally()
+    yield counted
+    print("", *counted.lines(), sep="\n")
+
+
+class Trials:
+    """The mutations of one kind."""
+
+    def __init__(self, world: World, kind: str, tally: Tally) -> None:
+        self.kind, self.of, self.tally = kind, KINDS[kind], tally
+        self.base = self.of.of(world)
+        self.names = self.base.names_like(self.of.pattern)
+        self.sound = {name: answers(partial(self.of.ask, self.base.changed({}), name)) for name in self.names}
+        self.others = answers(partial(asks_of_others, self.base.changed({})))
+        self.before: dict[frozenset[tuple[str, bytes | None]], dict[str, Answer]] = {}
+
+    def writes(self, number: int) -> tuple[str, Mapping[str, bytes | None]]:
+        """The name of the object that is changed, and what is written."""
+        rng = random.Random(f"{self.kind} {number}")
+        for name in itertools.islice(itertools.cycle(self.names), number, number + 20 * len(self.names)):
+            writes = self.of.change(self.base, name, rng)  # some entries have no action of the kind
+            if writes is not None:
+                return name, writes
+        raise AssertionError("no object can be changed like this")
+
+    def run(self, number: int) -> None:
+        """Change an object, and ask all who read it."""
+        name, writes = self.writes(number)
+        same = frozenset(writes.items())
+        if same in self.before:  # a hint has few bytes, and so there are few
+            self.tally.count(self.kind, self.before[same], self.sound[name])
+            return
+        after = self.base.changed(writes)
+        with bounded("a reader"):
+            told = self.before[same] = answers(partial(self.of.ask, after, name))
+            answers(lambda: iter([("it", partial(inspect_object, GuardedStore(after.store), name))]))
+        self.tally.count(self.kind, told, self.sound[name])
+        if self.of.exact:
+            check_exact(told, self.sound[name])
+        whole = number % EVERY == 0
+        if self.of.alone and number % VIEWED == 0:
+            with bounded("a look at the other pools"):
+                seen = answers(partial(asks_of_others, self.base.changed(writes), whole=whole))
+                assert seen == {what: self.others[what] for what in seen}
+        if whole:
+            kept = self.base.changed(writes)
+            with bounded("an agent"):
+                answers(partial(upkeep, kept))
+            if self.of.alone:
+                check_alone(self.base.changed(writes), kept)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_changed_object_gives_the_right_answer_or_an_error_of_the_lake(world: World, kind: str) -> None:
-    pattern, change, probe = KINDS[kind]
-    names = names_like(world, pattern)
-    for number, name in zip(range(COUNT), itertools.cycle(names), strict=False):
-        rng = random.Random(f"{kind} {number}")
-        sound = world.store.get(name) or b""
-        try:
-            data = change(sound, rng)
-            world.store.put(name, data or b" ")
-            with bounded(f"{kind} {number}"):
-                answered(partial(probe, world, name))
-                answered(partial(inspect_object, GuardedStore(world.store), name))
-                if number % 50 == 0:
-                    answered(lambda: list(Fsck(world.lake().context).run()))
-        except Exception as error:
-            raise AssertionError(f"{kind} {number} of {name}: {type(error).__name__}: {error}") from error
-        finally:
-            world.store.put(name, sound)
-
-
-def changed_rows(rows: list[dict[str, Any]], rng: random.Random) -> list[dict[str, Any]]:
-    """Rows with a column of one of them changed, or its value's parts."""
-    changed = [dict(one) for one in rows]
-    one = rng.choice(changed)
-    column = rng.choice([name for name in one if one[name] is not None or rng.random() < 0.1])
-    if rng.random() < 0.1:
-        changed.append(dict(one))
-    if column == "value" and one["value"] and one["section"] not in ("schema", "lift") and rng.random() < 0.8:
-        one["value"] = changed_msgpack(one["value"], rng)
-    elif isinstance(one[column], bytes) and rng.random() < 0.5:
-        one[column] = flipped(one[column], rng)
-    else:
-        (one[column],) = mutated([one[column]], rng) or [None]
-    return changed
-
-
-@pytest.mark.parametrize("of", ["pool", "list of pools"])
-def test_a_changed_checkpoint_gives_the_right_answer_or_an_error_of_the_lake(world: World, of: str) -> None:
-    lake = world.lake()
-    journal = lake.pool("a").history.journal if of == "pool" else lake.catalog.journal
-    probe = state_of if of == "pool" else whole_lake
-    rows = rows_of(journal)
-    mine = naming.checkpoint(journal.name, journal.load().version, an_id(77))
+def test_a_changed_thing_gives_the_right_answer_or_is_corrupt_of_its_pool_alone(
+    world: World, tally: Tally, kind: str
+) -> None:
+    trials = Trials(world, kind, tally)
     for number in range(COUNT):
-        rng = random.Random(f"{of} {number}")
         try:
-            write_crafted(journal, changed_rows(rows, rng), id=an_id(77))
-        except (ValueError, TypeError, OverflowError, pa.ArrowException, LakeError):
-            continue  # no column holds such a value
-        try:
-            with bounded(f"{of} {number}"):
-                probe(world, mine)
-                answered(partial(inspect_object, GuardedStore(world.store), mine))
-                if number % 20 == 0:
-                    answered(lambda: list(Fsck(world.lake().context).run()))
+            trials.run(number)
         except Exception as error:
-            raise AssertionError(f"{of} {number}: {type(error).__name__}: {error}") from error
-        finally:
-            world.store.delete(mine)
+            raise AssertionError(f"{kind} {number}: {type(error).__name__}: {error}") from error

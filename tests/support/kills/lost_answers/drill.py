@@ -4,9 +4,9 @@
 
 Each round runs one `lake` command as a process of its own, through a proxy that loses requests and answers.  Most
 are killed at a request drawn at random; one in three has a companion that keeps the pool in order.  Then the log
-says whether the command was committed, once at most, and every branch must hold what the model says: with the change
-or without it, and the same from then on.  The exit status of a command that was not killed must be true.  Afterwards a
-command with a token, an erasure and upkeep are given again, as the documentation says.
+says whether the command was committed, once at most, and every branch must hold what the model says: with the
+change or without it, and the same from then on.  The exit status of a command that was not killed must be true.
+Afterwards a command with a token, an erasure and upkeep are given again, as the documentation says.
 
 No command may take longer than `LONGEST` seconds.  In the end every pool is whole, every erasure is done, every
 receipt is true to the bytes on the server, and `lake fsck` knows all that the bucket holds.

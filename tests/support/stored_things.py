@@ -1,0 +1,278 @@
+"""A small lake in memory that holds every kind of stored thing, and what those who read it ask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from lake_core.catalog.given_up import give_up
+from lake_core.records.source_files import SourceFile
+
+from airflow_lake.view.overview import Overview
+from lake_core import naming
+from lake_core.history import Draft
+from lake_core.history.group_commit.requests import Requests
+from lake_core.journal.hints import write_begun, write_head_hint, write_tail_hint
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import encode_value
+from lake_core.leases import HeldLease, LeaseNote
+from lake_core.records import Consume, Source
+from lake_core.records.codec import frame, unframe
+from lake_core.store import Store
+from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint.run import find as find_checkpoint
+from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.compact.run import find as find_compact
+from log_lake.agents.erasure.run import find as find_erasure
+from log_lake.agents.ingest.parking import park
+from log_lake.agents.packs import write_packs
+from log_lake.agents.put_off_jobs import record_put_off
+from log_lake.agents.quiet import Quiet
+from log_lake.agents.request import Request as Asked
+from log_lake.agents.retention.run import find as find_retention
+from log_lake.agents.retention.run import retain
+from log_lake.agents.tombstones.run import find as find_tombstones
+from log_lake.erasure.run import erase
+from log_lake.lake import Lake
+from log_lake.repair.fsck import Fsck
+from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
+from log_lake.vacuum.execute import BeginVacuum, make_plan, vacuum, vacuum_lease, write_plan
+from tests.support.crafted import rows_of, write_crafted
+from tests.support.records import an_id
+
+URI = "memory://mutations"
+
+OTHERS = ("b", "zng", "zst")
+"""The pools beside `a`, whose objects are changed."""
+
+FINDS: Mapping[str, Callable[..., list[dict[str, Any]]]] = {
+    "compact": find_compact,
+    "retention": find_retention,
+    "tombstones": find_tombstones,
+    "checkpoint": find_checkpoint,
+    "erasure": find_erasure,
+}
+
+
+@dataclass
+class World:
+    """A lake of pools with all that can be stored; `a` is the id of the pool whose objects are changed."""
+
+    store: Store
+    a: str
+    objects: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.objects = {info.name: self.store.get(info.name) or b"" for info in self.store.list("")}
+
+    def lake(self) -> Lake:
+        """The lake as a process finds it that has read nothing."""
+        return Lake.open_on(self.store)
+
+    def changed(self, writes: Mapping[str, bytes | None]) -> World:
+        """A copy of the lake with some objects written, or deleted (None)."""
+        store = MemoryStore(URI)
+        for name, data in (self.objects | writes).items():
+            if data is not None:
+                store.put(name, data)
+        return World(store, self.a)
+
+    def names_like(self, pattern: str) -> list[str]:
+        """The names of the objects that fit the pattern; `{a}` stands for the pool's id."""
+        sought = pattern.format(a=self.a)
+        names = [name for name in self.objects if Path(name).match(sought)]
+        assert names, sought
+        return names
+
+
+def build(store: Store) -> World:
+    """The lake on an empty store."""
+    lake = Lake.create_on(store)
+    a, b = (lake.create_pool(name, key="k") for name in ("a", "b"))
+    for n in range(6):
+        a.branch().append(pa.table({"k": [n, n + 1], "v": [f"x{n}", None]}))
+        b.branch().append(pa.table({"k": [n]}))
+    b.branch().delete(where="k = 3")
+    a.branch().delete(where="k = 3 and v = 'x2'")
+    a.create_branch("dev")
+    a.branch("dev").append(pa.table({"k": [50]}))
+    a.tag("kept", at="main", reason="why")
+    a.tag("until", at="dev", expires=lake.context.now() + 1e6)
+    a.branch().append(pa.table({"k": [9]}), token="once")
+    a.commit_actions((Consume((Source("s3://in/x.json", 5, "e"),)),), branch="main", message="consume")
+    compact_pool(lake, "a", plan_pool(lake, "a", strategy="full", now=lake.context.now()))
+    a.create_branch("gone")
+    a.branch("gone").append(pa.table({"k": [70]}))
+    a.branch().merge("gone")
+    a.delete_branch("gone")
+    removed = sorted(id for id, _ in a.history.load().state.removed.items())
+    a.commit_actions((BeginVacuum(tuple(removed[:1])),), message="begun")
+    a.delete_tag("until")
+    for form in ("zng", "zst"):
+        pool = lake.create_pool(form, key="k", settings={"format": form})
+        pool.branch().append(pa.table({"k": [1, 2, 3], "v": ["x", None, "z"]}))
+    lake.create_pool("old", key="k").branch().append(pa.table({"k": [1]}))
+    lake.drop_pool("old")
+    notes(lake)
+    write_crafted(a.history.journal, rows_of(a.history.journal), id=an_id(5))
+    write_crafted(lake.catalog.journal, rows_of(lake.catalog.journal), id=an_id(6))
+    return World(store, a.config.id)
+
+
+def notes(lake: Lake) -> None:
+    """What is stored beside the journals."""
+    a = lake.pool("a")
+    HeldLease(a.store, a.config.id, an_id(20), LeaseNote("read", 3, "me", 600.0, "why")).take()
+    with vacuum_lease(a, "plan") as lease:
+        write_plan(a, msgspec.structs.replace(make_plan(a, lease, grace=0.0), id=an_id(21)))
+    low = encode_value(900)
+    erase(a, key_range=KeyRange(low, low + b"\xff"), where=None, grace=0.0)
+    write_packs(lake, [[{"pool": "a", "title": "t", "inputs": [an_id(1)]}]])
+    park(a, SourceFile("s3://in/bad.json", 3, "e", 1.0), why="bad", now=1.0)
+    give_up(lake.context, a.config.id, why="no")
+    quiet = Quiet.of(lake, Asked(URI), agent="compact")
+    quiet.found_nothing(a.config)
+    quiet.write()
+    record_put_off(lake, [{"pool": "a", "title": "t", "put_off": "paused"}], agent="compact")
+    for journal, version in (
+        (a.history.journal.name, a.history.load().version),
+        (lake.catalog.journal.name, lake.catalog.load().version),
+    ):
+        write_head_hint(lake.store, journal, version)
+        write_tail_hint(lake.store, journal, 1)
+        write_begun(lake.store, journal)
+    requests = Requests(a.store, a.history.journal.name)
+    now = int(time.time() * 1e6)
+    for number, id in enumerate((an_id(22), an_id(23))):
+        draft = Draft(id, "main", 1, "me", (Consume((Source(f"u{number}", 1),)),))
+        requests.post(draft, possible_since=1, time=now)
+
+
+def bare(world: World) -> World:
+    """The lake without checkpoints: readers fold the entries."""
+    return world.changed(dict.fromkeys((name for name in world.objects if "/marks/" in name), None))
+
+
+def purged(world: World) -> World:
+    """The lake without entries: readers have nothing but the newest checkpoints."""
+    store = world.changed({}).store
+    lake = Lake.open_on(store)
+    for journal in (lake.pool("a").history.journal, lake.catalog.journal):
+        version = journal.load().version
+        for name in [info.name for info in store.list(journal.name)]:
+            entry, mark = naming.entry_version(name), naming.checkpoint_version(name)
+            if entry is not None or (mark is not None and mark < version):
+                store.delete(name)
+        store.put(naming.fence(journal.name, version), str(version).encode())
+    return World(store, world.a)
+
+
+def relinked(world: World, name: str, data: bytes) -> dict[str, bytes]:
+    """An entry with other bytes, and the entries behind it, which name the checksum of the one before them."""
+    journal, version = name.rpartition("/")[0], naming.entry_version(name)
+    assert version is not None
+    writes = {name: data}
+    while (after := world.objects.get(next_name := naming.entry(journal, version + 1))) is not None:
+        entry = msgspec.msgpack.decode(unframe(after, name=next_name))
+        before = writes[naming.entry(journal, version)]
+        data = frame(msgspec.msgpack.encode(entry | {"previous": int.from_bytes(before[4:8], "big")}))
+        writes[next_name], version = data, version + 1
+    return writes
+
+
+# --- what readers ask: each name with what gives a value that can be compared
+
+Asks = Iterator[tuple[str, Callable[[], object]]]
+
+
+def asks_of_pool(world: World) -> Asks:
+    """All that a reader asks of the pool `a`."""
+    lake = world.lake()
+    yield "scan", lambda: lake.pool("a").at().to_table().to_pylist()
+    yield "branch", lambda: lake.pool("a").at("dev").references
+    yield "tag", lambda: lake.pool("a").at("kept").snapshot.records
+    yield "log", lambda: [(version, one.id) for version, one in lake.pool("a").log()]
+    yield "costs", lambda: lake.pool("a").tag_costs()
+    for version in (3, 9):
+        yield f"version {version}", lambda version=version: _size(lake, version)
+    yield "tables", lambda: tables_of(lake)
+
+
+def _size(lake: Lake, version: int) -> object:
+    loaded = lake.pool("a").history.load_version(version)
+    return None if loaded is None else lake.pool("a").at_version(version).snapshot.records
+
+
+def tables_of(lake: Lake) -> object:
+    pool = lake.pool("a")
+    state = pool.history.load().state
+    return (
+        [sorted(map(repr, items)) for items in (state.tokens.items(), state.sources.items())],
+        sorted(map(repr, state.removed.items())),
+        tags_table(state).to_pylist(),
+        tombstones_table(state, branch="main", key=pool.config.key).to_pylist(),
+        references_table(pool.at().references, pool.config.key, lambda seq: seq).to_pylist(),
+        state.ingested("main", "s3://in/x.json"),
+        state.ingested("dev", "s3://in/x.json"),
+    )
+
+
+def asks_of_list(world: World) -> Asks:
+    """All that a reader asks of the list of pools."""
+    lake = world.lake()
+    yield "pools", lambda: lake.pools()
+    yield "a", lambda: lake.pool("a").at().to_table().to_pylist()
+    yield "of", lambda: [pool.config for pool in lake.pools_of(["a", "b"]).values()]
+    yield "dropped", lambda: [(one.pool.name, one.version) for one in lake.dropped_pools()]
+
+
+def asks_of_others(world: World, *, whole: bool = True) -> Asks:
+    """What is asked of all pools at once, and what it says of those beside `a`.
+
+    Not `whole`: the list of pools and the view alone.
+    """
+    lake = world.lake()
+    rows = Overview(time.monotonic).table
+    yield "listed", lambda: [pool for pool in lake.pools() if pool.name in OTHERS]
+    yield "view", lambda: [row for row in rows(lake).pools if row.pool in OTHERS]
+    if not whole:
+        return
+    yield "scans", lambda: [lake.pool(name).at().to_table().to_pylist() for name in OTHERS]
+    yield (
+        "fsck",
+        lambda: [
+            one
+            for one in Fsck(lake.context).run()
+            if one.pool in OTHERS or (not one.where.startswith(world.a) and one.pool != "a")
+        ],
+    )
+    for agent, find in FINDS.items():
+        yield agent, lambda find=find: _found(world, find)
+
+
+def _found(world: World, find: Callable[..., list[dict[str, Any]]]) -> object:
+    found = find({"lake": URI}, open_lake=lambda uri: world.lake(), recurring=True)
+    return sorted(work["pool"] for work in found if work["pool"] in OTHERS)
+
+
+def upkeep(world: World) -> Asks:
+    """Those who write to the pool `a`, with all rights."""
+    lake = world.lake()
+    pool = lake.pool("a")
+    now = lake.context.now()
+    yield "append", lambda: pool.branch().append(pa.table({"k": [5], "v": ["new"]}))
+    yield "delete", lambda: pool.branch().delete(where="v = 'new'")
+    yield "compact", lambda: compact_pool(lake, "a", plan_pool(lake, "a", strategy="full", now=now))
+    yield "checkpoint", lambda: write_checkpoint(lake, "a", now=now)
+    yield "purge", lambda: purge_pool(lake, "a", keep=0.0, now=now)
+    yield "retain", lambda: retain(lake, "a")
+    yield "erase", lambda: erase(pool, where="k = 5", grace=0.0)
+    yield "vacuum", lambda: vacuum(pool, grace=0.0)
+    yield "tag", lambda: pool.tag("new", at="main")
+    yield "drop", lambda: lake.drop_pool("a")
