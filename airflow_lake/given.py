@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 from lake_core.naming import MAIN
-from log_lake.agents.roster import Kind
+from log_lake.agents.roster import ParameterKind
 
 OF_NOTHING = ("None", "nan", "NaN", "NaT", "<NA>", "inf", "-inf", "Infinity", "-Infinity")
 """Texts of values that are missing, in Python and pandas, or endless: as a bound of a delete they would be none."""
@@ -41,7 +41,7 @@ def is_template(value: Any) -> bool:
     return hasattr(value, "iter_references")
 
 
-def declared(value: Any, name: str, kind: Kind, *, who: str, fixed: bool = False) -> Any:
+def declared(value: Any, name: str, kind: ParameterKind, *, who: str, fixed: bool = False) -> Any:
     """What a DAG says, as a value of that kind, when its file is parsed; a template as it is, unless it is `fixed`.
 
     `fixed`: Airflow fills in no template there.  Raises ValueError.
@@ -52,15 +52,17 @@ def declared(value: Any, name: str, kind: Kind, *, who: str, fixed: bool = False
         return list(value) if _is_collection(value) else value
     try:
         match kind:
-            case Kind.FLAG:
+            case ParameterKind.FLAG:
                 return flag(value, name, task=who)
-            case Kind.COUNT:
+            case ParameterKind.COUNT:
                 return count(value, name, task=who)
-            case Kind.TEXT if isinstance(value, str):
+            case ParameterKind.TEXT if isinstance(value, str):
                 return value
-            case Kind.TEXTS if isinstance(value, str) and value.strip():
+            case ParameterKind.TEXTS if isinstance(value, str) and value.strip():
                 return [value]
-            case Kind.TEXTS if _is_collection(value) and all(isinstance(one, str) and one for one in value):
+            case ParameterKind.TEXTS if _is_collection(value) and all(
+                isinstance(one, str) and one for one in value
+            ):
                 return list(value)
     except InvalidInput:
         pass
@@ -69,7 +71,7 @@ def declared(value: Any, name: str, kind: Kind, *, who: str, fixed: bool = False
 
 def fixed_flag(value: Any, name: str, *, who: str) -> bool:
     """A flag in which Airflow fills in no template: "{{ ... }}" would count as true.  Raises ValueError."""
-    return bool(declared(value, name, Kind.FLAG, who=who, fixed=True))
+    return bool(declared(value, name, ParameterKind.FLAG, who=who, fixed=True))
 
 
 class LeftOut(Enum):
@@ -111,14 +113,14 @@ def branch_or_main(branch: Any) -> Any:
     return MAIN if branch == "" else branch
 
 
-def filled_in(value: Any, name: str, kind: Kind, *, task: str) -> Any:
+def filled_in(value: Any, name: str, kind: ParameterKind, *, task: str) -> Any:
     """What a template filled in, as a value of that kind; it must hold something.  Raises InvalidInput."""
     match kind:
-        case Kind.FLAG:
+        case ParameterKind.FLAG:
             return flag(value, name, task=task)
-        case Kind.COUNT:
+        case ParameterKind.COUNT:
             return count(value, name, task=task)
-        case Kind.TEXT:
+        case ParameterKind.TEXT:
             return text(value, name, task=task, asked="")
     parts = [texts(one, name, task=task) for one in (value if _is_collection(value) else [value])]
     return [one for part in parts for one in part] or text("", name, task=task)
@@ -130,7 +132,7 @@ def flag(value: Any, name: str, *, task: str) -> bool:
 
     read = {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else value
     if not isinstance(read, bool):
-        raise InvalidInput(f"{task}: {name} must be {Kind.FLAG.value} (got {value!r})")
+        raise InvalidInput(f"{task}: {name} must be {ParameterKind.FLAG.value} (got {value!r})")
     return read
 
 
@@ -141,7 +143,7 @@ def count(value: Any, name: str, *, task: str) -> int:
     is_number = isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) <= MOST_DIGITS
     read = int(value) if is_number else value
     if not isinstance(read, int) or isinstance(read, bool) or read < 1:
-        raise InvalidInput(f"{task}: {name} must be {Kind.COUNT.value} (got {value!r})")
+        raise InvalidInput(f"{task}: {name} must be {ParameterKind.COUNT.value} (got {value!r})")
     return read
 
 

@@ -29,7 +29,7 @@ TICK = 0.1
 LAST_RESORT_SECONDS = 5.0
 
 
-class Identity(msgspec.Struct, frozen=True):
+class ProcessIdentity(msgspec.Struct, frozen=True):
     """A process that cannot be mistaken for a later one with the same id."""
 
     pid: int
@@ -37,7 +37,7 @@ class Identity(msgspec.Struct, frozen=True):
     boot: str
 
 
-def identify(pid: int, *, proc: Path = Path("/proc")) -> Identity | None:
+def identify(pid: int, *, proc: Path = Path("/proc")) -> ProcessIdentity | None:
     """The identity of a living process; None if there is none, or only its remains (a zombie)."""
     try:
         stat = (proc / str(pid) / "stat").read_text()
@@ -47,17 +47,17 @@ def identify(pid: int, *, proc: Path = Path("/proc")) -> Identity | None:
     # "pid (name) state ...": the name may hold anything, so fields are counted after its last parenthesis.
     fields = stat.rpartition(")")[2].split()
     state, started = fields[0], int(fields[19])
-    return None if state in {"Z", "X"} else Identity(pid=pid, started=started, boot=boot)
+    return None if state in {"Z", "X"} else ProcessIdentity(pid=pid, started=started, boot=boot)
 
 
-def is_alive(identity: Identity) -> bool:
+def is_alive(identity: ProcessIdentity) -> bool:
     """Whether exactly this process still runs."""
     return identify(identity.pid) == identity
 
 
 def launch(
     command: Sequence[str], *, environ: Mapping[str, str], mark: str, log: Path, folder: Path, detached: bool
-) -> tuple[subprocess.Popen[bytes], Identity]:
+) -> tuple[subprocess.Popen[bytes], ProcessIdentity]:
     """Starts the command below a keeper, in a session of its own, writing to `log`.
 
     Unless `detached`, the service ends when the calling process does, however that ends.
@@ -79,7 +79,7 @@ def launch(
     return process, identity
 
 
-def find(mark: str) -> Identity | None:
+def find(mark: str) -> ProcessIdentity | None:
     """The keeper of this mark, if its record was lost."""
     for process in psutil.process_iter():
         try:
@@ -90,7 +90,7 @@ def find(mark: str) -> Identity | None:
     return None
 
 
-def survivors(identity: Identity, *, mark: str) -> list[psutil.Process]:
+def survivors(identity: ProcessIdentity, *, mark: str) -> list[psutil.Process]:
     """What a killed keeper left behind."""
     if (now := identify(identity.pid)) is not None and now != identity:
         session = None  # the id is another process's now, and so may be a session of that number
@@ -111,7 +111,7 @@ def survivors(identity: Identity, *, mark: str) -> list[psutil.Process]:
     return left
 
 
-def listens(identity: Identity, port: int) -> bool:
+def listens(identity: ProcessIdentity, port: int) -> bool:
     """Whether one of the service's own processes listens on the port."""
     try:
         below = psutil.Process(identity.pid).children(recursive=True)
@@ -127,7 +127,7 @@ def listens(identity: Identity, port: int) -> bool:
     return False
 
 
-def stop(identity: Identity, *, mark: str, child: subprocess.Popen[bytes] | None = None) -> None:
+def stop(identity: ProcessIdentity, *, mark: str, child: subprocess.Popen[bytes] | None = None) -> None:
     """Ends a service and everything below it; returns when nothing of it is left."""
     if is_alive(identity):
         os.kill(identity.pid, signal.SIGTERM)
@@ -150,7 +150,7 @@ def stop(identity: Identity, *, mark: str, child: subprocess.Popen[bytes] | None
         )
 
 
-def _await_end(identity: Identity, child: subprocess.Popen[bytes] | None, seconds: float) -> None:
+def _await_end(identity: ProcessIdentity, child: subprocess.Popen[bytes] | None, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while is_alive(identity) and time.monotonic() < deadline:
         time.sleep(TICK)

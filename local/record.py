@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from local.processes import Identity
+from local.processes import ProcessIdentity
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
     """A service: its keeper, where it listens, and what it was started with."""
 
     service: str
-    keeper: Identity
+    keeper: ProcessIdentity
     mark: str
     log: str
     ports: dict[str, int]

@@ -68,17 +68,17 @@ _BETTER = list(WORDS.values())
 _CODE = re.compile(r"```.*?^ *```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"^(?:landing|landed|lands|company|abreast|overlay)$", re.IGNORECASE)
 
-Finding = tuple[int, str, str]
+WordFinding = tuple[int, str, str]
 """A line, the word there, what is better."""
 
 
-def in_prose(text: str) -> Iterator[Finding]:
+def in_prose(text: str) -> Iterator[WordFinding]:
     """Forbidden words of a page; code in it does not count."""
     prose = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     yield from _in_words(prose, 1)
 
 
-def in_program(text: str) -> Iterator[Finding]:
+def in_program(text: str) -> Iterator[WordFinding]:
     """Forbidden words in comments and texts of a Python program, and forbidden names."""
     kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -92,7 +92,7 @@ def in_program(text: str) -> Iterator[Finding]:
     yield from _in_names(ast.parse(text))
 
 
-def _in_names(program: ast.Module) -> Iterator[Finding]:
+def _in_names(program: ast.Module) -> Iterator[WordFinding]:
     """Arguments and variables that are named by a verb or a letter; of the fields of classes only `n`.
 
     Fields keep the other names, because stored things and results have them.
@@ -110,13 +110,13 @@ def _in_names(program: ast.Module) -> Iterator[Finding]:
             yield node.lineno, name, NAMES[name]
 
 
-def findings(path: Path) -> list[Finding]:
+def findings(path: Path) -> list[WordFinding]:
     """The forbidden words of one file, in its order."""
     text = path.read_text()
     return list(in_program(text) if path.suffix == ".py" else in_prose(text))
 
 
-def _in_words(text: str, line: int) -> Iterator[Finding]:
+def _in_words(text: str, line: int) -> Iterator[WordFinding]:
     for match in _WORD.finditer(text):
         if match.lastgroup:
             yield line + text.count("\n", 0, match.start()), match[0], _BETTER[int(match.lastgroup[1:])]

@@ -22,7 +22,7 @@ from typing import Any
 
 from lake_core.errors import Incomplete, InvalidInput, LakeError
 from log_lake.agents.put_off_jobs import record_put_off
-from log_lake.agents.roster import AGENTS, PARAMETERS, Kind
+from log_lake.agents.roster import AGENTS, PARAMETERS, ParameterKind
 from log_lake.console.parser import Parser, check_text
 from log_lake.lake import Lake
 from spark_apps.in_task import in_task
@@ -101,14 +101,14 @@ def parser() -> Parser:
                 )
         for parameter in agent.parameters:
             option, kind = f"--{parameter.replace('_', '-')}", PARAMETERS[parameter]
-            if kind is Kind.FLAG:
+            if kind is ParameterKind.FLAG:
                 how: dict[str, Any] = {"action": argparse.BooleanOptionalAction, "default": None}
-            elif kind is Kind.TEXTS:
+            elif kind is ParameterKind.TEXTS:
                 how = {"nargs": "+", "metavar": "NAME"}
             else:
                 how = {
-                    "type": int if kind is Kind.COUNT else str,
-                    "metavar": "N" if kind is Kind.COUNT else "TEXT",
+                    "type": int if kind is ParameterKind.COUNT else str,
+                    "metavar": "N" if kind is ParameterKind.COUNT else "TEXT",
                 }
             sub.add_argument(option, dest=f"asked_{parameter}", help=HELP[parameter], **how)
     return whole

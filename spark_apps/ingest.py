@@ -27,7 +27,7 @@ from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.phrases import counted, human_size
 from lake_core.store import address_of
 from log_lake.agents.ingest import parking
-from log_lake.agents.ingest.plan import Batch, Part, Unit
+from log_lake.agents.ingest.plan import FilePart, IngestBatch, Unit
 from log_lake.agents.ingest.report import MAX_PARKED, batch_line
 from log_lake.agents.request import OpenLake
 from log_lake.console.parser import Parser
@@ -170,7 +170,7 @@ def _load(spark: Any, lake: Lake, pool_name: str, files: list[SourceFile], *, br
         files=files,
         branch=branch,
         format=lake.pool(pool_name).settings["ingest.format"],
-        token=Batch(tuple(files)).token(branch),
+        token=IngestBatch(tuple(files)).token(branch),
         message=f"ingest of {counted(len(files), 'file')}",
     )
 
@@ -186,7 +186,7 @@ def _commit(
 ) -> LoadResult:
     """The objects of all files as one transaction."""
     target = lake.pool(pool_name).branch(branch)
-    token = Batch(tuple(files)).token(branch)
+    token = IngestBatch(tuple(files)).token(branch)
     first = target.begin_load(token=token)
     if isinstance(first, LoadResult):  # a try before this one committed them, and died
         return first
@@ -204,7 +204,7 @@ def _build_apart(
     spark: Any, lake: Lake, target: Branch, job: PendingLoad, files: list[SourceFile]
 ) -> tuple[dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
-    units = [Unit(number, (Part(file.uri, file.size),)) for number, file in enumerate(files)]
+    units = [Unit(number, (FilePart(file.uri, file.size),)) for number, file in enumerate(files)]
     readings = target.readings([file.uri for file in files])
     work = LoadWork(target.config, job, target.settings["ingest.format"], readings)
     built: dict[str, list[WrittenObject]] = {}

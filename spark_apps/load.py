@@ -20,7 +20,7 @@ from lake_core.keys.encoding import key_class
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Address, address_of
-from log_lake.agents.ingest.plan import Part, Unit, plan_units, split_row_groups
+from log_lake.agents.ingest.plan import FilePart, Unit, plan_units, split_row_groups
 from log_lake.agents.intervals.plan import interval_range
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
@@ -146,7 +146,7 @@ def check_unchanged(files: list[SourceFile], *, access: Address) -> None:
 def _units(
     files: list[SourceFile], readings: dict[str, Reading], format: str, parallelism: int, *, smallest: int
 ) -> list[Unit]:
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     total = sum(f.size for f in files)
     for file in files:
         if is_stream(file.uri):
@@ -156,7 +156,7 @@ def _units(
             sizes = row_group_sizes(readings[file.uri])
             parts += split_row_groups(file.uri, sizes, target=max(smallest, sum(sizes) // parallelism))
         elif file.size:
-            parts.append(Part(file.uri, file.size))
+            parts.append(FilePart(file.uri, file.size))
     return plan_units(parts, parallelism=parallelism, smallest=smallest)
 
 

@@ -12,17 +12,17 @@ from typing import Any
 
 from airflow_lake import given
 from lake_core.naming import MAIN
-from log_lake.agents.roster import PARAMETERS, Kind
+from log_lake.agents.roster import PARAMETERS, ParameterKind
 
 _FIELDS = (
-    ("lake", Kind.TEXT, False),
-    ("pools", Kind.TEXTS, False),
-    ("branch", Kind.TEXT, False),
-    ("spark", Kind.TEXT, False),
-    ("dry_run", Kind.FLAG, False),
-    ("airflow_pool", Kind.TEXT, True),
-    ("pool_slots", Kind.COUNT, True),
-    ("approval", Kind.FLAG, True),
+    ("lake", ParameterKind.TEXT, False),
+    ("pools", ParameterKind.TEXTS, False),
+    ("branch", ParameterKind.TEXT, False),
+    ("spark", ParameterKind.TEXT, False),
+    ("dry_run", ParameterKind.FLAG, False),
+    ("airflow_pool", ParameterKind.TEXT, True),
+    ("pool_slots", ParameterKind.COUNT, True),
+    ("approval", ParameterKind.FLAG, True),
 )
 """What the fields must be; those with true are no templates: Airflow reads them when it parses the file."""
 
@@ -182,13 +182,15 @@ def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> d
     request = dict(config["request"])
     for name in config["filled"]:
         if name == "spark":
-            given.filled_in(config["spark"], name, Kind.TEXT, task="LakeConfig")
+            given.filled_in(config["spark"], name, ParameterKind.TEXT, task="LakeConfig")
         else:
             request[name] = given.filled_in(request[name], name, PARAMETERS[name], task="LakeConfig")
     for name, value in (params or {}).items():
         if name == "dry_run" and request.get(name) is True:
             continue
-        is_flag = PARAMETERS.get(name) is Kind.FLAG  # an empty one is refused: it would change the lake
+        is_flag = (
+            PARAMETERS.get(name) is ParameterKind.FLAG
+        )  # an empty one is refused: it would change the lake
         if value is not None and (is_flag or value not in ("", [])):
             request[name] = value
         else:

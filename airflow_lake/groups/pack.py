@@ -17,16 +17,16 @@ MAX_TASKS = 64
 LONGEST_TITLE = 250
 """Characters of a title: Airflow names mapped tasks by them, and its database refuses longer ones."""
 
-Work = Mapping[str, Any]
+PlannedWork = Mapping[str, Any]
 """What `find` of an agent hands out: a pool, a title, and values of the agent's own."""
 
 
-def weight_of(work: Work) -> int:
+def weight_of(work: PlannedWork) -> int:
     """How heavy a piece of work is, against others of one agent: its files, jobs or erasures; at least 1."""
     return max(1, *(len(work.get(name) or ()) for name in ("files", "jobs", "erasures")))
 
 
-def pack(all_work: Sequence[Work], *, most: int = MAX_TASKS) -> list[dict[str, Any]]:
+def pack(all_work: Sequence[PlannedWork], *, most: int = MAX_TASKS) -> list[dict[str, Any]]:
     """At most `most` packs: each a `title`, and its `all_work` in the order in which it was handed out.
 
     The heaviest piece goes first, each into the lightest pack (the largest is at most a third above the best).
@@ -51,7 +51,7 @@ def pack(all_work: Sequence[Work], *, most: int = MAX_TASKS) -> list[dict[str, A
     ]
 
 
-def _title(part: Sequence[Work]) -> str:
+def _title(part: Sequence[PlannedWork]) -> str:
     pools = list(dict.fromkeys(str(work["pool"]) for work in part))
     title = str(part[0]["title"]) if len(part) == 1 else f"{counted(len(pools), 'pool')}: {listed(pools, 3)}"
     return title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"

@@ -23,7 +23,7 @@ from airflow_lake.groups.agent import AgentGroup
 from airflow_lake.groups.agents import GROUPS
 from airflow_lake.groups.config import LakeConfig, checked
 from lake_core.naming import MAIN
-from log_lake.agents.roster import AGENTS, Kind, Purpose, names_of
+from log_lake.agents.roster import AGENTS, ParameterKind, Purpose, names_of
 
 
 class LakeUpkeep(TaskGroup):
@@ -41,7 +41,7 @@ class LakeUpkeep(TaskGroup):
         names = names_of(Purpose.UPKEEP)
         chosen = names
         if agents is not None:
-            chosen = given.declared(agents, "agents", Kind.TEXTS, who="LakeUpkeep", fixed=True)
+            chosen = given.declared(agents, "agents", ParameterKind.TEXTS, who="LakeUpkeep", fixed=True)
         if not chosen:
             raise ValueError(f"LakeUpkeep: agents is empty; the agents are {', '.join(names)}")
         if unknown := sorted(set(chosen) - set(names)):

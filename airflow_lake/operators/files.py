@@ -19,7 +19,7 @@ from airflow_lake.assets import (
 from airflow_lake.operators.base import LakeOperator
 from airflow_lake.runs import conf_of
 from lake_core.phrases import choices
-from log_lake.agents.roster import Kind
+from log_lake.agents.roster import ParameterKind
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -105,7 +105,7 @@ class LakeFilesOperator(LakeOperator):
         self.files = given.texts(self.files, "files", task=task)
         self.message = given.text_or_empty(self.message, "message", task=task)
         if self.has_partitions:
-            self.partitions = given.filled_in(self.partitions, "partitions", Kind.TEXTS, task=task)
+            self.partitions = given.filled_in(self.partitions, "partitions", ParameterKind.TEXTS, task=task)
             check_partitions(self.partitions, task=task)
 
     def source_files(self, lake: Lake, context: Context) -> list[SourceFile] | LoadResult:

@@ -13,7 +13,7 @@ from airflow_lake import given
 from airflow_lake.effects import Effect
 from airflow_lake.operators.base import LakeOperator
 from lake_core.naming import MAIN
-from log_lake.agents.roster import Kind
+from log_lake.agents.roster import ParameterKind
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -52,7 +52,9 @@ class LakeQueryOperator(LakeOperator):
         super().__init__(pool_name="", **kwargs)
         given.refuse_unread(kwargs, UNREAD, who=self.task_id)
         self.sql = sql
-        self.max_rows = given.declared(max_rows, "max_rows", Kind.COUNT, who=self.task_id, fixed=True)
+        self.max_rows = given.declared(
+            max_rows, "max_rows", ParameterKind.COUNT, who=self.task_id, fixed=True
+        )
         self.must_hold = given.fixed_flag(must_hold, "must_hold", who=self.task_id)
 
     def take(self) -> None:

@@ -20,7 +20,7 @@ from lake_core.naming import MAIN
 if TYPE_CHECKING:
     from airflow.sdk import Context, RetryPolicy
 
-    from log_lake.lake.watch import Position
+    from log_lake.lake.watch import WatchPosition
 
 BEGUN = "lake_begun"
 """The name under which Airflow keeps, with the task, where its first try began: what is committed between two tries
@@ -64,7 +64,7 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         self.pause = pause
         self.deferrable = given.fixed_flag(deferrable, "deferrable", who=self.task_id)
         self._name = ""
-        self._positions: dict[str, Position] = {}
+        self._positions: dict[str, WatchPosition] = {}
 
     def execute(self, context: Context) -> Any:
         """Look where the pools are, and wait: in the triggerer, or in the worker if it is not `deferrable`."""
@@ -124,13 +124,13 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
                 return None
             self._positions = after
 
-    def _begun(self, context: Context) -> tuple[str, dict[str, Position]]:
+    def _begun(self, context: Context) -> tuple[str, dict[str, WatchPosition]]:
         """The name of the lake, and the positions after which a transaction is new.
 
         Raises InvalidInput, NotFound.
         """
         from lake_core.errors import InvalidInput
-        from log_lake.lake.watch import Position, begin
+        from log_lake.lake.watch import WatchPosition, begin
 
         task = self.task_id
         pools = given.texts(self.pools, "pools", task=task)
@@ -154,7 +154,9 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
             where = [name, branch]  # the map index may have been another lake's, if the run was cleared
             begun = kept.get(BEGUN) or {}
             if begun.get("where") == where:
-                positions |= {pool: Position(*at) for pool, at in begun["at"].items() if pool in positions}
+                positions |= {
+                    pool: WatchPosition(*at) for pool, at in begun["at"].items() if pool in positions
+                }
             kept.set(BEGUN, {"where": where, "at": {pool: list(at) for pool, at in positions.items()}})
         return name, positions
 

@@ -14,27 +14,27 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from log_lake.lake.watch import News, Position
+from log_lake.lake.watch import News, WatchPosition
 
 
 @dataclass
 class Interest:
     """The positions of the pools that a trigger waits for."""
 
-    positions: dict[str, Position] = field(default_factory=dict)
+    positions: dict[str, WatchPosition] = field(default_factory=dict)
     _waiting: Counter[str] = field(default_factory=Counter)
 
-    def add(self, positions: Mapping[str, Position]) -> None:
+    def add(self, positions: Mapping[str, WatchPosition]) -> None:
         """One more trigger waits for these pools, from these positions on."""
         for pool, position in positions.items():
             present = self.positions.get(pool, position)
             if present.pool_id == position.pool_id:
                 self.positions[pool] = min(present, position)
             else:  # the pool was made again: look at it from its beginning
-                self.positions[pool] = Position()
+                self.positions[pool] = WatchPosition()
             self._waiting[pool] += 1
 
-    def remove(self, pools: Mapping[str, Position]) -> None:
+    def remove(self, pools: Mapping[str, WatchPosition]) -> None:
         """One trigger less waits for these pools."""
         for pool in pools:
             self._waiting[pool] -= 1
@@ -42,20 +42,20 @@ class Interest:
                 del self._waiting[pool]
                 self.positions.pop(pool, None)
 
-    def advance(self, before: Mapping[str, Position], after: Mapping[str, Position]) -> None:
+    def advance(self, before: Mapping[str, WatchPosition], after: Mapping[str, WatchPosition]) -> None:
         """A look from `before` came to `after`.  A pool that a trigger set back meanwhile stays where it is."""
         for pool, position in after.items():
             if self.positions.get(pool) == before.get(pool):
                 self.positions[pool] = position
 
 
-def leaves_gap(before: Position, first: News, seen: Position) -> bool:
+def leaves_gap(before: WatchPosition, first: News, seen: WatchPosition) -> bool:
     """Whether entries lie between what a trigger has seen and the first news of a look from `before`."""
     pool_id = first.position.pool_id
     return before.version_of(pool_id) > seen.version_of(pool_id)
 
 
-def is_new(news: News, seen: Position, *, branch: str, maintenance: bool) -> bool:
+def is_new(news: News, seen: WatchPosition, *, branch: str, maintenance: bool) -> bool:
     """Whether a trigger that has seen that position, and waits for that branch, fires for it."""
     later = news.position.pool_id != seen.pool_id or news.position.version > seen.version
     return later and news.branch in (branch, "") and (maintenance or news.changes_records)

@@ -29,7 +29,7 @@ from airflow_lake.reach import lake_name, open_lake
 if TYPE_CHECKING:
     from airflow_lake.triggers.interest import Interest
     from log_lake.lake import Lake
-    from log_lake.lake.watch import News, Position, Watcher
+    from log_lake.lake.watch import News, Watcher, WatchPosition
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class _Loop:
             self._lake = open_lake(self.name)
         return self._lake
 
-    def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
+    def look(self, positions: Mapping[str, WatchPosition]) -> tuple[list[News], dict[str, WatchPosition]]:
         """What is new after the positions, as `Watcher.look`."""
         from log_lake.lake.watch import Watcher
 
@@ -94,7 +94,7 @@ class _Look:
     """
 
     news: Sequence[News]
-    before: Mapping[str, Position]
+    before: Mapping[str, WatchPosition]
     keeps: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
     async def keep(self) -> None:
@@ -299,17 +299,17 @@ class TransactionTrigger(BaseEventTrigger):
             async for event in events:
                 yield event
 
-    async def _begin(self, loop: _Loop) -> dict[str, Position]:
+    async def _begin(self, loop: _Loop) -> dict[str, WatchPosition]:
         """Put the pools into the loop's interest; returns what this trigger has seen of each.
 
         By what Airflow keeps, otherwise by `after`, otherwise now.  What was purged meanwhile is a look of its own.
         """
-        from log_lake.lake.watch import Position, begin, resume
+        from log_lake.lake.watch import WatchPosition, begin, resume
 
         kept = {pool: await self._kept(pool) or self.after.get(pool) for pool in self.pools}
-        seen = {pool: Position(str(at[0]), int(at[1])) for pool, at in kept.items() if at}
+        seen = {pool: WatchPosition(str(at[0]), int(at[1])) for pool, at in kept.items() if at}
 
-        def positions() -> tuple[dict[str, Position], list[News]]:
+        def positions() -> tuple[dict[str, WatchPosition], list[News]]:
             lake = loop.lake()
             at = begin(lake, [pool for pool in self.pools if pool not in seen])
             missed: list[News] = []
@@ -342,7 +342,7 @@ class TransactionTrigger(BaseEventTrigger):
             return None
         return value if isinstance(value, list) and len(value) == 2 else None
 
-    async def _keep(self, pool: str, position: Position) -> None:
+    async def _keep(self, pool: str, position: WatchPosition) -> None:
         if self.asset_state_store is None:
             return
         try:
@@ -377,7 +377,7 @@ async def _until(moment: float) -> None:
     await asyncio.sleep(max(0.0, moment - time.monotonic()))
 
 
-def _later(seen: Position, position: Position) -> Position:
+def _later(seen: WatchPosition, position: WatchPosition) -> WatchPosition:
     """The later of two positions; a pool that was made again begins anew."""
     return position if position.pool_id != seen.pool_id or position.version > seen.version else seen
 

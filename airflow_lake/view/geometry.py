@@ -41,7 +41,7 @@ COLUMNS = ("key", "high", "seq", "records", "size")
 Ranks = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Mark(msgspec.Struct, frozen=True):
+class DeleteMark(msgspec.Struct, frozen=True):
     """A tombstone from rank `low` to `high`: it hides records of versions `since` to `until`, both inclusive.
 
     It hides none in a reference to which it was applied.
@@ -80,7 +80,7 @@ class Bars(msgspec.Struct, frozen=True, tag="bars", tag_field="kind"):
     edges: list[str]
     bars: list[Bar]
     layers: int
-    tombstones: list[Mark]
+    tombstones: list[DeleteMark]
 
 
 class Bins(msgspec.Struct, frozen=True, tag="bins", tag_field="kind"):
@@ -98,7 +98,7 @@ class Bins(msgspec.Struct, frozen=True, tag="bins", tag_field="kind"):
     begins: list[int]
     records: list[int]
     size: list[int]
-    tombstones: list[Mark]
+    tombstones: list[DeleteMark]
 
 
 def depth_of(table: pa.Table) -> int:
@@ -204,10 +204,10 @@ def _coverage(low: Ranks, high: Ranks, ranks: int) -> Ranks:
     return np.cumsum(steps)[:-1]
 
 
-def _marks(tombstones: Sequence[Tombstone], bounds: pa.Array) -> list[Mark]:
+def _marks(tombstones: Sequence[Tombstone], bounds: pa.Array) -> list[DeleteMark]:
     rank = {bound: i for i, bound in enumerate(bounds.to_pylist())} if tombstones else {}
     return [
-        Mark(
+        DeleteMark(
             rank[t.low] if t.low else 0,
             rank[t.high] if t.high else max(len(bounds) - 1, 0),
             t.version,

@@ -26,7 +26,7 @@ class Link(msgspec.Struct, frozen=True):
     how: str
 
 
-class Node(msgspec.Struct, frozen=True):
+class GraphNode(msgspec.Struct, frozen=True):
     """A transaction; `time` is in seconds since 1970, `actions` counts them by kind."""
 
     version: int
@@ -65,7 +65,7 @@ class Graph(msgspec.Struct, frozen=True):
     newest: int
     oldest: int
     first: int
-    nodes: list[Node]
+    nodes: list[GraphNode]
     lanes: list[BranchLane]
     tags: list[TagLabel]
 
@@ -111,7 +111,7 @@ def _began(state: PoolState, branch: str) -> int:
     return 0 if fork is None else fork.created
 
 
-def _node(version: int, transaction: Transaction) -> Node:
+def _node(version: int, transaction: Transaction) -> GraphNode:
     links = []
     for action in transaction.actions:
         if isinstance(action, CreateBranch) and action.at:
@@ -120,7 +120,7 @@ def _node(version: int, transaction: Transaction) -> Node:
             links.append(Link(action.upto, action.branch, "merge"))
     if transaction.parent and not any(link.how == "branch" for link in links):
         links.insert(0, Link(transaction.parent, transaction.branch, "parent"))
-    return Node(
+    return GraphNode(
         version,
         transaction.id,
         transaction.branch,

@@ -31,7 +31,7 @@ def names_of(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LakeChoice:
     """A lake as the page offers it: its key, what is shown of its name, and what a run is told.
 
     `run` is None if the address may hold a secret, since Airflow keeps what a run is told.
@@ -42,7 +42,7 @@ class Choice:
     run: str | None
 
     @classmethod
-    def of(cls, name: str) -> Choice:
+    def of(cls, name: str) -> LakeChoice:
         """Of the lake of this name."""
         label = without_user(name) if is_uri(name) else name
         return cls(key_of(name), label, name if label == name else None)
@@ -72,7 +72,7 @@ class Lakes:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._names = {key_of(name): name for name in names}
-        self.choices = tuple(map(Choice.of, self._names.values()))
+        self.choices = tuple(map(LakeChoice.of, self._names.values()))
         self._opener, self._clock = opener, clock
         self._shown = {key: ShownLake(Overview(clock)) for key in self._names}
 

@@ -19,7 +19,7 @@ from fastapi.responses import Response
 from airflow_lake.view.access import SameOrigin, User, may_read, may_start
 from airflow_lake.view.graph import Graph, graph
 from airflow_lake.view.lakes import Lakes, names_of
-from airflow_lake.view.work import Work
+from airflow_lake.view.work import LakeThreads
 from lake_core.errors import Corrupt, InvalidInput, LakeError, NotFound
 from lake_core.naming import MAIN
 from log_lake.agents.jobs import list_jobs
@@ -60,8 +60,8 @@ def app_of(lakes: Lakes) -> FastAPI:
     app = FastAPI(title="Lake", dependencies=[may_read], docs_url=None, redoc_url=None, openapi_url=None)
     contents = {name: _file(name) for name in ("index.html", *FILES)}
     work, works = (
-        Work(),
-        {choice.key: Work() for choice in lakes.choices},
+        LakeThreads(),
+        {choice.key: LakeThreads() for choice in lakes.choices},
     )  # a lake that hangs holds no other back
 
     @app.exception_handler(HTTPException)

@@ -27,7 +27,7 @@ MAX_SECONDS = 30.0
 """For an answer: then the page is told that the lake does not answer."""
 
 
-class Work:
+class LakeThreads:
     """The threads for one lake.
 
     They are daemons: a store that hangs must not keep Airflow's server from ending.

@@ -14,7 +14,7 @@ import pyarrow as pa
 from rpds import HashTrieMap
 
 from lake_core.catalog.state import PoolsState
-from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt
 from lake_core.records.decoding import decoding
@@ -30,7 +30,7 @@ class PoolsFormat:
 
     token_keep = math.inf
 
-    def parts(self, state: PoolsState, *, now: float, forget: int) -> Iterator[Part]:
+    def parts(self, state: PoolsState, *, now: float, forget: int) -> Iterator[SectionPart]:
         """The list of pools as rows."""
         yield from _part(POOL, state.pools.items())
         yield from _part(DROPPED, state.dropped.items())
@@ -57,11 +57,11 @@ class PoolsFormat:
         """Nothing is left to decode."""
 
 
-def _part(section: str, items: Iterable[tuple[str, msgspec.Struct]]) -> Iterator[Part]:
+def _part(section: str, items: Iterable[tuple[str, msgspec.Struct]]) -> Iterator[SectionPart]:
     pairs = sorted(items)
     if pairs:
         values = [msgspec.msgpack.encode(value) for _, value in pairs]
-        yield Part(section, "", "", [rows(key=[id.encode() for id, _ in pairs], value=values)])
+        yield SectionPart(section, "", "", [rows(key=[id.encode() for id, _ in pairs], value=values)])
 
 
 def _values(file: CheckpointFile, section: str, kind: type[T]) -> list[tuple[str, T]]:

@@ -32,7 +32,7 @@ from lake_core.records.pools import PoolConfig
 log = logging.getLogger(__name__)
 
 
-Check = Callable[[PoolConfig, Mapping[str, str]], None]
+ConfigCheck = Callable[[PoolConfig, Mapping[str, str]], None]
 """Raises InvalidInput if the pool, with the settings that it has, cannot have these beside them."""
 
 
@@ -42,7 +42,9 @@ class Catalog:
     `check` refuses settings; it comes from above, because the rooms that read settings declare them.
     """
 
-    def __init__(self, context: Context, *, check: Check, limits: JournalLimits = JOURNAL_LIMITS) -> None:
+    def __init__(
+        self, context: Context, *, check: ConfigCheck, limits: JournalLimits = JOURNAL_LIMITS
+    ) -> None:
         self._context = context
         self._check = check
         self.journal: Journal[PoolsEntry, PoolsState] = Journal(

@@ -5,7 +5,7 @@ The packages that fold define the meaning of the rows: `history.checkpoint` (a p
 `catalog.checkpoint` (the list of pools).  A checkpoint is always optional and never changed.
 """
 
-from lake_core.checkpoints.layout import ROW, CheckpointFooter, Part
+from lake_core.checkpoints.layout import ROW, CheckpointFooter, SectionPart
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 from lake_core.checkpoints.read import CheckpointFile
 from lake_core.checkpoints.write import write_checkpoint
@@ -16,6 +16,6 @@ __all__ = [
     "CheckpointFile",
     "CheckpointFooter",
     "CheckpointLimits",
-    "Part",
+    "SectionPart",
     "write_checkpoint",
 ]

@@ -47,7 +47,7 @@ ROW = pa.schema(
 )
 
 
-class Group(msgspec.Struct, frozen=True, array_like=True):
+class RowGroup(msgspec.Struct, frozen=True, array_like=True):
     """One row group: all keys are in [first, last], no high bound is above `reach`."""
 
     section: str
@@ -73,7 +73,7 @@ class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
     journal: str
     version: int = msgspec.field(name="n")
     id: str
-    groups: tuple[Group, ...] = ()
+    groups: tuple[RowGroup, ...] = ()
     entry_checksum: int = msgspec.field(name="entry", default=0)
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class CheckpointFooter(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True)
-class Part:
+class SectionPart:
     """The rows of one section, branch and sub-pool: tables of `ROW` without those three, sorted by key."""
 
     section: str
@@ -90,7 +90,7 @@ class Part:
     tables: Iterable[pa.Table]
 
 
-def complete(table: pa.Table, part: Part) -> pa.Table:
+def complete(table: pa.Table, part: SectionPart) -> pa.Table:
     """Rows of a part, with the columns `section`, `branch` and `sub` added."""
     for name, value in (("sub", part.sub_pool), ("branch", part.branch), ("section", part.section)):
         constant = pa.repeat(pa.scalar(value), table.num_rows)
@@ -126,7 +126,7 @@ def _checksum(data: bytes) -> bytes:
     return f"{zlib.crc32(data):08x}".encode()
 
 
-class Column(Sequence[Any]):
+class LazyColumn(Sequence[Any]):
     """A column of a table as a sequence that converts one value at a time, for bisection."""
 
     def __init__(self, table: pa.Table, name: str) -> None:

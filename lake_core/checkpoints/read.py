@@ -25,7 +25,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lake_core.checkpoints.layout import ROW, CheckpointFooter, Column, Group, Part, complete, decode_footer
+from lake_core.checkpoints.layout import (
+    ROW,
+    CheckpointFooter,
+    LazyColumn,
+    RowGroup,
+    SectionPart,
+    complete,
+    decode_footer,
+)
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
 from lake_core.errors import (
     CheckpointDamaged,
@@ -83,7 +91,7 @@ class CheckpointFile:
         self._lock = threading.Lock()
         self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
         self._rebuilt: dict[tuple[str, str, str], pa.Table] | None = None
-        self.rebuild: Callable[[], Iterable[Part]] | None = None
+        self.rebuild: Callable[[], Iterable[SectionPart]] | None = None
         """Returns the rows of the same state from other objects, in the same order; called when damage is found."""
         self.groups_read = 0
         try:
@@ -143,7 +151,7 @@ class CheckpointFile:
             if group.reach > key_range.low and (key_range.high is None or group.first < key_range.high):
                 table = self._read(number)
                 if key_range.high is not None and group.last >= key_range.high:
-                    table = table.slice(0, bisect_left(Column(table, "key"), key_range.high))
+                    table = table.slice(0, bisect_left(LazyColumn(table, "key"), key_range.high))
                 tables += _runs(table, [high > key_range.low for high in table["high"].to_pylist()])
         return pa.concat_tables(tables)
 
@@ -153,7 +161,7 @@ class CheckpointFile:
         for number, group in self._groups(section, branch, sub_pool):
             if group.first <= key <= group.last:
                 table = self._read(number)
-                keys = Column(table, "key")
+                keys = LazyColumn(table, "key")
                 begin = bisect_left(keys, key)
                 tables.append(table.slice(begin, bisect_right(keys, key, lo=begin) - begin))
         return pa.concat_tables(tables)
@@ -208,7 +216,7 @@ class CheckpointFile:
         for number in range(len(self.footer.groups)):
             self._read(number, keep=False)
 
-    def _groups(self, section: str, branch: str, sub_pool: str) -> Iterator[tuple[int, Group]]:
+    def _groups(self, section: str, branch: str, sub_pool: str) -> Iterator[tuple[int, RowGroup]]:
         for number, group in enumerate(self.footer.groups):
             if group.section == section and group.branch == branch and group.sub_pool == sub_pool:
                 yield number, group
@@ -291,7 +299,9 @@ class CheckpointFile:
         )
 
 
-def _rows_of(number: int, groups: tuple[Group, ...], parts: dict[tuple[str, str, str], pa.Table]) -> pa.Table:
+def _rows_of(
+    number: int, groups: tuple[RowGroup, ...], parts: dict[tuple[str, str, str], pa.Table]
+) -> pa.Table:
     """The rows of a group, cut from the whole part.  Raises Corrupt if the part does not have them.
 
     References are cut by position, which is the same however the state was folded.  Other sections have each key
@@ -309,7 +319,7 @@ def _rows_of(number: int, groups: tuple[Group, ...], parts: dict[tuple[str, str,
         begin, rows = sum(g.rows for g in of_part[:index]), group.rows
         is_whole = part.num_rows == sum(g.rows for g in of_part)
     else:
-        keys = Column(part, "key")
+        keys = LazyColumn(part, "key")
         begin = bisect_left(keys, group.first)
         rows = bisect_right(keys, group.last, lo=begin) - begin
         is_whole = rows >= group.rows

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from lake_core.checkpoints.layout import (
     ROW,
     CheckpointFooter,
-    Group,
-    Part,
+    RowGroup,
+    SectionPart,
     complete,
     encode_footer,
 )
@@ -31,7 +31,7 @@ def write_checkpoint(
     store: Store,
     name: str,
     footer: CheckpointFooter,
-    parts: Iterable[Part],
+    parts: Iterable[SectionPart],
     *,
     limits: CheckpointLimits = CHECKPOINT_LIMITS,
 ) -> CheckpointFooter:
@@ -54,12 +54,12 @@ def write_checkpoint(
 def write_rows(
     file: BinaryIO,
     footer: CheckpointFooter,
-    parts: Iterable[Part],
+    parts: Iterable[SectionPart],
     *,
     limits: CheckpointLimits = CHECKPOINT_LIMITS,
 ) -> CheckpointFooter:
     """Write the content of the file and return the footer with its groups."""
-    groups: list[Group] = []
+    groups: list[RowGroup] = []
     with pq.ParquetWriter(
         file,
         ROW,
@@ -92,9 +92,9 @@ def _grouped(tables: Iterable[pa.Table], *, rows: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(buffer)
 
 
-def _group(table: pa.Table, part: Part) -> Group:
+def _group(table: pa.Table, part: SectionPart) -> RowGroup:
     keys = table["key"]
-    return Group(
+    return RowGroup(
         part.section,
         part.branch,
         part.sub_pool,

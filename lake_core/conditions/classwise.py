@@ -13,8 +13,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from lake_core.keys.encoding import class_of, decode_value, encode_value
-from lake_core.records.conditions import Compare, In, Op
-from lake_core.values.numbers import as_class
+from lake_core.records.conditions import Compare, In
+from lake_core.values.numbers import Op, as_class
 
 NULL_VALUE = encode_value(None)
 

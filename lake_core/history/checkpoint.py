@@ -41,8 +41,8 @@ import pyarrow as pa
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile, Part
-from lake_core.checkpoints.layout import Column, rows
+from lake_core.checkpoints import CheckpointFile, SectionPart
+from lake_core.checkpoints.layout import LazyColumn, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.errors import Corrupt
 from lake_core.history.below import REMOVED, SOURCE, TOKEN, RemovedBelow, SourcesBelow, TokensBelow
@@ -133,7 +133,7 @@ class PoolStateFormat:
     token_keep: float = 30 * 86400
     limits: HistoryLimits = HISTORY_LIMITS
 
-    def parts(self, state: PoolState, *, now: float, forget: int) -> Iterator[Part]:
+    def parts(self, state: PoolState, *, now: float, forget: int) -> Iterator[SectionPart]:
         """The state as rows, one part for each section and branch."""
         forget_before = int((now - self.token_keep) * 1_000_000)
         branches = sorted(state.branches.items())
@@ -147,7 +147,7 @@ class PoolStateFormat:
                 {sub_pool for (sub_pool, _), shape in branch.snapshot.shapes.items() if shape.references}
             )
             for sub_pool in sub_pools:
-                yield Part(REFERENCE, name, sub_pool, reference_tables(branch.snapshot, sub_pool))
+                yield SectionPart(REFERENCE, name, sub_pool, reference_tables(branch.snapshot, sub_pool))
         for section in (TOMBSTONE, SETTLED):
             for name, branch in branches:
                 tombstones = sorted((branch.tombstones if section == TOMBSTONE else branch.settled).items())
@@ -157,7 +157,7 @@ class PoolStateFormat:
         yield _values(LIFT, ((f"{base:020d}", lift.writes) for base, lift in sorted(state.lifts.items())))
         yield _values(TAG, ((name, msgspec.msgpack.encode(tag)) for name, tag in sorted(state.tags.items())))
         yield from _removed_parts(state.removed)
-        yield Part(SCHEMA, "", "", _schemas(state))
+        yield SectionPart(SCHEMA, "", "", _schemas(state))
         yield from _sources(state)
         tokens = ((token, _dated(token, r, state, now=now)) for token, r in _sorted_items(state.tokens))
         values = (
@@ -288,12 +288,12 @@ def _tombstones(file: CheckpointFile, section: str, branch: str) -> HashTrieMap[
     return HashTrieMap({id: msgspec.msgpack.decode(value, type=Tombstone) for id, value in values})
 
 
-def _removed_parts(removed: Removed) -> Iterator[Part]:
+def _removed_parts(removed: Removed) -> Iterator[SectionPart]:
     """The list of the removed; the row `vacuuming` says that the checkpoint knows of it."""
     row = VacuumingRow(removed.horizon, removed.floor, removed.scanned, removed.known_from)
     if row == VacuumingRow() and removed.is_empty():
         return
-    yield Part(REMOVED, "", "", _removed_rows(removed))
+    yield SectionPart(REMOVED, "", "", _removed_rows(removed))
     vacuums = ((f"{seq:020d}", msgspec.msgpack.encode(v)) for seq, v in sorted(removed.vacuums.items()))
     yield _values(VACUUM, vacuums)
     yield _values(VACUUMING, [("", msgspec.msgpack.encode(row))])
@@ -330,11 +330,11 @@ def _fork(row: ForkRow) -> Fork:
     return Fork(row.parent, row.at, row.created, row.merged, row.joined, writes)
 
 
-def _sources(state: PoolState) -> Iterator[Part]:
+def _sources(state: PoolState) -> Iterator[SectionPart]:
     """The source files, one part a branch; those of deleted branches too, which may be restored."""
     deleted = (tag.branch for tag in state.tags.values() if tag.deleted)
     for name in sorted({*state.branches, *deleted}):
-        yield Part(SOURCE, name, "", _source_rows(state, name))
+        yield SectionPart(SOURCE, name, "", _source_rows(state, name))
 
 
 def _source_rows(state: PoolState, branch: str) -> Iterator[pa.Table]:
@@ -353,7 +353,7 @@ def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
     Added references follow those of the checkpoint with an equal low bound, also across table boundaries.
     """
     since = snapshot.since_checkpoint(sub_pool=sub_pool)
-    lows = Column(since, "key")
+    lows = LazyColumn(since, "key")
     done = 0
     for table in snapshot.checkpoint.tables(sub_pool=sub_pool):
         end = bisect_left(lows, table["key"][-1].as_py(), lo=done)
@@ -364,12 +364,12 @@ def reference_tables(snapshot: Snapshot, sub_pool: str) -> Iterator[pa.Table]:
         yield since.slice(start, _TABLE_ROWS)
 
 
-def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "") -> Part:
+def _values(section: str, pairs: Iterable[tuple[str, bytes]], *, branch: str = "") -> SectionPart:
     def tables() -> Iterator[pa.Table]:
         for batch in _batches(pairs):
             yield rows(key=[k.encode() for k, _ in batch], value=[v for _, v in batch])
 
-    return Part(section, branch, "", tables())
+    return SectionPart(section, branch, "", tables())
 
 
 def _batches(items: Iterable[T]) -> Iterator[list[T]]:

@@ -21,7 +21,7 @@ from lake_core.keys import PoolKey
 from lake_core.keys.encoding import decode_value, key_class
 from lake_core.records import Action, AddObject, Column, PutReference
 from lake_core.schemas import Rule
-from lake_core.schemas.limits import MAX_COLUMNS, Fields, Path, leaves
+from lake_core.schemas.limits import MAX_COLUMNS, Fields, LeafPath, leaves
 from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS
 from lake_core.schemas.schema import schema_id, stored_schema, unit_remedy, unite_fields
 from lake_core.values.types import is_json, show_type
@@ -60,7 +60,7 @@ def check_width(state: PoolState, draft: Draft) -> None:
     for sub_pool in {a.sub_pool for a in added if a.schema not in state.pool_schemas}:
         new = {a.schema for a in added if a.sub_pool == sub_pool}
         schema_ids = state.pool_schemas if not sub_pool else _schemas_held(state, draft.branch, sub_pool)
-        paths = frozenset[Path]().union(*(_leaves(state.schemas[id]) for id in schema_ids))
+        paths = frozenset[LeafPath]().union(*(_leaves(state.schemas[id]) for id in schema_ids))
         brought = frozenset(path for id in sorted(new) for path in leaves(incoming[id])) - paths
         if not brought or len(paths) + len(brought) <= MAX_COLUMNS:
             continue
@@ -75,7 +75,7 @@ def _schemas_held(state: PoolState, branch: str, sub_pool: str) -> set[str]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _leaves(data: bytes) -> frozenset[Path]:
+def _leaves(data: bytes) -> frozenset[LeafPath]:
     return frozenset(leaves(stored_schema(data)))
 
 

@@ -22,7 +22,7 @@ from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.draft import Draft
 from lake_core.history.fold import fold_entry
 from lake_core.history.group_commit.attempt import Attempt
-from lake_core.history.group_commit.requests import Request, Requests
+from lake_core.history.group_commit.requests import DraftRequest, Requests
 from lake_core.history.group_commit.states import State
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
@@ -70,7 +70,7 @@ class History:
         self._unknown: dict[str, int] = {}
         name = naming.pool_journal(pool_id)
         self._activity = ActivityNote(store, pool_id, clock)
-        self._requests = Requests(store, name, Codec(Request, version=format_version))
+        self._requests = Requests(store, name, Codec(DraftRequest, version=format_version))
         self.journal: Journal[Entry, PoolState] = Journal(
             store,
             name,

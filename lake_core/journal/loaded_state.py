@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.journal.marks import Mark
 from lake_core.journal.recent import Recent
 
@@ -59,7 +59,7 @@ class StateFormat(Protocol[S]):
     def token_keep(self) -> float:
         """Seconds for which tokens are remembered; inf if the state has none."""
 
-    def parts(self, state: S, *, now: float, forget: int) -> Iterable[Part]:
+    def parts(self, state: S, *, now: float, forget: int) -> Iterable[SectionPart]:
         """The state as rows.
 
         Without the tokens of versions up to `forget` that are too old at `now` (seconds since 1970).

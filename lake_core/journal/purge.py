@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFooter, Part, write_checkpoint
+from lake_core.checkpoints import CheckpointFooter, SectionPart, write_checkpoint
 from lake_core.checkpoints.layout import VERSION, rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, InvalidInput, Unavailable
 from lake_core.journal import hints
@@ -135,10 +135,10 @@ def passed(journal: Journal[Any, Any], version: int) -> bool:
     return journal.marks().fence > version
 
 
-def _recent(recent: Recent) -> Part:
+def _recent(recent: Recent) -> SectionPart:
     items = sorted(recent.items())
     ids, versions = [id.encode() for id, _ in items], [version for _, version in items]
-    return Part(RECENT, "", "", [rows(key=ids, seq=versions)] if items else [])
+    return SectionPart(RECENT, "", "", [rows(key=ids, seq=versions)] if items else [])
 
 
 def purge(journal: Journal[Any, Any], *, until: int) -> Purged:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from lake_core import naming
-from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
@@ -271,7 +271,7 @@ class JournalReader(Generic[E, S]):
             self._damaged.add(mark.name)
             raise
 
-    def _parts_at(self, version: int) -> Iterable[Part]:
+    def _parts_at(self, version: int) -> Iterable[SectionPart]:
         """The state at a version as rows, without using damaged checkpoints.  Raises as `at`."""
         loaded = self.load_version(version)
         if loaded is None or self.format is None:

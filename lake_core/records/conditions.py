@@ -18,18 +18,18 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, Value, decode_value
+from lake_core.values.numbers import Op
 from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, TIME, ZONED
 
 DEEPEST = 50
 """Levels that a condition may have, and names that a path may have."""
 
-Op = Literal["=", "!=", "<", "<=", ">", ">="]
 Path = tuple[str, ...]
 
 OPS: dict[Op, Callable[[Any, Any], bool]] = {

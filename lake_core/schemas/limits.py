@@ -95,13 +95,15 @@ def too_wide(width: int) -> str:
     return f"{width:,} fields; a record may have at most {MAX_COLUMNS:,}, those inside of records counted"
 
 
-Path = tuple[str | None, ...]
+LeafPath = tuple[str | None, ...]
 """Names from the outside in; None stands for the values of a list or a map."""
 
 
-def leaves(schema: pa.Schema) -> Iterator[Path]:
+def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
     """The fields that hold values: a record's own fields in its place, through lists and maps."""
-    stack: list[tuple[Path, pa.DataType]] = [((field.name,), field.type) for field in reversed(list(schema))]
+    stack: list[tuple[LeafPath, pa.DataType]] = [
+        ((field.name,), field.type) for field in reversed(list(schema))
+    ]
     while stack:  # bounded by the schema
         path, kind = stack.pop()
         if pa.types.is_nested(kind) and kind.num_fields:
@@ -119,11 +121,11 @@ def batch_rows(schema: pa.Schema, most: int) -> int:
 
 def cells(records: list[Any]) -> int:
     """Values of the columns that JSON records become: every field has one in each record of its list."""
-    lengths: dict[Path, int] = {}
-    lists: dict[Path, Path] = {}
+    lengths: dict[LeafPath, int] = {}
+    lists: dict[LeafPath, LeafPath] = {}
     """By field, the list in which it is."""
 
-    def look(path: Path, above: Path, value: Any) -> None:
+    def look(path: LeafPath, above: LeafPath, value: Any) -> None:
         if isinstance(value, dict) and value:
             for name, inner in value.items():
                 look((*path, name), above, inner)
@@ -165,7 +167,7 @@ class Fields:
         self._last = None if fault else schema
         return fault
 
-    def take_paths(self, paths: Iterable[Path]) -> str:
+    def take_paths(self, paths: Iterable[LeafPath]) -> str:
         """Add fields; returns the fault if they are too many, otherwise ""."""
         added: list[tuple[_Names, str | None]] = []
         for path in paths:

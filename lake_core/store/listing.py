@@ -13,14 +13,14 @@ from typing import Any
 PAGE = 1000
 """Names in one answer, the maximum of both services."""
 
-Page = list[tuple[str, int, float]]
+ListedPage = list[tuple[str, int, float]]
 """(key, size, modified) by key."""
 
-Pages = Callable[[Any, str, str, str], Iterator[Page]]
+Pages = Callable[[Any, str, str, str], Iterator[ListedPage]]
 """(file system, bucket, prefix, after) -> the keys greater than `after`, in pages, each of one request."""
 
 
-def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[Page]:
+def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPage]:
     """The keys of an S3 bucket, by `ListObjectsV2` with `StartAfter`."""
     more: dict[str, str] = {"StartAfter": after} if after else {}
     while True:  # bounded by the objects there are
@@ -34,7 +34,7 @@ def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[Page]:
         more = {"ContinuationToken": page["NextContinuationToken"]}
 
 
-def gcs_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[Page]:
+def gcs_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPage]:
     """The keys of a Google bucket, by `objects.list` with `startOffset`, which includes the name itself."""
     more: dict[str, str] = {"startOffset": after} if after else {}
     while True:  # bounded by the objects there are

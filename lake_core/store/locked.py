@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 _WRITES = 3
 """Times that a writer sends the same bytes before the outcome is unknown."""
 
-Check = Callable[[], None]
+LockCheck = Callable[[], None]
 """Raises Unavailable if the lock was lost."""
 
 
@@ -47,7 +47,7 @@ class Lock(Protocol):
     def kind(self) -> str:
         """The kind as `lake.json` records it: `file`, `postgresql`."""
 
-    def hold(self, name: str) -> AbstractContextManager[Check]:
+    def hold(self, name: str) -> AbstractContextManager[LockCheck]:
         """Hold the lock of `name` within the block.
 
         Raises Unavailable if another writer holds it for too long, and at the end of the block if it was lost.
@@ -108,7 +108,7 @@ class LockedStore:
             return created if created is Created.EXISTS else Created.UNKNOWN
         return created
 
-    def _create_alone(self, name: str, data: bytes, check: Check) -> Created:
+    def _create_alone(self, name: str, data: bytes, check: LockCheck) -> Created:
         """Check and write while no other writer does.  Raises Unavailable only if nothing was sent."""
         sent = False
         for _ in range(_WRITES):

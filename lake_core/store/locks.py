@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlparse
 
 from lake_core.errors import InvalidInput, Unavailable
 from lake_core.extras import need
-from lake_core.store.locked import Check, Lock
+from lake_core.store.locked import Lock, LockCheck
 
 if TYPE_CHECKING:
     import psycopg
@@ -82,7 +82,7 @@ class FileLock:
         self._folder, self._patience = os.path.abspath(folder), patience
 
     @contextlib.contextmanager
-    def hold(self, name: str) -> Iterator[Check]:
+    def hold(self, name: str) -> Iterator[LockCheck]:
         path = f"{self._folder}/{int.from_bytes(_digest(name)) % _FILES:03d}.lock"
         try:
             os.makedirs(self._folder, exist_ok=True)
@@ -162,7 +162,7 @@ class PostgresLock:
         self._guard = threading.Lock()
 
     @contextlib.contextmanager
-    def hold(self, name: str) -> Iterator[Check]:
+    def hold(self, name: str) -> Iterator[LockCheck]:
         import psycopg
 
         key = int.from_bytes(_digest(name), signed=True)

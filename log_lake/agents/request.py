@@ -14,7 +14,7 @@ from lake_core import naming
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
 from lake_core.phrases import nearest
-from log_lake.agents.roster import PARAMETERS, Kind
+from log_lake.agents.roster import PARAMETERS, ParameterKind
 from log_lake.lake import Lake
 
 COMMON = ("lake", "pools", "dry_run")
@@ -99,14 +99,14 @@ class Request:
         }
 
 
-def _is(value: Any, kind: Kind) -> bool:
+def _is(value: Any, kind: ParameterKind) -> bool:
     match kind:
-        case Kind.TEXTS:
+        case ParameterKind.TEXTS:
             return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
-        case Kind.COUNT:
+        case ParameterKind.COUNT:
             return isinstance(value, int) and not isinstance(value, bool) and value >= 1
         case _:
-            return isinstance(value, bool if kind is Kind.FLAG else str)
+            return isinstance(value, bool if kind is ParameterKind.FLAG else str)
 
 
 def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:

@@ -39,7 +39,7 @@ class Agent:
     after: str = ""
 
 
-class Kind(Enum):
+class ParameterKind(Enum):
     """What a parameter must be, in words."""
 
     TEXT = "a text"
@@ -49,20 +49,20 @@ class Kind(Enum):
 
 
 PARAMETERS = {
-    "lake": Kind.TEXT,
-    "pools": Kind.TEXTS,
-    "dry_run": Kind.FLAG,
-    "branch": Kind.TEXT,
-    "limit": Kind.COUNT,
-    "strategy": Kind.TEXT,
-    "wait": Kind.FLAG,
-    "files": Kind.TEXTS,
-    "where": Kind.TEXT,
-    "key": Kind.TEXT,
-    "from": Kind.TEXT,
-    "to": Kind.TEXT,
-    "grace": Kind.TEXT,
-    "keep_history": Kind.FLAG,
+    "lake": ParameterKind.TEXT,
+    "pools": ParameterKind.TEXTS,
+    "dry_run": ParameterKind.FLAG,
+    "branch": ParameterKind.TEXT,
+    "limit": ParameterKind.COUNT,
+    "strategy": ParameterKind.TEXT,
+    "wait": ParameterKind.FLAG,
+    "files": ParameterKind.TEXTS,
+    "where": ParameterKind.TEXT,
+    "key": ParameterKind.TEXT,
+    "from": ParameterKind.TEXT,
+    "to": ParameterKind.TEXT,
+    "grace": ParameterKind.TEXT,
+    "keep_history": ParameterKind.FLAG,
 }
 """All parameters of all agents."""
 

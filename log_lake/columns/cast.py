@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.errors import Corrupt
 from lake_core.values.types import is_json, show_type
+from log_lake.columns.arrays import Ints
 from log_lake.columns.json_text import typed
 from log_lake.columns.nested import Items, mask_of
-
-Ints = npt.NDArray[np.int64]
 
 
 def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:

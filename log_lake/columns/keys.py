@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from lake_core.keys.encoding import encode_value, from_array, from_scalar
 from lake_core.keys.spec import PoolKey
+from log_lake.columns.arrays import Bytes
 
-Bytes = npt.NDArray[np.uint8]
 """Big-endian bytes of shape (records, width)."""
 
 _FEW_RUNS = 16

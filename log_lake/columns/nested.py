@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from log_lake.columns.arrays import Ints
+
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether it is a list of any form, but no map."""
@@ -115,10 +117,10 @@ class Items:
         return pa.MapArray.from_arrays(self.offsets, keys, values, type=kind, mask=mask_of(self.array))
 
 
-Rows = npt.NDArray[np.int64]
+RowNumbers = Ints
 """For each value of an array, the row of the table to which it belongs."""
 
-Change = Callable[[pa.Array, pa.Field, Rows], tuple[pa.Array, pa.Field] | None]
+LeafChange = Callable[[pa.Array, pa.Field, RowNumbers], tuple[pa.Array, pa.Field] | None]
 """The array and the field that take the place of these; None to change what is inside of them."""
 
 
@@ -127,7 +129,9 @@ def is_nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_map(kind) or is_list(kind) or (pa.types.is_struct(kind) and kind.num_fields))
 
 
-def rebuilt(array: pa.Array, field: pa.Field, rows: Rows, change: Change) -> tuple[pa.Array, pa.Field]:
+def rebuilt(
+    array: pa.Array, field: pa.Field, rows: RowNumbers, change: LeafChange
+) -> tuple[pa.Array, pa.Field]:
     """The array and its field with what `change` gives, from the outside in; values without a change stay."""
     changed = change(array, field, rows)
     kind = field.type

@@ -14,15 +14,12 @@ written with the newest of its records.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.keys import PoolKey
 from lake_core.schemas.hidden import ORDER
 from lake_core.schemas.rule import Rule
-from log_lake.combine.groups import Mask
-
-Positions = npt.NDArray[np.int64]
+from log_lake.columns.arrays import Ints, Mask
 
 
 def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
@@ -48,7 +45,7 @@ def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Ta
     return pa.table(columns, schema=table.schema)
 
 
-def _grouped(column: pa.ChunkedArray, first: Positions, last: Positions, function: str) -> pa.ChunkedArray:
+def _grouped(column: pa.ChunkedArray, first: Ints, last: Ints, function: str) -> pa.ChunkedArray:
     """Each run's values combined by one of Arrow's own functions; null if a run has no value."""
     if pa.types.is_null(column.type):
         return column.slice(0, len(first))
@@ -60,7 +57,7 @@ def _grouped(column: pa.ChunkedArray, first: Positions, last: Positions, functio
     return grouped.aggregate([("value", function)]).column(f"value_{function}").cast(column.type)
 
 
-def _first_valid(column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:
+def _first_valid(column: pa.ChunkedArray, first: Ints) -> pa.ChunkedArray:
     if not column.null_count:
         return column.take(pa.array(first))
     rows = len(column)
@@ -68,11 +65,11 @@ def _first_valid(column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:
     return _take_known(column, np.minimum.reduceat(places, first), rows)
 
 
-def _last_valid(column: pa.ChunkedArray, first: Positions) -> pa.ChunkedArray:
+def _last_valid(column: pa.ChunkedArray, first: Ints) -> pa.ChunkedArray:
     rows = len(column)
     places = np.where(np.asarray(column.is_valid()), np.arange(rows), -1)
     return _take_known(column, np.maximum.reduceat(places, first), -1)
 
 
-def _take_known(column: pa.ChunkedArray, places: Positions, unknown: int) -> pa.ChunkedArray:
+def _take_known(column: pa.ChunkedArray, places: Ints, unknown: int) -> pa.ChunkedArray:
     return column.take(pa.array(places, mask=places == unknown))

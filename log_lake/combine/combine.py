@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from lake_core.keys import PoolKey
 from lake_core.schemas.rule import Rule
+from log_lake.columns.arrays import Mask
 from log_lake.combine.aggregate import aggregate
-from log_lake.combine.groups import Mask, ends_key, whole_keys
+from log_lake.combine.groups import ends_key, whole_keys
 from log_lake.combine.newest import newest
 
 

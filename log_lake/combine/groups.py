@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.keys import PoolKey
+from log_lake.columns.arrays import Mask
 from log_lake.columns.keys import key_at
-
-Mask = npt.NDArray[np.bool_]
 
 
 def ends_key(table: pa.Table, key: PoolKey) -> Mask:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.schemas.hidden import DELETED, ORDER, ROW
-from log_lake.combine.groups import Mask
+from log_lake.columns.arrays import Mask
 
 
 def newest(table: pa.Table, ends: Mask) -> pa.Table:

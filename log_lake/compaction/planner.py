@@ -20,8 +20,8 @@ from log_lake.compaction.layout import Run, depth_of, islands, regions, runs
 from log_lake.compaction.neighbours import SMALL, doubling, joinable
 from log_lake.compaction.policy import CompactionPolicy
 
-Choice = tuple[Sequence[Run], str]
-Choose = Callable[[Sequence[Run], Sequence[KeyRange]], Choice]
+ChosenRuns = tuple[Sequence[Run], str]
+Choose = Callable[[Sequence[Run], Sequence[KeyRange]], ChosenRuns]
 """Which of a region's runs to merge, and why in words.
 
 Given are the runs from old to new, and the ranges that other jobs will make there.

@@ -17,11 +17,11 @@ from log_lake.erasure.target import Target
 from log_lake.objects.read import DataObject
 from log_lake.workers import Worker
 
-Answer = bool | Corrupt
+HoldingAnswer = bool | Corrupt
 """Whether an object holds such a record, or why that cannot be said: it is missing or damaged."""
 
 
-def answer_of(target: Target, worker: Worker, object_id: str) -> Answer:
+def answer_of(target: Target, worker: Worker, object_id: str) -> HoldingAnswer:
     """The answer for an object.  Raises Unavailable."""
     try:
         return holds_such(worker.store, target, object_id)

@@ -68,7 +68,7 @@ class Notes:
         erased = {one.object for one in self.receipt.erased}
         transactions_by_id = {one.id: one for one in self.receipt.transactions}
         for version, transaction in self.pool.history.read_transactions():
-            if version <= self.receipt.began:
+            if version <= self.receipt.version_before:
                 break
             if _is_of(transaction, self.receipt.id, erased):
                 transactions_by_id.setdefault(transaction.id, _described(version, transaction))

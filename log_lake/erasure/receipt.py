@@ -83,8 +83,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """An erasure in a pool.
 
     `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that was
-    looked at last.  `began`: the version before the first step.  `erased` are the objects that held such records,
-    `written` those that took their place.  `not_searched`: records of sub-pools that the erasure did not look at.
+    looked at last.  `version_before`: the version before the first step.  `erased` are the objects that held such
+    records, `written` those that took their place.  `not_searched`: records of sub-pools that the erasure did not look at.
     `purged`: the version up to which the journal is purged for it, 0 if it is not.  `keeps_history`: no run of this
     erasure purges it.  `until`: records of later versions are not its concern, because a run has ended since which
     they were loaded; 0: no run has.
@@ -100,7 +100,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     high: bytes | None
     where: str | None
     author: str
-    began: int
+    version_before: int = msgspec.field(name="began")
     begun: int
     status: Literal["pending", "done"] = "pending"
     ended: int = 0
@@ -118,7 +118,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         check_id(self.id, what="receipt")
         check_id(self.pool_id, what="receipt: its pool")
-        check_counts(f"receipt {self.id}", began=self.began, version=self.version, purged=self.purged)
+        check_counts(
+            f"receipt {self.id}", began=self.version_before, version=self.version, purged=self.purged
+        )
         if self.sub_pool not in ("", *naming.SUB_POOLS):
             raise Corrupt(f"receipt {self.id}: there is no sub-pool {self.sub_pool[:80]!r}")
 

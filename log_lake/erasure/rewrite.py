@@ -33,8 +33,8 @@ from log_lake.lake.branch import Branch
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
 from log_lake.reading.deleted import fields_of
-from log_lake.reading.limits import LIMITS, Limits
-from log_lake.reading.merge.streams import Reading
+from log_lake.reading.limits import LIMITS, ScanLimits
+from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import live_records, with_markers
 from log_lake.workers import Worker
@@ -57,7 +57,7 @@ class PendingRewrite:
     records_schema: pa.Schema
     tombstones: tuple[Tombstone, ...]
     lifts: Mapping[int, Lift] = field(default_factory=dict)
-    limits: Limits = LIMITS
+    limits: ScanLimits = LIMITS
     first: str = ""
 
 
@@ -100,7 +100,7 @@ def write(worker: Worker, work: PendingRewrite) -> WrittenObject | None:
     """Write the new object; None if no record is left.  Raises ObjectMissing, Corrupt, Unavailable."""
     reference, target, store = work.reference, work.target, worker.store
     key, sub_pool = target.key(reference.sub_pool), reference.sub_pool
-    reading = Reading(
+    reading = ReferenceReading(
         store, work.origin.pool_id, key, EVERYTHING, work.records_schema, limits=work.limits, lifts=work.lifts
     )
     id, format = not_below(worker.new_id(), work.first), naming.format_of(reference.object)

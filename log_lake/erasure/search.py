@@ -22,7 +22,7 @@ from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import held_objects, objects_of, unlisted_objects
 from lake_core.ids import first_id
 from lake_core.store import ObjectInfo
-from log_lake.erasure.holding import Answer, answer_of
+from log_lake.erasure.holding import HoldingAnswer, answer_of
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
 from log_lake.presence.roots import Tagged, read_tags, tagged_objects
@@ -63,7 +63,7 @@ class Search:
     target: Target
     workers: Workers
     named: frozenset[str] = frozenset()
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, HoldingAnswer] = field(default_factory=dict)
     tagged: dict[Tagged, TaggedObjects] = field(default_factory=dict)
 
     def in_branches(self, state: PoolState) -> dict[str, list[Reference]]:

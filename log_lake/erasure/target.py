@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.conditions import may_hold, top_level
@@ -36,14 +35,13 @@ from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED, SEQ
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
+from log_lake.columns.arrays import Mask
 from log_lake.combine.newest import as_markers, bare_markers, truth
 from log_lake.lake.delete_spec import unfit_fields
 from log_lake.objects.read import rows_below
 from log_lake.texts.keytext import check_range
 from log_lake.where import check, holds
 from log_lake.where.keyrange import key_range_of
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

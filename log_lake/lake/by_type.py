@@ -2,7 +2,7 @@
 
     "logs"             `United`: the fields of all records united
     "logs:typed"       `Typed`: the same, and `_type`, the type of each record as text
-    "logs:values"      `Values`: the fields of the key, `_type`, and `value`, the record as JSON
+    "logs:values"      `RecordsByType`: the fields of the key, `_type`, and `value`, the record as JSON
     "logs:type:ID"     `OfType`: the records of one type, in the fields and types that it has
 
 `types_of` lists the types; the first digits of an ID are enough.  Records have types in pools with format=zng or
@@ -92,7 +92,7 @@ class Typed:
 
 
 @dataclass(frozen=True)
-class Values:
+class RecordsByType:
     """The fields of the key, the type of each record as text, and the record as JSON."""
 
     schema: pa.Schema
@@ -195,7 +195,7 @@ def records_of(view: View, shape: str = "") -> Records:
         more = [_apart(name, names) for name in ("_type", "value")]
         fields = [schema.field(name) for name in names]
         fields += [pa.field(more[0], pa.string()), json_field(more[1])]
-        return Values(pa.schema(fields), tuple(schema.names))
+        return RecordsByType(pa.schema(fields), tuple(schema.names))
     return _of_type(_chosen(view, shape.partition(":")[2]))
 
 

@@ -12,7 +12,7 @@ from lake_core.history import Committed, Draft, History
 from lake_core.records import Action
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 
 
@@ -24,7 +24,7 @@ class Journaled:
     config: PoolConfig
     history: History
     sub_pool: str = ""
-    limits: Limits = LIMITS
+    limits: ScanLimits = LIMITS
 
     @property
     def store(self) -> Store:

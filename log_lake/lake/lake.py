@@ -40,7 +40,7 @@ from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake.branches import planned
 from log_lake.lake.given_up import give_up
 from log_lake.lake.pool import Pool
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 from log_lake.settings.settings import check_pool
 
@@ -76,7 +76,7 @@ class Lake:
         *,
         ids: IdSource | None = None,
         author: str = "",
-        limits: Limits = LIMITS,
+        limits: ScanLimits = LIMITS,
         format_version: int = FORMAT_VERSION,
         metadata: Mapping[str, str] | None = None,
     ) -> None:
@@ -123,7 +123,7 @@ class Lake:
 
     @classmethod
     def create_on(
-        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: Limits = LIMITS
+        cls, store: Store, *, ids: IdSource | None = None, author: str = "", limits: ScanLimits = LIMITS
     ) -> Lake:
         """Make a lake on a store; `limits` bound the memory of merges."""
         ids = ids or IdSource()
@@ -173,7 +173,7 @@ class Lake:
         ids: IdSource | None = None,
         author: str = "",
         metadata: Mapping[str, str] | None = None,
-        limits: Limits = LIMITS,
+        limits: ScanLimits = LIMITS,
     ) -> Lake:
         """Open the lake on a store; `limits` bound the memory of merges."""
         store = guarded(store)

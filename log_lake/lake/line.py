@@ -26,7 +26,7 @@ from lake_core.schemas.rule import rule_of
 from lake_core.store import Store, address_of
 from log_lake.lake import files as pool_files
 from log_lake.loading.files import FileSource
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision
 from log_lake.settings import Settings
 
@@ -41,7 +41,7 @@ class Line:
     config: PoolConfig
     name: str
     history: History
-    limits: Limits = LIMITS
+    limits: ScanLimits = LIMITS
     sub_pool: str = ""
 
     @property

@@ -45,7 +45,7 @@ MAX_ENTRIES = 1_000
 """Entries of a pool that one look reads at most; the next look goes on."""
 
 
-class Position(NamedTuple):
+class WatchPosition(NamedTuple):
     """The last entry of a pool that was seen; `pool_id` is empty if the pool did not exist."""
 
     pool_id: str = ""
@@ -64,20 +64,20 @@ class News:
     """
 
     pool: str
-    position: Position
+    position: WatchPosition
     branch: str
     changes_records: bool
 
 
-def begin(lake: Lake, names: list[str]) -> dict[str, Position]:
+def begin(lake: Lake, names: list[str]) -> dict[str, WatchPosition]:
     """The positions from which only what comes later is new.  Raises Unavailable, Corrupt."""
     pools = lake.pools_of(names)
 
-    def newest(name: str) -> Position:
+    def newest(name: str) -> WatchPosition:
         if name not in pools:
-            return Position()
+            return WatchPosition()
         pool = pools[name]
-        return Position(pool.config.id, newest_version(pool.store, pool.history.journal.name))
+        return WatchPosition(pool.config.id, newest_version(pool.store, pool.history.journal.name))
 
     with ThreadPoolExecutor(max_workers=READERS) as threads:
         return dict(zip(names, threads.map(newest, names), strict=True))
@@ -91,11 +91,11 @@ class Watcher:
 
     def __init__(self, lake: Lake, *, all_each: float = ALL) -> None:
         self._lake, self._all_each = lake, all_each
-        self._ends: dict[str, Position] = {}
+        self._ends: dict[str, WatchPosition] = {}
         self._notes = 0
         self._looked = self._all = -math.inf
 
-    def look(self, positions: Mapping[str, Position]) -> tuple[list[News], dict[str, Position]]:
+    def look(self, positions: Mapping[str, WatchPosition]) -> tuple[list[News], dict[str, WatchPosition]]:
         """What was committed after the positions, by pool and oldest first; and the positions after it.
 
         A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if
@@ -140,7 +140,7 @@ class Watcher:
         return news, {**positions, **{one.pool: one.position for one in news}}
 
 
-def resume(lake: Lake, name: str, position: Position) -> tuple[list[News], Position]:
+def resume(lake: Lake, name: str, position: WatchPosition) -> tuple[list[News], WatchPosition]:
     """As `Watcher.look`, of one pool, from a position that may be old: its entries may be purged by now.
 
     What was purged unseen is one piece of news, of any branch.
@@ -149,30 +149,30 @@ def resume(lake: Lake, name: str, position: Position) -> tuple[list[News], Posit
     if pool is None:
         return [], position
     passed = _passed(pool, name, position)
-    return passed, passed[0].position if passed else Position(
+    return passed, passed[0].position if passed else WatchPosition(
         pool.config.id, position.version_of(pool.config.id)
     )
 
 
-def _passed(pool: Pool, name: str, position: Position) -> list[News]:
+def _passed(pool: Pool, name: str, position: WatchPosition) -> list[News]:
     """What was purged unseen: one piece of news, or none."""
     fence = pool.history.journal.marks().fence
     is_passed = fence > position.version_of(pool.config.id)
-    return [News(name, Position(pool.config.id, fence), "", True)] if is_passed else []
+    return [News(name, WatchPosition(pool.config.id, fence), "", True)] if is_passed else []
 
 
-def _read(pool: Pool, name: str, position: Position) -> list[News]:
+def _read(pool: Pool, name: str, position: WatchPosition) -> list[News]:
     after = position.version_of(pool.config.id)
     news: list[News] = []
     for version in range(after + 1, after + 1 + MAX_ENTRIES):
         entry = pool.history.journal.read(version)
         if entry is None:
             break
-        news += _news(entry, name, Position(pool.config.id, version))
+        news += _news(entry, name, WatchPosition(pool.config.id, version))
     return news
 
 
-def _news(entry: Entry, name: str, position: Position) -> list[News]:
+def _news(entry: Entry, name: str, position: WatchPosition) -> list[News]:
     """One piece of news for each branch that the entry has transactions of."""
     changed: dict[str, bool] = {}
     for transaction in entry.transactions:

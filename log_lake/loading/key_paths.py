@@ -28,7 +28,7 @@ from log_lake.loading.declared import OtherClass, fitting_values
 from log_lake.loading.formats.python_values import table_from_records
 from log_lake.texts.typed_json import value_of
 
-Values = tuple[pa.Field, pa.ChunkedArray]
+FieldValues = tuple[pa.Field, pa.ChunkedArray]
 """A column with its field."""
 
 
@@ -59,7 +59,7 @@ def with_key_paths(table: pa.Table, names: Iterable[str], declared: Mapping[str,
     return Keyed(table, wrong, added)
 
 
-def _filled(first: Values, second: Values) -> Values:
+def _filled(first: FieldValues, second: FieldValues) -> FieldValues:
     """The first values; where they are null, the second ones."""
     (field, column), (other, others) = first, second
     absent = pc.is_null(column)
@@ -86,7 +86,7 @@ def cuts(name: str) -> Iterator[tuple[str, str]]:
         at = name.rfind(".", 0, at)
 
 
-def _at(table: pa.Table, name: str) -> Iterator[Values]:
+def _at(table: pa.Table, name: str) -> Iterator[FieldValues]:
     """The values at a path, for each way in which its names may be divided; the longest first name comes first."""
     for head, rest in cuts(name):
         index = table.schema.get_field_index(head)
@@ -94,7 +94,7 @@ def _at(table: pa.Table, name: str) -> Iterator[Values]:
             yield from _inside(table.schema.field(index), table.column(index), rest)
 
 
-def _inside(field: pa.Field, column: pa.ChunkedArray, rest: str) -> Iterator[Values]:
+def _inside(field: pa.Field, column: pa.ChunkedArray, rest: str) -> Iterator[FieldValues]:
     kind = field.type
     if is_json(field):
         yield _inside_json(column, rest)
@@ -110,7 +110,7 @@ def _inside(field: pa.Field, column: pa.ChunkedArray, rest: str) -> Iterator[Val
             yield from _inside(*inner, below) if below else (inner,)
 
 
-def _inside_json(column: pa.ChunkedArray, rest: str) -> Values:
+def _inside_json(column: pa.ChunkedArray, rest: str) -> FieldValues:
     values = [None if text is None else _value_at(value_of(text), rest) for text in column.to_pylist()]
     table = table_from_records([{"": value} for value in values], {})
     return table.schema.field(0), table.column(0)
@@ -129,7 +129,7 @@ def _value_at(value: Any, rest: str) -> Any:
 
 def _declared(
     field: pa.Field, column: pa.ChunkedArray, declared: Mapping[str, pa.Field], wrong: dict[int, str]
-) -> Values:
+) -> FieldValues:
     """The values in the type that the pool declares for the field; one that is not of it is null, and `wrong` says
     why."""
     if field.name not in declared:

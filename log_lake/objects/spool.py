@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Piece:
+class SpooledBatch:
     """Where a batch is in the file; `unpacked` is its size in memory."""
 
     at: int
@@ -81,7 +81,7 @@ class Spool:
         """Whether a batch was ever written."""
         return self._file is not None
 
-    def put(self, batch: pa.RecordBatch) -> Piece:
+    def put(self, batch: pa.RecordBatch) -> SpooledBatch:
         """Write a batch; raises Unavailable if the disk refuses it."""
         data = batch.serialize()
         unpacked = data.size
@@ -97,7 +97,7 @@ class Spool:
             raise self._refused(error) from error
         return piece
 
-    def take(self, piece: Piece, schema: pa.Schema) -> pa.RecordBatch:
+    def take(self, piece: SpooledBatch, schema: pa.Schema) -> pa.RecordBatch:
         """The batch, whose space is free afterwards; raises Unavailable."""
         data = pa.allocate_buffer(piece.size)
         view, at = memoryview(data), piece.at
@@ -128,13 +128,13 @@ class Spool:
                     self._file = os.dup(file.fileno())
             return self._file
 
-    def _space(self, size: int, unpacked: int) -> Piece:
+    def _space(self, size: int, unpacked: int) -> SpooledBatch:
         """Space for `size` bytes, rounded up to an eighth of a power of two, so that freed space fits again."""
         step = max(4096, (1 << size.bit_length()) >> 4)
         room = -(-size // step) * step
         with self._lock:
             self._written += size
             if self._free[room]:
-                return Piece(self._free[room].pop(), size, room, unpacked)
+                return SpooledBatch(self._free[room].pop(), size, room, unpacked)
             at, self._end = self._end, self._end + room
-        return Piece(at, size, room, unpacked)
+        return SpooledBatch(at, size, room, unpacked)

@@ -18,7 +18,6 @@ import decimal
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,11 +32,10 @@ from lake_core.values.text import (
     TIMESTAMP_FAULT,
 )
 from lake_core.values.types import is_json
+from log_lake.columns.arrays import Ints
 from log_lake.columns.json_text import typed
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list, mask_of
 from log_lake.texts.typed_json import is_typed
-
-Rows = npt.NDArray[np.int64]
 
 ALWAYS_STORABLE = frozenset(
     kind.id
@@ -83,8 +81,8 @@ def _may_fail(field: pa.Field, reads_json: bool) -> bool:
     return pa.types.is_map(kind) or any(_may_fail(kind.field(i), reads_json) for i in range(kind.num_fields))
 
 
-def _faults(array: pa.Array, field: pa.Field, rows: Rows, reads_json: bool) -> Iterator[tuple[Rows, str]]:
-    """Rows with a value that cannot be stored, and why; `rows` are those to which the values belong."""
+def _faults(array: pa.Array, field: pa.Field, rows: Ints, reads_json: bool) -> Iterator[tuple[Ints, str]]:
+    """Ints with a value that cannot be stored, and why; `rows` are those to which the values belong."""
     kind = field.type
     if is_json(field):
         if reads_json:
@@ -144,7 +142,7 @@ def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
     return None
 
 
-def _doubled(keys: pa.Array, field: pa.Field, maps: Rows) -> Rows:
+def _doubled(keys: pa.Array, field: pa.Field, maps: Ints) -> Ints:
     """The positions of keys that repeat an earlier key of their map; `maps` has the map of each key."""
     if len(keys) < 2:
         return maps[:0]

@@ -19,7 +19,7 @@ from log_lake.settings.settings import KNOWN, Settings
 
 
 @dataclass(frozen=True)
-class Created:
+class NewPool:
     """A pool that is not there.  `was_dropped`: a dropped pool of the name can be restored, with its records."""
 
     policy: PoolPolicy
@@ -53,7 +53,7 @@ class Changed:
 class Difference:
     """What to do, each part by name.  `unnamed` are pools that the file does not name and that stay."""
 
-    created: tuple[Created, ...] = ()
+    created: tuple[NewPool, ...] = ()
     changed: tuple[Changed, ...] = ()
     dropped: tuple[PoolConfig, ...] = ()
     unnamed: tuple[str, ...] = ()
@@ -72,13 +72,13 @@ class Difference:
 def compare(file: PolicyFile, state: PoolsState, *, prune: bool = False) -> tuple[Difference, list[Fault]]:
     """The difference, and what is refused; if anything is refused, nothing must be carried out."""
     dropped_names = {one.pool.name for one in state.dropped.values() if not one.is_deleted}
-    created: list[Created] = []
+    created: list[NewPool] = []
     changed: list[Changed] = []
     faults: list[Fault] = []
     for name, policy in sorted(file.pools.items()):
         pool_id = state.names.get(name)
         if pool_id is None:
-            created.append(Created(policy, name in dropped_names))
+            created.append(NewPool(policy, name in dropped_names))
             continue
         pool = state.pools[pool_id]
         faults += _refused(policy, pool)

@@ -30,7 +30,16 @@ from lake_core.keys.spec import KeyField
 from lake_core.phrases import choices, did_you_mean
 from lake_core.schemas.rule import FUNCTIONS, KINDS, check_rule
 from log_lake.policies.limits import POLICY_LIMITS, PolicyLimits
-from log_lake.policies.nodes import Fault, Items, Members, Node, Place, Stop, Text, read_nodes
+from log_lake.policies.nodes import (
+    Fault,
+    MappingNode,
+    PolicyNode,
+    ScalarNode,
+    SequenceNode,
+    Stop,
+    TextPlace,
+    read_nodes,
+)
 from log_lake.settings.settings import KNOWN, TYPE_PREFIX, check_setting, check_together
 
 SECTIONS = ("defaults", "pools")
@@ -48,11 +57,11 @@ class PoolPolicy:
     kind: str = "append"
     aggregates: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
-    places: Mapping[str, Place] = field(default_factory=dict, compare=False)
+    places: Mapping[str, TextPlace] = field(default_factory=dict, compare=False)
 
-    def place(self, of: str) -> Place:
+    def place(self, of: str) -> TextPlace:
         """Where that part stands; if the file leaves it out, where the pool's name stands."""
-        return self.places.get(of) or self.places.get("name") or Place(1, 1)
+        return self.places.get(of) or self.places.get("name") or TextPlace(1, 1)
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,9 @@ def parse(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[PolicyFil
 class _Defaults:
     """The section `defaults` as nodes."""
 
-    key: Node | None = None
-    kind: Node | None = None
-    settings: tuple[tuple[Text, Text], ...] = ()
+    key: PolicyNode | None = None
+    kind: PolicyNode | None = None
+    settings: tuple[tuple[ScalarNode, ScalarNode], ...] = ()
 
 
 class _Reader:
@@ -94,14 +103,14 @@ class _Reader:
         self._limits = limits
         self._settings = 0
 
-    def fault(self, place: Place, message: str) -> None:
+    def fault(self, place: TextPlace, message: str) -> None:
         self.faults.append(Fault(place, message))
 
     def hint(self, name: str, names: Iterable[str]) -> str:
         """What to say of an unknown name; "" once there are more faults than are listed: a hint takes long."""
         return f"; {did_you_mean(name, names)}" if len(self.faults) <= self._limits.max_faults else ""
 
-    def count(self, settings: int, place: Place) -> None:
+    def count(self, settings: int, place: TextPlace) -> None:
         """Count settings of pools, those of the defaults in each.  Raises Stop if there are too many."""
         self._settings += settings
         if self._settings > self._limits.max_nodes:
@@ -113,7 +122,7 @@ class _Reader:
                 )
             )
 
-    def file(self, root: Node) -> dict[str, PoolPolicy]:
+    def file(self, root: PolicyNode) -> dict[str, PoolPolicy]:
         sections = self.members(root, "a policy file", SECTIONS)
         if sections is None:
             return {}
@@ -122,7 +131,7 @@ class _Reader:
             self.fault(root.place, "the file names no pools; write them below pools:")
             return {}
         name, node = sections["pools"]
-        if not isinstance(node, Members):
+        if not isinstance(node, MappingNode):
             self.fault(
                 _place(node, name), "pools must be a mapping of names; write pools: {} if there are none"
             )
@@ -130,9 +139,9 @@ class _Reader:
         pools = [self.pool(key, value, defaults) for key, value in node.entries]
         return {pool.name: pool for pool in pools if pool is not None}
 
-    def defaults(self, node: Node) -> _Defaults:
+    def defaults(self, node: PolicyNode) -> _Defaults:
         parts = self.members(node, "defaults", OF_DEFAULTS) or {}
-        settings: tuple[tuple[Text, Text], ...] = ()
+        settings: tuple[tuple[ScalarNode, ScalarNode], ...] = ()
         if "settings" in parts:
             settings = tuple(self.texts(parts["settings"][1], "settings of the defaults"))
             self.check_readable(settings)
@@ -142,14 +151,14 @@ class _Reader:
             settings,
         )
 
-    def pool(self, name: Text, node: Node, defaults: _Defaults) -> PoolPolicy | None:
+    def pool(self, name: ScalarNode, node: PolicyNode, defaults: _Defaults) -> PoolPolicy | None:
         try:
             naming.check_chosen_name(naming.check_pool_name(name.text), what="pool")
         except InvalidInput as error:
             self.fault(name.place, str(error))
             return None
         of = f"pool {name.text!r}"
-        is_empty = isinstance(node, Text) and node.is_null and not node.text
+        is_empty = isinstance(node, ScalarNode) and node.is_null and not node.text
         parts = {} if is_empty else self.members(node, of, OF_POOL)
         if parts is None:
             return None
@@ -183,8 +192,8 @@ class _Reader:
 
     def settings(
         self,
-        pool: Text,
-        own: Sequence[tuple[Text, Text]],
+        pool: ScalarNode,
+        own: Sequence[tuple[ScalarNode, ScalarNode]],
         defaults: _Defaults,
         *,
         kind: str,
@@ -215,7 +224,7 @@ class _Reader:
                 self.fault(own[0][0].place if own else pool.place, f"pool {pool.text!r}: {error}")
         return texts
 
-    def check_readable(self, settings: Sequence[tuple[Text, Text]]) -> None:
+    def check_readable(self, settings: Sequence[tuple[ScalarNode, ScalarNode]]) -> None:
         """Unknown settings, and values that no pool could use, are faults."""
         for name, text in settings:
             if name.text not in KNOWN and not name.text.startswith(TYPE_PREFIX):
@@ -223,20 +232,20 @@ class _Reader:
             elif error := _unreadable(name, text):
                 self.fault(text.place, f"setting {name.text}={text.text}: {error}")
 
-    def unknown(self, name: Text) -> None:
+    def unknown(self, name: ScalarNode) -> None:
         hint = self.hint(name.text, [*KNOWN, "type.FIELD"])
         self.fault(name.place, f"unknown setting {name.text!r}{hint} (lake apply --schema lists them)")
 
-    def key(self, node: Node | None, of: str, place: Place) -> PoolKey | None:
+    def key(self, node: PolicyNode | None, of: str, place: TextPlace) -> PoolKey | None:
         """The key: a text as `lake create --key` takes it, or a list of such fields whose names may hold commas."""
         if node is None:
             self.fault(place, f"{of} has no key; write key: FIELD[:desc],... in the pool or in the defaults")
             return None
         try:
-            if isinstance(node, Text) and not node.is_null:
+            if isinstance(node, ScalarNode) and not node.is_null:
                 return PoolKey.parse(node.text)
-            if isinstance(node, Items) and node.nodes:
-                texts = [one for one in node.nodes if isinstance(one, Text) and not one.is_null]
+            if isinstance(node, SequenceNode) and node.nodes:
+                texts = [one for one in node.nodes if isinstance(one, ScalarNode) and not one.is_null]
                 if len(texts) == len(node.nodes):
                     return PoolKey(tuple(KeyField.parse(one.text) for one in texts))
         except InvalidInput as error:
@@ -245,21 +254,23 @@ class _Reader:
         self.fault(node.place, f"{of}: a key must be a text, such as ts:desc,host, or a list of such fields")
         return None
 
-    def kind(self, node: Node | None, of: str) -> str | None:
+    def kind(self, node: PolicyNode | None, of: str) -> str | None:
         if node is None:
             return KINDS[0]
-        if isinstance(node, Text) and node.text in KINDS:
+        if isinstance(node, ScalarNode) and node.text in KINDS:
             return node.text
-        shown = repr(node.text) if isinstance(node, Text) else "a collection"
+        shown = repr(node.text) if isinstance(node, ScalarNode) else "a collection"
         self.fault(node.place, f"{of}: kind must be {choices(KINDS)} (got {shown})")
         return None
 
-    def members(self, node: Node, of: str, names: Sequence[str]) -> dict[str, tuple[Text, Node]] | None:
+    def members(
+        self, node: PolicyNode, of: str, names: Sequence[str]
+    ) -> dict[str, tuple[ScalarNode, PolicyNode]] | None:
         """The entries of a mapping, by name; None if it is none.  Other names are faults."""
-        if not isinstance(node, Members):
+        if not isinstance(node, MappingNode):
             self.fault(node.place, f"{of} must be a mapping with {choices(names, 'and')}")
             return None
-        parts: dict[str, tuple[Text, Node]] = {}
+        parts: dict[str, tuple[ScalarNode, PolicyNode]] = {}
         for name, value in node.entries:
             if name.text in names:
                 parts[name.text] = (name, value)
@@ -271,17 +282,17 @@ class _Reader:
                 self.fault(name.place, f"{of}: unknown name {name.text!r}{self.hint(name.text, names)}")
         return parts
 
-    def texts(self, node: Node | None, of: str) -> list[tuple[Text, Text]]:
+    def texts(self, node: PolicyNode | None, of: str) -> list[tuple[ScalarNode, ScalarNode]]:
         """The entries of a mapping of texts; [] if it is missing or none.  Entries of other kinds are faults."""
         if node is None:
             return []
-        if not isinstance(node, Members):
+        if not isinstance(node, MappingNode):
             example = _EXAMPLES[of.partition(" ")[0]]
             self.fault(node.place, f"{of} must be a mapping, a line each, such as {example}")
             return []
         pairs = []
         for name, value in node.entries:
-            if not isinstance(value, Text):
+            if not isinstance(value, ScalarNode):
                 self.fault(value.place, f"{of}: {name.text} must be one text (got a collection)")
             elif value.is_null:
                 self.fault(
@@ -296,7 +307,7 @@ class _Reader:
 _EXAMPLES = {"settings": "history.keep: 30d", "aggregates": f"bytes: {FUNCTIONS[0]}"}
 
 
-def _unreadable(name: Text, text: Text) -> str:
+def _unreadable(name: ScalarNode, text: ScalarNode) -> str:
     """Why no pool could use the setting; "" if some could."""
     try:
         if name.text in KNOWN and text.text:
@@ -306,6 +317,6 @@ def _unreadable(name: Text, text: Text) -> str:
     return ""
 
 
-def _place(node: Node, name: Text) -> Place:
+def _place(node: PolicyNode, name: ScalarNode) -> TextPlace:
     """Where a node stands; an empty one has no text of its own, so where its name stands."""
-    return name.place if isinstance(node, Text) and not node.text else node.place
+    return name.place if isinstance(node, ScalarNode) and not node.text else node.place

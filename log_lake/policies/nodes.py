@@ -29,7 +29,7 @@ def is_null(text: str) -> bool:
     return text in _NULLS
 
 
-class Place(NamedTuple):
+class TextPlace(NamedTuple):
     """A line and a column, both from 1."""
 
     line: int
@@ -39,15 +39,15 @@ class Place(NamedTuple):
 class Fault(NamedTuple):
     """What is wrong at a place."""
 
-    place: Place
+    place: TextPlace
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ScalarNode:
     """A scalar as it was written."""
 
-    place: Place
+    place: TextPlace
     text: str
     is_quoted: bool = False
 
@@ -58,24 +58,24 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class MappingNode:
     """A mapping: its keys and values, in the order of the text; each key once.  `size` counts the nodes in it."""
 
-    place: Place
-    entries: tuple[tuple[Text, Node], ...]
+    place: TextPlace
+    entries: tuple[tuple[ScalarNode, PolicyNode], ...]
     size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class SequenceNode:
     """A sequence."""
 
-    place: Place
-    nodes: tuple[Node, ...]
+    place: TextPlace
+    nodes: tuple[PolicyNode, ...]
     size: int = 1
 
 
-Node = Text | Members | Items
+PolicyNode = ScalarNode | MappingNode | SequenceNode
 
 
 class Stop(Exception):
@@ -86,7 +86,7 @@ class Stop(Exception):
         self.fault = fault
 
 
-def read_nodes(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[Node | None, list[Fault]]:
+def read_nodes(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[PolicyNode | None, list[Fault]]:
     """The one document of the text, and what is wrong with it; None if there is none that can be read."""
     composer = _Composer(limits)
     try:
@@ -95,7 +95,7 @@ def read_nodes(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[Node
     except Stop as stop:
         return None, sorted([*composer.faults, stop.fault])
     if composer.root is None and not composer.faults:
-        composer.faults.append(Fault(Place(1, 1), "the file is empty; name the pools below pools:"))
+        composer.faults.append(Fault(TextPlace(1, 1), "the file is empty; name the pools below pools:"))
     return composer.root, composer.faults
 
 
@@ -104,43 +104,43 @@ def _events(text: str) -> Iterator[yaml.Event]:
         yield from yaml.parse(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+        place = TextPlace(mark.line + 1, mark.column + 1) if mark else TextPlace(1, 1)
         context = f" ({error.context})" if error.context else ""
         raise Stop(Fault(place, f"this is not YAML: {error.problem}{context}; correct it")) from error
     except yaml.reader.ReaderError as error:
         position = error.position if isinstance(error.position, int) else 0
         before = text[:position]
-        place = Place(before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
+        place = TextPlace(before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1)
         raise Stop(Fault(place, f"this is not YAML: {error.reason}; remove the character")) from error
     except RecursionError as error:  # of PyYAML built without libyaml
-        raise Stop(Fault(Place(1, 1), "the text is nested too deeply; write it flat")) from error
+        raise Stop(Fault(TextPlace(1, 1), "the text is nested too deeply; write it flat")) from error
 
 
 @dataclass(slots=True)
 class _Open:
     """A collection whose end was not met yet."""
 
-    place: Place
+    place: TextPlace
     anchor: str | None
     is_mapping: bool
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[PolicyNode] = field(default_factory=list)
 
 
 class _Composer:
     """Takes events one after another and builds the tree, innermost collection last on the stack."""
 
     def __init__(self, limits: PolicyLimits) -> None:
-        self.root: Node | None = None
+        self.root: PolicyNode | None = None
         self.faults: list[Fault] = []
         self._limits = limits
         self._stack: list[_Open] = []
-        self._anchors: dict[str, Node] = {}
+        self._anchors: dict[str, PolicyNode] = {}
         self._nodes = 0
         self._documents = 0
 
     def take(self, event: yaml.Event) -> None:
         """One event.  Raises Stop if a limit is reached, or a second document begins."""
-        place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+        place = TextPlace(event.start_mark.line + 1, event.start_mark.column + 1)
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
@@ -160,11 +160,11 @@ class _Composer:
         elif isinstance(event, yaml.ScalarEvent):
             self._check_tag(event.tag, place)
             self._count(1, place)
-            self._add(Text(place, event.value, is_quoted=bool(event.style)), event.anchor)
+            self._add(ScalarNode(place, event.value, is_quoted=bool(event.style)), event.anchor)
         elif isinstance(event, yaml.AliasEvent):
             self._add(self._aliased(event.anchor, place), None)
 
-    def _aliased(self, anchor: str, place: Place) -> Node:
+    def _aliased(self, anchor: str, place: TextPlace) -> PolicyNode:
         node = self._anchors.get(anchor)
         if node is None:
             self.faults.append(
@@ -172,16 +172,16 @@ class _Composer:
                     place, f"the alias *{anchor} has no anchor before it; write &{anchor} at what it repeats"
                 )
             )
-            return Text(place, "", is_quoted=True)
+            return ScalarNode(place, "", is_quoted=True)
         self._count(_size(node), place)
         return node
 
-    def _check_tag(self, tag: str | None, place: Place) -> None:
+    def _check_tag(self, tag: str | None, place: TextPlace) -> None:
         if tag is not None:
             name = tag.replace("tag:yaml.org,2002:", "!!")
             self.faults.append(Fault(place, f"the tag {name} is not allowed; remove it"))
 
-    def _add(self, node: Node, anchor: str | None) -> None:
+    def _add(self, node: PolicyNode, anchor: str | None) -> None:
         if anchor is not None:
             self._anchors[anchor] = node
         if self._stack:
@@ -189,14 +189,14 @@ class _Composer:
         else:
             self.root = node
 
-    def _items(self, opened: _Open) -> Items:
-        return Items(opened.place, tuple(opened.nodes), 1 + sum(map(_size, opened.nodes)))
+    def _items(self, opened: _Open) -> SequenceNode:
+        return SequenceNode(opened.place, tuple(opened.nodes), 1 + sum(map(_size, opened.nodes)))
 
-    def _members(self, opened: _Open) -> Members:
-        entries: dict[str, tuple[Text, Node]] = {}
-        merged: list[tuple[Text, Node]] = []
+    def _members(self, opened: _Open) -> MappingNode:
+        entries: dict[str, tuple[ScalarNode, PolicyNode]] = {}
+        merged: list[tuple[ScalarNode, PolicyNode]] = []
         for key, value in zip(opened.nodes[::2], opened.nodes[1::2], strict=True):
-            if not isinstance(key, Text):
+            if not isinstance(key, ScalarNode):
                 self.faults.append(Fault(key.place, "a key must be a text; quote it"))
             elif key.text == MERGE and not key.is_quoted:
                 if merged:
@@ -210,8 +210,8 @@ class _Composer:
             else:
                 entries[key.text] = (key, value)
         for key, value in merged:
-            for source in value.nodes if isinstance(value, Items) else (value,):
-                if not isinstance(source, Members):
+            for source in value.nodes if isinstance(value, SequenceNode) else (value,):
+                if not isinstance(source, MappingNode):
                     self.faults.append(
                         Fault(key.place, "<< merges mappings only; write << : *ANCHOR of a mapping")
                     )
@@ -221,9 +221,9 @@ class _Composer:
         size = 1 + sum(1 + _size(value) for _, value in entries.values())
         if merged:
             self._count(size, opened.place)
-        return Members(opened.place, tuple(entries.values()), size)
+        return MappingNode(opened.place, tuple(entries.values()), size)
 
-    def _count(self, count: int, place: Place) -> None:
+    def _count(self, count: int, place: TextPlace) -> None:
         self._nodes += count
         if self._nodes > self._limits.max_nodes:
             raise Stop(
@@ -235,5 +235,5 @@ class _Composer:
             )
 
 
-def _size(node: Node) -> int:
-    return 1 if isinstance(node, Text) else node.size
+def _size(node: PolicyNode) -> int:
+    return 1 if isinstance(node, ScalarNode) else node.size

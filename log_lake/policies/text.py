@@ -7,7 +7,7 @@ from typing import Any
 
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, listed, printable
-from log_lake.policies.difference import Changed, Created, Difference
+from log_lake.policies.difference import Changed, Difference, NewPool
 from log_lake.policies.limits import POLICY_LIMITS, PolicyLimits
 from log_lake.policies.nodes import Fault
 from log_lake.settings.settings import KNOWN
@@ -88,7 +88,7 @@ def difference_values(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _created_lines(created: Created) -> Iterator[str]:
+def _created_lines(created: NewPool) -> Iterator[str]:
     policy = created.policy
     aggregates = ", ".join(f"{name}={function}" for name, function in sorted(policy.aggregates.items()))
     line = f"+ pool {policy.name}: key {policy.key}, kind {policy.kind}"

@@ -28,7 +28,7 @@ from log_lake.publish.manifests import Files, Listed, ManifestsOf, MemoryFile, i
 from log_lake.publish.metadata import Layout, current_snapshot, is_promoted, next_sequence
 from log_lake.publish.place import Place, location_of
 from log_lake.publish.positions import deletes_file, hidden_positions
-from log_lake.publish.rules import Rule
+from log_lake.publish.rules import ObjectRule
 
 _AT_ONCE = 8
 """Objects that are looked at side by side: each is a few requests of the store."""
@@ -41,11 +41,11 @@ class Before:
     listed: Sequence[Listed] = ()
     data: dict[str, DataFile] = field(default_factory=dict)
     deletes: dict[str, DataFile] = field(default_factory=dict)
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    rules: Mapping[str, ObjectRule] = field(default_factory=dict)
 
 
 def files_before(
-    before: TableMetadataV2 | None, layout: Layout, place: Place, rules: Mapping[str, Rule]
+    before: TableMetadataV2 | None, layout: Layout, place: Place, rules: Mapping[str, ObjectRule]
 ) -> Before:
     """What of the table before may be carried over: nothing if a column got a wider type."""
     if before is None or is_promoted(before, layout):
@@ -79,7 +79,7 @@ class Describing:
     was: Before
     new_id: Callable[[], str]
 
-    def described(self, rules: Iterable[Rule]) -> list[Described]:
+    def described(self, rules: Iterable[ObjectRule]) -> list[Described]:
         """The objects of the table, without those whose records are all hidden.
 
         Writes new files of deletes.  Raises InvalidInput, ObjectMissing, Corrupt, Unavailable.
@@ -87,7 +87,7 @@ class Describing:
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             return [one for one in threads.map(self._describe, rules) if one is not None]
 
-    def _describe(self, rule: Rule) -> Described | None:
+    def _describe(self, rule: ObjectRule) -> Described | None:
         named = self.place.location_of(f"deletes/{rule.object}-{rule.digest(self.view.state.lifts)}-")
         data, deletes = self.was.data.get(rule.object), self.was.deletes.get(rule.object)
         if data is not None and (

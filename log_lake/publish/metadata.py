@@ -19,7 +19,7 @@ from pyiceberg.table.refs import SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, SnapshotLogEntry, Summary
 from pyiceberg.table.sorting import SortOrder
 
-from log_lake.publish.names import Names
+from log_lake.publish.names import KeyNames
 from log_lake.publish.schema import ids_of, name_mapping, sort_order, table_schema
 
 MAX_LOG = 100
@@ -53,11 +53,11 @@ class Layout:
     last_id: int
     order: SortOrder
     orders: tuple[SortOrder, ...]
-    names: Names
+    names: KeyNames
 
 
 def layout_of(
-    before: TableMetadataV2 | None, columns: pa.Schema, names: Names, *, stored: Iterable[pa.Schema]
+    before: TableMetadataV2 | None, columns: pa.Schema, names: KeyNames, *, stored: Iterable[pa.Schema]
 ) -> Layout:
     """The layout of a table with these fields of a pool, over objects of the schemas `stored`.
 

@@ -20,14 +20,12 @@ from pyiceberg import types as T
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
+from lake_core.records.conditions import Path
 from log_lake.objects.containers.stored_names import renamed, stored_names
-
-Path = tuple[str, ...]
-"""Names from the outermost field to one inside of it; parts of lists and maps are `element`, `key`, `value`."""
 
 
 @dataclass(frozen=True)
-class Names:
+class KeyNames:
     """The key fields that the table calls otherwise, by field; and how objects name the fields of the key."""
 
     key: PoolKey
@@ -56,7 +54,7 @@ class Names:
         }
 
 
-def names_of(columns: pa.Schema, key: PoolKey) -> Names:
+def names_of(columns: pa.Schema, key: PoolKey) -> KeyNames:
     """The names in a table with these fields."""
     own = [column for column in columns if column.name in key.names and "." in column.name]
     paths = [path for column in columns if column not in own for path in inside(column, ())]
@@ -69,10 +67,10 @@ def names_of(columns: pa.Schema, key: PoolKey) -> Names:
                 name += "_"
             table[column.name] = name
             taken.add(name.casefold())
-    return Names(key, table)
+    return KeyNames(key, table)
 
 
-def check_columns(stored: Iterable[pa.Schema], names: Names, *, pool_name: str) -> None:
+def check_columns(stored: Iterable[pa.Schema], names: KeyNames, *, pool_name: str) -> None:
     """Raises InvalidInput if a column is a field of the key in one object, and another field in another object."""
     fields: dict[str, str] = {}
     for schema in stored:

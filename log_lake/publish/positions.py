@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,15 +19,14 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
+from log_lake.columns.arrays import Ints
 from log_lake.combine.newest import without_markers
 from log_lake.objects.read import DataObject, rows_below
-from log_lake.publish.rules import Rule
+from log_lake.publish.rules import ObjectRule
 from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences
-from log_lake.reading.merge.streams import Reading, read_reference
+from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import with_markers
-
-Positions = npt.NDArray[np.int64]
 
 POSITION = "_position"
 """The column of positions while an object is read; no field of the reading has the name."""
@@ -44,7 +42,7 @@ DELETES = pa.schema(
 )
 
 
-def hidden_positions(rule: Rule, data: DataObject, revision: Revision, store: Store) -> Positions:
+def hidden_positions(rule: ObjectRule, data: DataObject, revision: Revision, store: Store) -> Ints:
     """The positions of an object's records that the rule hides, ascending.
 
     Raises ObjectMissing, Corrupt, Unavailable.
@@ -73,12 +71,12 @@ def hidden_positions(rule: Rule, data: DataObject, revision: Revision, store: St
 
 def _reading(
     revision: Revision, store: Store, references: list[Reference], conditions: tuple[str, ...]
-) -> Reading:
+) -> ReferenceReading:
     """How an object is read: the columns that decide which records are live."""
     rule, schema = revision.rule, revision.schema
     names = [*revision.key.names, *conditions, *([DELETED] if rule.kind == "upsert" else [])]
     columns = pa.schema([schema.field(name) for name in dict.fromkeys(names) if name in schema.names])
-    return Reading(
+    return ReferenceReading(
         store,
         revision.config.id,
         revision.key,
@@ -99,7 +97,7 @@ def _clipped(table: pa.Table, reference: Reference, revision: Revision) -> tuple
     )
 
 
-def deletes_file(location: str, positions: Positions) -> bytes:
+def deletes_file(location: str, positions: Ints) -> bytes:
     """The file that hides the records at these positions of the object at the location."""
     paths = pa.DictionaryArray.from_arrays(np.zeros(len(positions), np.int32), [location]).cast(pa.string())
     table = pa.table([paths, positions], schema=DELETES)

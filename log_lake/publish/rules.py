@@ -35,7 +35,7 @@ from log_lake.reading.revision import Revision
 
 
 @dataclass(frozen=True)
-class Rule:
+class ObjectRule:
     """The references to one object, and the tombstones that may hide records of each, oldest first.
 
     `markers`: whether the object may hold delete markers.
@@ -63,7 +63,7 @@ class Rule:
         return hashlib.sha256(msgspec.msgpack.encode((parts, hidden, self.markers))).hexdigest()[:20]
 
 
-def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, Rule]:
+def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, ObjectRule]:
     """The rule of each object of the table, by id, in the order of keys; without `ages` nothing has aged off.
 
     Raises InvalidInput if records of several objects would have to be combined, or an object is not Parquet.
@@ -94,7 +94,7 @@ def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, Rule]:
     for reference in hidden:
         by_object.setdefault(reference.object, []).append(reference)
     return {
-        id: Rule(
+        id: ObjectRule(
             tuple(references),
             tuple(hidden[reference] for reference in references),
             is_upsert and any(_may_have_markers(r, schemas[r.schema]) for r in references),
@@ -112,7 +112,7 @@ def _may_have_markers(reference: Reference, schema: pa.Schema) -> bool:
     return statistics.high is not None and statistics.high != encode_value(False)
 
 
-def schemas_of(rules: Mapping[str, Rule], revision: Revision) -> dict[pa.Schema, int]:
+def schemas_of(rules: Mapping[str, ObjectRule], revision: Revision) -> dict[pa.Schema, int]:
     """How many objects of the rules have each schema."""
     counts: dict[str, int] = {}
     for rule in rules.values():

@@ -52,11 +52,11 @@ from log_lake.publish.published import (
     described,
     published_at,
 )
-from log_lake.publish.rules import Rule, rules_of, schemas_of
+from log_lake.publish.rules import ObjectRule, rules_of, schemas_of
 
 if TYPE_CHECKING:
     from log_lake.publish.files import Described
-    from log_lake.publish.names import Names
+    from log_lake.publish.names import KeyNames
 
 log = logging.getLogger(__name__)
 
@@ -136,8 +136,8 @@ class _Plan:
     """What the table of a view has: its columns, and the rule of each object."""
 
     columns: pa.Schema
-    names: Names
-    rules: Mapping[str, Rule]
+    names: KeyNames
+    rules: Mapping[str, ObjectRule]
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class _Publisher:
             hidden=table.hidden,
         )
 
-    def _rules_before(self) -> Mapping[str, Rule]:
+    def _rules_before(self) -> Mapping[str, ObjectRule]:
         """The rules of the revision that the table before shows; none if its tag is not there any more."""
         if self.before is None:
             return {}

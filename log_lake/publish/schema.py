@@ -18,12 +18,13 @@ from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrd
 from pyiceberg.transforms import IdentityTransform
 
 from lake_core.errors import InvalidInput
+from lake_core.records.conditions import Path
 from log_lake.publish.fields import is_wider, plain_type
-from log_lake.publish.names import Names, Path, inside, parts_of, paths_of
+from log_lake.publish.names import KeyNames, inside, parts_of, paths_of
 
 
 @dataclass
-class Ids:
+class ColumnIds:
     """Ids of columns: those that a table had before, with their types if they were columns of it; then new ones.
 
     `last` is the greatest id that was ever used.
@@ -46,7 +47,7 @@ class Ids:
         return id
 
 
-def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> Ids:
+def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> ColumnIds:
     """The ids that a table had before: by its schemas, the newest last, and by its name mapping ("": none)."""
     known_ids: dict[Path, tuple[int, T.IcebergType | None]] = {}
     for path, id in _mapped(parse_mapping_from_json(mapping).root if mapping else (), ()):
@@ -54,22 +55,22 @@ def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> Ids:
     for schema in schemas:
         for column in schema.fields:
             known_ids |= dict(paths_of(column, ()))
-    return Ids(known_ids, last)
+    return ColumnIds(known_ids, last)
 
 
-def table_schema(columns: pa.Schema, ids: Ids, *, schema_id: int) -> Schema:
+def table_schema(columns: pa.Schema, ids: ColumnIds, *, schema_id: int) -> Schema:
     """The schema of the table."""
     return Schema(*(_column(column, (column.name,), ids) for column in columns), schema_id=schema_id)
 
 
-def _column(column: pa.Field, path: Path, ids: Ids) -> T.NestedField:
+def _column(column: pa.Field, path: Path, ids: ColumnIds) -> T.NestedField:
     plain = plain_type(column.type)
     id = ids.of(path, plain)
     kind = plain if plain is not None else _nested(column.type, path, ids)
     return T.NestedField(field_id=id, name=column.name, field_type=kind, required=False)
 
 
-def _nested(kind: pa.DataType, path: Path, ids: Ids) -> T.IcebergType:
+def _nested(kind: pa.DataType, path: Path, ids: ColumnIds) -> T.IcebergType:
     if pa.types.is_struct(kind):
         return T.StructType(*(_column(member, (*path, member.name), ids) for member in kind))
     parts = [_column(part, (*path, part.name), ids) for part in parts_of(kind)]
@@ -117,7 +118,7 @@ def _shown(path: Path) -> str:
 # --- the name mapping
 
 
-def name_mapping(stored: Iterable[pa.Schema], ids: Ids, names: Names) -> str:
+def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -> str:
     """By which names readers find the columns, as a property of the table; `stored` are schemas of the pool.
 
     It has the columns of objects that are none of the table too, under ids that no schema has: pyiceberg opens an
@@ -140,7 +141,7 @@ def _add_names(fields: dict[Path, dict[Path, Any]], column: pa.Field, path: Path
 
 
 def _as_mapping(
-    fields: Mapping[Path, dict[Path, Any]], ids: Ids, columns: Mapping[Path, Path]
+    fields: Mapping[Path, dict[Path, Any]], ids: ColumnIds, columns: Mapping[Path, Path]
 ) -> list[MappedField]:
     """`columns`: the table's path of each column that objects name otherwise."""
     mapped = []
@@ -158,7 +159,7 @@ def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, 
         yield from _mapped(one.fields, path)
 
 
-def sort_order(names: Names, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:
+def sort_order(names: KeyNames, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:
     """The order of the records in each object, as far as the table has its fields; an earlier one if it is equal.
 
     Null comes first in either direction.  Floats end it, since Iceberg sorts -0.0 before 0.0.

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,11 +24,10 @@ from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.schemas.hidden import SEQ
+from log_lake.columns.arrays import Mask
 from log_lake.columns.keys import key_at
 from log_lake.combine.newest import with_marks
 from log_lake.where import alternatives, holds
-
-Mask = npt.NDArray[np.bool_]
 
 
 def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:

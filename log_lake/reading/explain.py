@@ -23,7 +23,7 @@ from lake_core.store import Store
 from log_lake.columns.json_text import json_lines
 from log_lake.columns.keys import key_at
 from log_lake.reading.deleted import apply_tombstones
-from log_lake.reading.merge.streams import Reading, read_reference
+from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.reading.revision import Revision
 
 MAX_STORED_RECORDS = 10_000
@@ -67,7 +67,7 @@ def explain(
     """
     key, rule = revision.key, revision.rule
     lifts = revision.lifts_of(references)
-    reading = Reading(store, revision.config.id, key, key_range, revision.schema, lifts=lifts)
+    reading = ReferenceReading(store, revision.config.id, key, key_range, revision.schema, lifts=lifts)
     tombstones = [t for t in (*revision.tombstones, *revision.aged_off) if t.key_range.overlaps(key_range)]
     versions: list[StoredRecord] = []
     for reference in references:

@@ -1,6 +1,6 @@
 """The bounds of a merge: of memory in bytes, of time in records; and the sizes of what is written.
 
-The `Lake` passes its `Limits` down to revisions, and these to scans and compactions.  Tests pass their own, so
+The `Lake` passes its `ScanLimits` down to revisions, and these to scans and compactions.  Tests pass their own, so
 that few records take every way through a merge.
 
 `buffer_bytes` is what the open streams of one merge hold decoded, together.  Around it a merge keeps one window and
@@ -17,7 +17,7 @@ from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 
 
 @dataclass(frozen=True)
-class Limits:
+class ScanLimits:
     """Defaults are for a process of 512 MB."""
 
     buffer_bytes: int = 16 << 20
@@ -69,5 +69,5 @@ class Limits:
         return max(self.min_share_bytes, self.buffer_bytes // max(1, streams))
 
 
-LIMITS = Limits()
+LIMITS = ScanLimits()
 """The defaults."""

@@ -22,7 +22,7 @@ from lake_core.naming import format_of
 from lake_core.records.conditions import Condition
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import DELETED
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision
 from log_lake.texts.keytext import check_range
 from log_lake.where import check
@@ -44,7 +44,7 @@ class ScanPlan:
     schema: pa.Schema
     columns: tuple[str, ...]
     depth: int
-    limits: Limits = LIMITS
+    limits: ScanLimits = LIMITS
     rule: Rule = APPEND
     tombstones: tuple[Tombstone, ...] = ()
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)

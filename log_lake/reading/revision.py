@@ -29,7 +29,7 @@ from lake_core.schemas import Rule
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
 from log_lake.reading.age_off import age_off
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 
 
@@ -54,7 +54,7 @@ class Revision:
     state: PoolState
     now: float
     sub_pool: str = ""
-    limits: Limits = LIMITS
+    limits: ScanLimits = LIMITS
 
     def __post_init__(self) -> None:
         branch = self.state.branches.get(self.branch)

@@ -33,9 +33,9 @@ from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequence
 from log_lake.reading.merge.clusters import clusters, decided_by_age
 from log_lake.reading.merge.datafusion import datafusion_merge
 from log_lake.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
-from log_lake.reading.merge.merge import Stream, merge
+from log_lake.reading.merge.merge import ClosedStream, merge
 from log_lake.reading.merge.passes import groups, run
-from log_lake.reading.merge.streams import Reading, read_reference
+from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.reading.plan import ScanPlan
 from log_lake.where import holds
 
@@ -53,7 +53,7 @@ def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
         tombstones = {r: covering(plan.tombstones, r, plan.schemas.__getitem__) for r in cluster}
         tables = live_records(
             tombstones,
-            Reading(
+            ReferenceReading(
                 store,
                 pool_id,
                 plan.key,
@@ -82,7 +82,7 @@ def result_schema(plan: ScanPlan) -> pa.Schema:
 
 def live_records(
     cluster: Mapping[Reference, Sequence[Tombstone]],
-    reading: Reading,
+    reading: ReferenceReading,
     *,
     rule: Rule,
     schemas: Mapping[str, pa.Schema],
@@ -117,7 +117,7 @@ def live_records(
 
 
 def merged(
-    cluster: Sequence[Reference], reading: Reading, *, newest: bool, has_sequence: bool
+    cluster: Sequence[Reference], reading: ReferenceReading, *, newest: bool, has_sequence: bool
 ) -> Iterator[pa.Table]:
     """The records of references by key and age, in the columns of the reading.
 
@@ -139,14 +139,18 @@ def merged(
     return combine_stream(tables, reading.key, UPSERT) if newest and len(cluster) > 1 else tables
 
 
-def _alone(reference: Reference, reading: Reading, *, has_sequence: bool, ahead: bool) -> Iterator[pa.Table]:
+def _alone(
+    reference: Reference, reading: ReferenceReading, *, has_sequence: bool, ahead: bool
+) -> Iterator[pa.Table]:
     """One reference; `ahead` decodes it on all cores while the caller works, if all of it is wanted."""
     if ahead and reading.key_range.intersect(reference.key_range) == reference.key_range:
         return _in_windows([reference], reading, has_sequence=has_sequence)
     return read_reference(reference, reading, has_sequence=has_sequence)
 
 
-def _sorted(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
+def _sorted(
+    cluster: Sequence[Reference], reading: ReferenceReading, *, has_sequence: bool
+) -> Iterator[pa.Table]:
     chosen = datafusion_merge(cluster, reading, has_sequence=has_sequence)
     if isinstance(chosen, str):
         _log_merge(cluster, "in windows: %s", chosen)
@@ -161,7 +165,9 @@ def _log_merge(cluster: Sequence[Reference], how: str, *figures: object) -> None
         log.info("merges %d objects of %d records " + how, len(cluster), records, *figures)
 
 
-def _in_windows(cluster: Sequence[Reference], reading: Reading, *, has_sequence: bool) -> Iterator[pa.Table]:
+def _in_windows(
+    cluster: Sequence[Reference], reading: ReferenceReading, *, has_sequence: bool
+) -> Iterator[pa.Table]:
     needs_sequence = not decided_by_age(cluster)
     parts = groups(cluster, reading.limits)
     together = replace(reading, streams=min(reading.streams, len(parts)))
@@ -196,17 +202,17 @@ def _in_windows(cluster: Sequence[Reference], reading: Reading, *, has_sequence:
 
 
 def _alone_in(
-    reference: Reference, reading: Reading, *, has_sequence: bool, needs_sequence: bool, spool: Spool
-) -> Stream:
+    reference: Reference, reading: ReferenceReading, *, has_sequence: bool, needs_sequence: bool, spool: Spool
+) -> ClosedStream:
     """An object as one stream of a merge."""
     read = partial(
         read_reference, reference, reading, has_sequence=has_sequence or needs_sequence, spool=spool
     )
     has_own = needs_sequence and reference.oldest is not None
-    return Stream(reference.low, reference.seq, reference.ordinal, read, has_own)
+    return ClosedStream(reference.low, reference.seq, reference.ordinal, read, has_own)
 
 
-def _of_group(group: Sequence[Reference], reading: Reading) -> Reading:
+def _of_group(group: Sequence[Reference], reading: ReferenceReading) -> ReferenceReading:
     """How a group is read: its objects have the room of the whole merge, and are not grouped again."""
     return replace(
         reading, streams=len(group), limits=replace(reading.limits, max_streams=max(1, len(group)))

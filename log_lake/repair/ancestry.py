@@ -34,7 +34,7 @@ from log_lake.objects.read import DataObject
 from log_lake.repair.rebuild_plan import Candidate, Piece
 
 Hashes = npt.NDArray[np.int64]
-Source = tuple[int, int]
+AncestrySource = tuple[int, int]
 """The sequence and the ordinal of the object that a record came from."""
 
 
@@ -81,7 +81,7 @@ def merged_into(
     return merged, rivals
 
 
-def _taken(groups: dict[Source, Hashes], by_object: dict[str, Hashes]) -> list[str]:
+def _taken(groups: dict[AncestrySource, Hashes], by_object: dict[str, Hashes]) -> list[str]:
     """The objects whose records are those of a group; each group is taken once, and taken away."""
     taken: dict[str, None] = {}
     for exact in (True, False):
@@ -109,9 +109,9 @@ def _by_source(
     key: PoolKey,
     *,
     key_range: KeyRange,
-) -> dict[Source, Hashes]:
+) -> dict[AncestrySource, Hashes]:
     """The records of the outputs by where they came from, in the fields that they share."""
-    parts: dict[Source, list[int]] = defaultdict(list)
+    parts: dict[AncestrySource, list[int]] = defaultdict(list)
     for holder in holders:
         with DataObject(store, pool_id=pool_id, object_id=holder.candidate.object) as data:
             names = _shared(data.schema, fields)

@@ -17,14 +17,14 @@ from lake_core.history.checkpoint import BRANCH, BranchRow
 from lake_core.history.snapshot.fixed import REFERENCE
 from lake_core.history.snapshot.snapshot import Shape
 
-Totals = dict[tuple[str, str], tuple[int, int, int]]
+ShapeTotals = dict[tuple[str, str], tuple[int, int, int]]
 """References, records and bytes, by sub-pool and schema."""
 
 
 def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
     """What the checkpoint says of itself and is not so.  Raises CheckpointDamaged, CheckpointGone, Unavailable."""
     newest: dict[str, str] = {}
-    totals: dict[str, Totals] = {}
+    totals: dict[str, ShapeTotals] = {}
     rows: list[tuple[str, BranchRow]] = []
     parts = dict.fromkeys((g.section, g.branch, g.sub_pool) for g in file.footer.groups)
     for section, branch, sub_pool in parts:
@@ -61,7 +61,7 @@ def is_ascending(keys: pa.ChunkedArray) -> bool:
     return bool(pc.all(pc.less_equal(whole[:-1], whole[1:])).as_py()) if len(whole) > 1 else True
 
 
-def add_totals(totals: Totals, table: pa.Table, *, sub_pool: str) -> None:
+def add_totals(totals: ShapeTotals, table: pa.Table, *, sub_pool: str) -> None:
     """Count the references of the rows."""
     grouped = table.group_by("schema").aggregate([("records", "sum"), ("size", "sum"), ("size", "count")])
     columns = (grouped[name].to_pylist() for name in ("schema", "size_count", "records_sum", "size_sum"))
@@ -70,7 +70,7 @@ def add_totals(totals: Totals, table: pa.Table, *, sub_pool: str) -> None:
         totals[sub_pool, schema] = (sums[0] + references, sums[1] + records, sums[2] + size)
 
 
-def lying_totals(told: dict[tuple[str, str], Shape], counted: Totals) -> str | None:
+def lying_totals(told: dict[tuple[str, str], Shape], counted: ShapeTotals) -> str | None:
     """How the totals that are told differ from those counted; None if they are the same."""
     for place in sorted(told.keys() | counted.keys()):
         shape = told.get(place) or Shape(0)

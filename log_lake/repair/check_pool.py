@@ -24,7 +24,7 @@ from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History, Reference
 from lake_core.history.branch_state import BranchState
 from lake_core.history.checkpoint import reference_tables
-from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, Request
+from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, DraftRequest
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import objects_of, unlisted_objects
@@ -40,13 +40,13 @@ from lake_core.schemas.schema import schema_id
 from lake_core.store import ObjectInfo
 from log_lake.presence.absence import is_damage
 from log_lake.presence.extent import Extent, journal_extent
-from log_lake.repair.check_checkpoint import Totals, add_totals, lying_totals
+from log_lake.repair.check_checkpoint import ShapeTotals, add_totals, lying_totals
 from log_lake.repair.check_journal import JournalCheck
 from log_lake.repair.check_objects import CheckObjects, batches_of
 from log_lake.repair.check_receipts import erasures_of, lost_receipts
 from log_lake.repair.finding import Finding, finding, on_branches
 
-Progress = Callable[[str, int], None]
+CheckProgress = Callable[[str, int], None]
 """Called with what was checked, and how many more of it."""
 
 BATCH = 256
@@ -55,7 +55,7 @@ BATCH = 256
 LISTED = 4096
 """Names of objects that are looked up at a time."""
 
-Ids = npt.NDArray[np.bytes_]
+IdArray = npt.NDArray[np.bytes_]
 
 
 @dataclass
@@ -92,7 +92,7 @@ class PoolCheck:
     config: PoolConfig
     check_objects: CheckObjects
     older_than: float
-    progress: Progress = lambda what, count: None
+    progress: CheckProgress = lambda what, count: None
     references: int = 0
     objects: int = 0
     journal: JournalCheck = field(init=False)
@@ -215,7 +215,7 @@ class PoolCheck:
                 data = self.context.store.get(info.name)
                 if data is None:  # its writer withdrew it
                     continue
-                time, what = Codec(Request).decode(data, name=info.name).time, "its writer is gone"
+                time, what = Codec(DraftRequest).decode(data, name=info.name).time, "its writer is gone"
             except (Corrupt, Unavailable) as error:
                 time, what = int(id_seconds(id) * 1_000_000), f"it cannot be read: {error}"
             if now - time > MAX_WAIT_MICROSECONDS:
@@ -232,7 +232,7 @@ class PoolCheck:
                 yield self._finding("schema_lies", naming.pool_journal(self.config.id), what)
 
     def _branch(self, name: str, branch: BranchState, state: PoolState) -> Iterator[Finding]:
-        totals: Totals = {}
+        totals: ShapeTotals = {}
         unknown: dict[str, int] = {}
         for sub_pool, table in tables_of(branch):
             add_totals(totals, table, sub_pool=sub_pool)
@@ -353,7 +353,7 @@ def tables_of(branch: BranchState) -> Iterator[tuple[str, pa.Table]]:
                 yield sub_pool, table
 
 
-def _ids(column: pa.ChunkedArray) -> Ids:
+def _ids(column: pa.ChunkedArray) -> IdArray:
     return column.to_numpy(zero_copy_only=False).astype(f"S{naming.OBJECT_LENGTH}")
 
 

@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 import pyarrow as pa
 
-from lake_core.checkpoints import Part
-from lake_core.checkpoints.layout import Column
+from lake_core.checkpoints import SectionPart
+from lake_core.checkpoints.layout import LazyColumn
 from lake_core.history.below import TOKEN
 from lake_core.history.checkpoint import BRANCH, BranchRow
 from lake_core.history.snapshot.fixed import REFERENCE, by_key
 from lake_core.history.state import Remembered
 
-Place = tuple[str, str, str]
+ComparedPlace = tuple[str, str, str]
 """Section, branch and sub-pool of a part."""
 
 
-def first_difference(fold: Iterable[Part], stored: Iterable[Part], *, since: int) -> str | None:
+def first_difference(fold: Iterable[SectionPart], stored: Iterable[SectionPart], *, since: int) -> str | None:
     """What differs first, for people; None if both are the same.  The fold began at version `since`."""
     folded = {(p.section, p.branch, p.sub_pool): p.tables for p in fold}
     kept = {(p.section, p.branch, p.sub_pool): p.tables for p in stored}
@@ -81,7 +81,7 @@ class _Stream:
         if not self._held:
             return None
         whole = pa.concat_tables(self._held)
-        end = bisect_right(Column(whole, "key"), limit)
+        end = bisect_right(LazyColumn(whole, "key"), limit)
         rest = whole.slice(end)
         self._held = [rest] if rest.num_rows else []
         return whole.slice(0, end)
@@ -163,5 +163,5 @@ _RULES: dict[str, Callable[[pa.Table | None, pa.Table | None, int], str | None]]
 }
 
 
-def _called(place: Place) -> str:
+def _called(place: ComparedPlace) -> str:
     return place[0] + "".join(f" of {name}" for name in place[1:] if name)

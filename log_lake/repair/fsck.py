@@ -26,7 +26,7 @@ from log_lake.lake.isolated import isolated
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_journal import JournalCheck
 from log_lake.repair.check_objects import CheckObjects, in_threads
-from log_lake.repair.check_pool import PoolCheck, Progress
+from log_lake.repair.check_pool import CheckProgress, PoolCheck
 from log_lake.repair.finding import Finding, finding
 from log_lake.repair.history_left import has_history
 from log_lake.settings.settings import check_pool
@@ -71,7 +71,7 @@ class Fsck:
     data: bool = False
     older_than: float = OLDER_THAN
     check_objects: CheckObjects | None = None
-    progress: Progress = lambda what, count: None
+    progress: CheckProgress = lambda what, count: None
     counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

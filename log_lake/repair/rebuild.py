@@ -41,7 +41,7 @@ from lake_core.store import GuardedStore, ObjectInfo, Store
 from lake_core.values.types import is_sum
 from log_lake.lake import Lake
 from log_lake.lake.given_up import give_up
-from log_lake.repair.check_pool import Progress
+from log_lake.repair.check_pool import CheckProgress
 from log_lake.repair.history_left import has_history
 from log_lake.repair.rebuild_objects import read_candidates, with_key
 from log_lake.repair.rebuild_plan import Candidate, Selection, first_version, unordered
@@ -107,7 +107,7 @@ class RebuildPlan:
 
 
 def plan_rebuild(
-    lake: Lake, pool: str, options: Wanted, *, progress: Progress = lambda what, count: None
+    lake: Lake, pool: str, options: Wanted, *, progress: CheckProgress = lambda what, count: None
 ) -> RebuildPlan:
     """What a rebuild of the pool (its name or id) would make.
 
@@ -181,7 +181,7 @@ def rebuild(
     plan: RebuildPlan,
     *,
     guess: bool = False,
-    progress: Progress = lambda what, count: None,
+    progress: CheckProgress = lambda what, count: None,
 ) -> int:
     """Carry out the plan; returns the version at which the history begins.
 

@@ -17,12 +17,12 @@ from lake_core.store import ObjectInfo, Store
 from log_lake.objects.facts import key_of, read_content, read_facts
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_objects import DATA_AT_ONCE, MAX_REFUSALS, batches_of
-from log_lake.repair.check_pool import Progress
+from log_lake.repair.check_pool import CheckProgress
 from log_lake.repair.rebuild_plan import Candidate
 
 
 def read_candidates(
-    store: Store, pool_id: str, progress: Progress
+    store: Store, pool_id: str, progress: CheckProgress
 ) -> tuple[list[Candidate], dict[str, bytes]]:
     """Every data object of the folder, read whole, and the schemas that they have."""
     listed = ((naming.data_id(info.name), info) for info in store.list(naming.data(pool_id)))

@@ -86,7 +86,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Origin:
+class PastCompaction:
     """A compaction as far as its outputs tell."""
 
     transaction_id: str
@@ -146,30 +146,30 @@ class _Choice:
             if candidate.inputs:
                 outputs[candidate.transaction_id].append(candidate)
         self._origins = [
-            Origin(id, frozenset(c for o in created for c in o.inputs), tuple(created))
+            PastCompaction(id, frozenset(c for o in created for c in o.inputs), tuple(created))
             for id, created in sorted(outputs.items(), reverse=True)
         ]
         self._accepted = self._accept(void)
         self._made_by = {o.object: origin for origin in self._accepted for o in origin.outputs}
-        self._claims: dict[str, list[Origin]] = defaultdict(list)
+        self._claims: dict[str, list[PastCompaction]] = defaultdict(list)
         for origin in self._accepted:
             unnamed = (id for id, by in merged.items() if origin.transaction_id in by)
             for id in origin.inputs.union(unnamed):
                 self._claims[id].append(origin)
         self._covered: dict[str, list[KeyRange]] = {}
 
-    def _accept(self, known_void: Collection[str]) -> list[Origin]:
+    def _accept(self, known_void: Collection[str]) -> list[PastCompaction]:
         """The compactions that count; no two of them merged the same object at the same keys."""
         merged_later = {id for origin in self._origins for id in origin.inputs}
 
-        def rank(origin: Origin) -> tuple[bool, bool, int, bool]:
+        def rank(origin: PastCompaction) -> tuple[bool, bool, int, bool]:
             proven = any(o.object in merged_later for o in origin.outputs)
             gone = sum(1 for id in origin.inputs if id not in self._by_id or self._by_id[id].fault)
             damaged = [bool(o.fault) for o in origin.outputs]
             return not proven, all(damaged), -gone, any(damaged)
 
-        accepted: list[Origin] = []
-        taken: dict[str, list[Origin]] = defaultdict(list)
+        accepted: list[PastCompaction] = []
+        taken: dict[str, list[PastCompaction]] = defaultdict(list)
         for origin in sorted(self._origins, key=rank):
             rivals = {other.transaction_id: other for id in origin.inputs for other in taken[id]}
             if origin.transaction_id in known_void or any(_share_keys(origin, o) for o in rivals.values()):
@@ -223,7 +223,7 @@ class _Choice:
             self._covered[id] = covers
         return covers
 
-    def _held_by(self, origin: Origin) -> Iterable[KeyRange]:
+    def _held_by(self, origin: PastCompaction) -> Iterable[KeyRange]:
         """The keys that sound outputs of the compaction cover, or what was made of the damaged ones."""
         for output in origin.outputs:
             extent = origin.extents[output.object]
@@ -250,7 +250,7 @@ class _Choice:
         return not candidate.fault or (candidate.is_known and self._is_healed(candidate))
 
 
-def _share_keys(one: Origin, two: Origin) -> bool:
+def _share_keys(one: PastCompaction, two: PastCompaction) -> bool:
     return any(a.overlaps(b) for a in one.extents.values() for b in two.extents.values())
 
 

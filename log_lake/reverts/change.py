@@ -13,7 +13,7 @@ from lake_core.errors import InvalidInput
 from lake_core.history.branch_state import BranchState
 from lake_core.history.repeated import REVERTS
 from lake_core.history.snapshot.reference import Reference
-from lake_core.history.snapshot.snapshot import Snapshot
+from lake_core.history.snapshot.snapshot import Identity, Snapshot
 from lake_core.history.state import PoolState
 from lake_core.records import (
     Action,
@@ -28,9 +28,6 @@ from lake_core.records import (
     SetSchema,
     Transaction,
 )
-
-Identity = tuple[str, bytes]
-"""The object of a reference, and its low bound."""
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lake_core.history.snapshot.reference import Reference
+from lake_core.history.snapshot.snapshot import Identity
 from lake_core.history.state import PoolState
 from lake_core.keys import KeyRange
 from lake_core.records import AddObject, PutReference
 from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED
-from log_lake.reverts.change import Change, Identity, last_removals
+from log_lake.reverts.change import Change, last_removals
 
 
 def combined_past(

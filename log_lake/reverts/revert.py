@@ -33,6 +33,7 @@ from lake_core.history.branching import put_reference, put_tombstone
 from lake_core.history.create import putting, putting_tombstone
 from lake_core.history.lift import Lift
 from lake_core.history.snapshot.reference import Reference
+from lake_core.history.snapshot.snapshot import Identity
 from lake_core.history.state import PoolState
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange
@@ -53,7 +54,7 @@ from lake_core.records import (
 )
 from lake_core.records.transactions import version_of
 from lake_core.schemas import Rule
-from log_lake.reverts.change import Change, Identity, check_untouched, last_removals
+from log_lake.reverts.change import Change, check_untouched, last_removals
 from log_lake.reverts.combined import combined_past
 from log_lake.reverts.unmerge import Unmerging
 

@@ -16,10 +16,10 @@ import msgspec
 from lake_core import naming
 from lake_core.catalog.checkpoint import POOL
 from lake_core.checkpoints import CheckpointFile
-from lake_core.checkpoints.layout import Group
+from lake_core.checkpoints.layout import RowGroup
 from lake_core.errors import CheckpointGone, InvalidInput, NotFound, ObjectMissing
 from lake_core.history.checkpoint import BRANCH, CLOSING, FORK, SCHEMA, TAG, BranchRow, ForkRow
-from lake_core.history.group_commit.requests import Request
+from lake_core.history.group_commit.requests import DraftRequest
 from lake_core.history.snapshot.fixed import REFERENCE
 from lake_core.history.state import Closing, Tag
 from lake_core.records import Entry, PoolsEntry
@@ -60,7 +60,7 @@ def _inspected(store: Store, name: str) -> Any:
         return json.loads(data)
     about = {"name": name, "bytes": len(data)}
     if naming.is_request(name):
-        return about | _framed(Request, data, name)
+        return about | _framed(DraftRequest, data, name)
     version = naming.entry_version(name)
     if version is not None:
         of_pools = name.startswith(naming.POOLS_JOURNAL + "/")
@@ -126,7 +126,7 @@ def _row(section: str, value: bytes, name: str) -> Any:
         return _values(msgspec.msgpack.decode(value, type=_SHOWN[section]))
 
 
-def _part(groups: list[Group]) -> dict[str, Any]:
+def _part(groups: list[RowGroup]) -> dict[str, Any]:
     """Rows of one section, branch and sub-pool; keys of references are encoded, all others are text."""
     first, last = groups[0], groups[-1]
 

@@ -38,7 +38,7 @@ _CLASSES = {
 }
 
 
-class Map(list[tuple[Any, Any]]):
+class MapEntries(list[tuple[Any, Any]]):
     """The entries of a map, as `value_of` gives them."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ def dumps(value: Any) -> str:
 
 
 def value_of(text: str) -> Any:
-    """The value of typed JSON: a `Value`, a `Map`, a dict or a list.  Raises ValueError if it is not JSON."""
+    """The value of typed JSON: a value, `MapEntries`, a dict or a list.  Raises ValueError if it is not JSON."""
     value = PLAIN.decode(text)
     return _untagged(value) if QUOTED_TAG in text else value
 
@@ -94,7 +94,7 @@ def _untagged(value: Any) -> Any:
         if name == RECORD and isinstance(inner, dict):
             return {member: _untagged(item) for member, item in inner.items()}
         if name == MAP and isinstance(inner, list):
-            return Map((_untagged(key), _untagged(item)) for key, item in inner)
+            return MapEntries((_untagged(key), _untagged(item)) for key, item in inner)
         if (class_name := _CLASSES.get(name)) is not None and isinstance(inner, str):
             zoned = class_name == "timestamp" and inner.endswith("Z")
             with contextlib.suppress(NotReadable):
@@ -139,7 +139,7 @@ PLAIN = json.JSONDecoder(
 
 def _taggable(value: Any) -> Any:
     """The value in plain JSON values; one that JSON does not have becomes a record of one member."""
-    if isinstance(value, Map):
+    if isinstance(value, MapEntries):
         return {MAP: [[_taggable(k), _taggable(v)] for k, v in value]}
     if isinstance(value, dict):
         record = {name: _taggable(member) for name, member in value.items()}
@@ -162,7 +162,7 @@ def _plain_decimal(value: decimal.Decimal) -> Any:
 
 
 def _showable(value: Any) -> Any:
-    if isinstance(value, Map):
+    if isinstance(value, MapEntries):
         return {k if isinstance(k, str) else dumps_shown(k): _showable(v) for k, v in value}
     if isinstance(value, dict):
         return {name: _showable(member) for name, member in value.items()}

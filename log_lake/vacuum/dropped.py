@@ -27,7 +27,7 @@ from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import ObjectInfo
 from log_lake.lake import Lake
 from log_lake.settings import Settings
-from log_lake.vacuum.execute import CHUNK, Progress, silent
+from log_lake.vacuum.execute import CHUNK, DeleteProgress, silent
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: f
 
 
 def delete_dropped(
-    lake: Lake, planned: list[PlannedPool], *, progress: Progress = silent
+    lake: Lake, planned: list[PlannedPool], *, progress: DeleteProgress = silent
 ) -> list[DeletedPool]:
     """Delete the pools of a plan that nothing keeps; skips those that were restored, or are gone, meanwhile.
 
@@ -129,7 +129,7 @@ def _delete_left_notes(lake: Lake) -> None:
     lake.store.delete_all([naming.activity(id) for id in gone])
 
 
-def _delete(lake: Lake, dropped: DroppedPool, progress: Progress) -> DeletedPool | None:
+def _delete(lake: Lake, dropped: DroppedPool, progress: DeleteProgress) -> DeletedPool | None:
     id, name = dropped.pool.id, dropped.pool.name
     if not dropped.is_deleted:
         # a plan of a process that may not write rests on its own clock, which must delete nothing

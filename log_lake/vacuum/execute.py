@@ -36,7 +36,7 @@ from log_lake.lake.pool import Pool
 from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.plan import (
     MAX_OBJECTS,
-    Limits,
+    Keeping,
     Plan,
     PlannedObject,
     begun_objects,
@@ -53,7 +53,7 @@ CHUNK = 10_000
 TRIES = 10
 """Times to plan again because the pool has changed meanwhile."""
 
-Progress = Callable[[int, int], None]
+DeleteProgress = Callable[[int, int], None]
 """Called with the objects and bytes that were deleted so far."""
 
 BATCH, ALONE = 1_000, 5
@@ -128,7 +128,7 @@ def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Pl
     def authors(version: int) -> float | None:
         return max((r.time / 1e6 for r in removed.values() if r.version <= version), default=None)
 
-    limits = Limits(
+    limits = Keeping(
         # without a grace time there is no age to prove
         oldest_safe(pool.history.journal, before=leases.now - age, now=leases.now, authors=authors)
         if age > 0
@@ -171,7 +171,7 @@ def vacuum(
     plan: Plan | None = None,
     grace: float | None = None,
     chunk: int = CHUNK,
-    progress: Progress = silent,
+    progress: DeleteProgress = silent,
     workers: Workers | None = None,
 ) -> Vacuumed:
     """Delete what is not needed, on these workers (default: here); with `plan` at most what it names.
@@ -207,7 +207,7 @@ class _Means:
     """How objects are deleted, and how progress is shown."""
 
     workers: Workers
-    progress: Progress
+    progress: DeleteProgress
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete objects by their names.  Raises Unavailable if some may remain."""

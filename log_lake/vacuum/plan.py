@@ -77,7 +77,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True)
-class Limits:
+class Keeping:
     """What keeps objects: `safe`, the greatest version that is old enough; `leased`, the oldest version that a live
     lease holds; the objects that branches and tags refer to."""
 
@@ -98,7 +98,7 @@ class Limits:
 
 
 def choose(
-    removed: Iterable[tuple[str, Removal]], limits: Limits
+    removed: Iterable[tuple[str, Removal]], limits: Keeping
 ) -> tuple[tuple[PlannedObject, ...], dict[str, int]]:
     """The objects to delete, and how many stay by what keeps them."""
     chosen: list[PlannedObject] = []

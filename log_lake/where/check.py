@@ -40,7 +40,7 @@ from lake_core.records.conditions import And, Compare, Condition, In, IsNull, No
 from lake_core.values.text import NotReadable
 from lake_core.values.types import is_json, show_type
 from log_lake.texts.classes import of_class, readings
-from log_lake.where.parse import Leaf, parse_with_positions
+from log_lake.where.parse import ComparisonWords, parse_with_positions
 from log_lake.where.show import show, show_path
 from log_lake.where.words import Position, fault, show_name
 
@@ -68,7 +68,7 @@ class _Check:
     schema: pa.Schema
     text: str
     unfit: Mapping[str, str]
-    leaves: Iterator[Leaf]
+    leaves: Iterator[ComparisonWords]
 
     def typed(self, condition: Condition) -> Condition:
         """The condition with typed values; takes the positions of its comparisons from `leaves`, in their order."""
@@ -82,7 +82,7 @@ class _Check:
             case _:
                 return self._comparison(condition, next(self.leaves))
 
-    def _comparison(self, condition: Compare | In | IsNull, leaf: Leaf) -> Condition:
+    def _comparison(self, condition: Compare | In | IsNull, leaf: ComparisonWords) -> Condition:
         path, field = self._field(condition.field, leaf.field)
         if isinstance(condition, IsNull):
             return IsNull(path)

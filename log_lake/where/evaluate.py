@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or, Path
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
+from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 from log_lake.texts.floor import floor
 from log_lake.where.mixed import in_json

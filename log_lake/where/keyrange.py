@@ -22,7 +22,8 @@ import pyarrow as pa
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, decode_value, encode_value, key_class
-from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Op, Or
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or
+from lake_core.values.numbers import Op
 
 NOTHING = KeyRange(b"", b"")
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from lake_core.keys import KeyField, KeyRange, PoolKey
 from lake_core.keys.encoding import Value, decode_key, encode_value
-from lake_core.records.conditions import OPS, And, Compare, Condition, IsNull, Not, Op, Or
+from lake_core.records.conditions import OPS, And, Compare, Condition, IsNull, Not, Or
+from lake_core.values.numbers import Op
 
 _Truth = Condition | bool
 """A condition, or its answer for every record."""

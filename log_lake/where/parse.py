@@ -22,19 +22,8 @@ from typing import Any
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, encode_value
-from lake_core.records.conditions import (
-    DEEPEST,
-    OPS,
-    And,
-    Compare,
-    Condition,
-    In,
-    IsNull,
-    Not,
-    Op,
-    Or,
-    Path,
-)
+from lake_core.records.conditions import DEEPEST, OPS, And, Compare, Condition, In, IsNull, Not, Or, Path
+from lake_core.values.numbers import Op
 from lake_core.values.text import (
     NotReadable,
     read_date,
@@ -76,7 +65,7 @@ _VALUES = "12, 'text', true, null, date '2026-01-31', timestamp '2026-01-31T12:0
 
 
 @dataclass(frozen=True)
-class Leaf:
+class ComparisonWords:
     """The positions of the words of one comparison; values in the order of the condition."""
 
     field: Position
@@ -89,7 +78,7 @@ class Parsed:
 
     condition: Condition
     text: str
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[ComparisonWords, ...]
 
 
 def parse(text: str) -> Condition:
@@ -109,7 +98,7 @@ def parse_with_positions(text: str) -> Parsed:
 class _Parser:
     text: str
     words: list[Word]
-    leaves: list[Leaf] = field(default_factory=list)
+    leaves: list[ComparisonWords] = field(default_factory=list)
     at: int = 0
     nested: int = 0
 
@@ -224,7 +213,7 @@ class _Parser:
                 f"more than {MOST_COMPARISONS:,} comparisons; for many values of one field write `in (a, b)`"
             )
             raise fault(self.text, field, what)
-        self.leaves.append(Leaf(field, values))
+        self.leaves.append(ComparisonWords(field, values))
         return condition
 
     def path(self) -> tuple[Path, Position]:

@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
-from log_lake.zng.slices import Bytes, Pieces, Slices, binary_array, made
+from log_lake.columns.arrays import Bytes
+from log_lake.zng.slices import Pieces, Slices, binary_array, made
 
 _HEX = re.compile(rb"\\x([0-9a-fA-F]{2})")
 

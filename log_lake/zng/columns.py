@@ -19,10 +19,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from log_lake.columns.arrays import Ints, Mask
 from log_lake.zng.slices import (
     Buffer,
-    Ints,
-    Mask,
     Pieces,
     Slices,
     at_cursors,

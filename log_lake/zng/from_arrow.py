@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import Corrupt, InvalidInput
+from log_lake.columns.arrays import Ints
 from log_lake.columns.nested import Items
 from log_lake.zng.addresses import bytes_bodies, ip_bodies, net_bodies, pieces_of
 from log_lake.zng.arrow_types import arrow_only, zng_schema
 from log_lake.zng.columns import Column, Leaf, ListColumn, RecordColumn, UnionColumn, encoded, nulls
 from log_lake.zng.rows import Batch
 from log_lake.zng.slices import (
-    Ints,
     Slices,
     body_values,
     fixed_values,

@@ -41,14 +41,14 @@ _MOST_UNPACKED = 255
 """Bytes that one byte of LZ4 can become."""
 
 
-class Source(Protocol):
+class Readable(Protocol):
     """A file that is open for reading."""
 
     def read(self, size: int, /) -> bytes:
         """At most `size` bytes, none only at the end."""
 
 
-def read(source: Source, *, name: str, offset: int = 0, rows_bytes: int = ROWS_BYTES) -> Iterator[Rows]:
+def read(source: Readable, *, name: str, offset: int = 0, rows_bytes: int = ROWS_BYTES) -> Iterator[Rows]:
     """The values of a file in groups; `name`, and the `offset` at which the source begins in it, are for errors.
 
     Raises Corrupt with the offset of what is damaged, after all groups before it.
@@ -111,7 +111,7 @@ def _is_null_if_empty(kind: Type) -> bool:
 
 
 class _Reader:
-    def __init__(self, source: Source, name: str, rows_bytes: int) -> None:
+    def __init__(self, source: Readable, name: str, rows_bytes: int) -> None:
         self._source = source
         self._name = name
         self._rows_bytes = rows_bytes

@@ -11,8 +11,9 @@ from itertools import pairwise
 import numpy as np
 
 from lake_core.errors import Corrupt
+from log_lake.columns.arrays import Bytes, Ints
 from log_lake.zng.columns import Column, RecordColumn, encoded, of_bodies, record_bodies
-from log_lake.zng.slices import Buffer, Bytes, Ints, Slices, interleaved
+from log_lake.zng.slices import Buffer, Slices, interleaved
 from log_lake.zng.text import type_text, value_text
 from log_lake.zng.types import Type
 

@@ -19,10 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.errors import Corrupt
+from log_lake.columns.arrays import Bytes, Ints, Mask
 
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
 _PADDING = 16

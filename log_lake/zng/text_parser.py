@@ -37,7 +37,7 @@ T = TypeVar("T")
 MAX_VALUES = 1_000_000
 """Values that are written in one piece of text, those inside of others counted: each takes some 200 bytes."""
 
-Kind = Literal["word", "string", "type", "record", "array", "set", "map"]
+WordKind = Literal["word", "string", "type", "record", "array", "set", "map"]
 
 _SPACE = re.compile(r"\s*")
 _STRING = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
@@ -65,7 +65,7 @@ class Node:
     `types` are the types behind it, from the inside out.
     """
 
-    kind: Kind
+    kind: WordKind
     position: int
     word: str = ""
     data: bytes = b""
@@ -102,7 +102,7 @@ class Names:
         return kind
 
 
-class Parser:
+class ValueParser:
     """Reads values from one text.  Raises Malformed."""
 
     def __init__(

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from lake_core.errors import Corrupt, InvalidInput
+from log_lake.columns.arrays import Ints
 from log_lake.zng.reader import ROWS_BYTES
 from log_lake.zng.rows import Rows
-from log_lake.zng.slices import Buffer, Ints
-from log_lake.zng.text_parser import Malformed, Names, Parser
+from log_lake.zng.slices import Buffer
+from log_lake.zng.text_parser import Malformed, Names, ValueParser
 from log_lake.zng.text_values import type_of, value_of
 from log_lake.zng.types import Type, fault_of
 from log_lake.zng.wire import MAX_VALUE_BYTES
@@ -97,7 +98,7 @@ def _was_cut(before: bytes, line: bytes, opened: int) -> bool:
 def _parsed(text: bytes, names: Names) -> tuple[list[tuple[Type, bytes | None, int]], str]:
     """The values of a frame, with where they begin; and why what follows is none, "" if it is."""
     decoded = text.decode(errors="surrogateescape")
-    parser = Parser(decoded, names, type_of)
+    parser = ValueParser(decoded, names, type_of)
     values: list[tuple[Type, bytes | None, int]] = []
     try:
         while (node := parser.next()) is not None:  # ends: each round takes a character at least

@@ -78,7 +78,7 @@ _BITS: dict[Type, tuple[int, int]] = {
 }
 _FLOATS: dict[Type, str] = {FLOAT16: "<e", FLOAT32: "<f", FLOAT64: "<d"}
 
-Value = tuple[Type, bytes | None]
+TypedText = tuple[Type, bytes | None]
 """A type, and a body; None is null."""
 
 
@@ -86,7 +86,7 @@ class _NoFit(Exception):
     """The written value is none of the type."""
 
 
-def value_of(node: Node) -> Value:
+def value_of(node: Node) -> TypedText:
     """The type and the body of a written value.  Raises Malformed."""
     try:
         return _value(node, len(node.types), None)
@@ -99,7 +99,7 @@ def type_of(node: Node) -> Type:
     return value_of(node)[0]
 
 
-def _value(node: Node, count: int, expected: Type | None) -> Value:
+def _value(node: Node, count: int, expected: Type | None) -> TypedText:
     """The value with the first `count` of its types; `expected` is what it must be, None if it may be anything."""
     if not count:
         return _bare(node, expected)
@@ -115,7 +115,7 @@ def _value(node: Node, count: int, expected: Type | None) -> Value:
     return value if expected is None else _as_expected(expected, value)
 
 
-def _as_expected(expected: Type, value: Value) -> Value:
+def _as_expected(expected: Type, value: TypedText) -> TypedText:
     kind = value[0]
     if kind == expected:
         return value
@@ -124,7 +124,7 @@ def _as_expected(expected: Type, value: Value) -> Value:
     raise _NoFit(f"a value of type <{type_text(kind)}>, where <{type_text(expected)}> is expected")
 
 
-def _of_union(kind: Type, value: Value) -> Value:
+def _of_union(kind: Type, value: TypedText) -> TypedText:
     union = plain(kind)
     if value[0] not in union.children:
         raise _NoFit(f"a value of type <{type_text(value[0])}>, which is none of <{type_text(kind)}>")
@@ -138,7 +138,7 @@ def tagged(kind: Type, body: bytes | None) -> bytes:
     return container(body) if is_container else primitive(body)
 
 
-def _bare(node: Node, expected: Type | None) -> Value:
+def _bare(node: Node, expected: Type | None) -> TypedText:
     """The value without the types behind it."""
     if expected is None:
         return _own(node)
@@ -196,7 +196,7 @@ def _alternative(kind: Union, node: Node) -> bytes:
     raise _NoFit(f"the value is none of <{type_text(kind)}>")
 
 
-def _own(node: Node) -> Value:
+def _own(node: Node) -> TypedText:
     """The value in the type that shows."""
     match node.kind:
         case "record":
@@ -222,7 +222,7 @@ def _own(node: Node) -> Value:
     return _own_word(node)
 
 
-def _own_word(node: Node) -> Value:
+def _own_word(node: Node) -> TypedText:
     word = node.word
     if word == "null":
         return NULL, None

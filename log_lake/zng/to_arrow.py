@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput
+from log_lake.columns.arrays import Mask
 from log_lake.zng.addresses import bytes_texts, ip_texts, net_texts
 from log_lake.zng.arrow_types import arrow_only, arrow_schema, arrow_type
 from log_lake.zng.columns import (
@@ -25,7 +26,7 @@ from log_lake.zng.columns import (
     of_bodies,
 )
 from log_lake.zng.rows import Batch
-from log_lake.zng.slices import Mask, Slices, binary_array
+from log_lake.zng.slices import Slices, binary_array
 from log_lake.zng.text import type_text
 from log_lake.zng.type_values import read_type_value
 from log_lake.zng.types import (

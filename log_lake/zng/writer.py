@@ -14,9 +14,10 @@ import lz4.block
 import numpy as np
 
 from lake_core.errors import InvalidInput
+from log_lake.columns.arrays import Bytes, Ints
 from log_lake.zng.reader import COMPRESSED, END, WIDE_VALUE
 from log_lake.zng.rows import Batch, Rows, rows_of
-from log_lake.zng.slices import Bytes, Ints, Pieces, interleaved, made, uvarints
+from log_lake.zng.slices import Pieces, interleaved, made, uvarints
 from log_lake.zng.typedefs import TypeWriter
 from log_lake.zng.types import Type
 from log_lake.zng.wire import MAX_VALUE_BYTES, uvarint

@@ -15,11 +15,9 @@ import msgspec
 
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
+from lake_core.history.snapshot.snapshot import Identity
 from lake_core.keys import KeyRange
 from log_lake.lake.view import View
-
-Identity = tuple[str, bytes]
-"""An object, and the low bound of the reference to it."""
 
 
 class Part(msgspec.Struct, frozen=True):

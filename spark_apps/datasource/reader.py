@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from lake_core.history.snapshot.snapshot import Identity
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Condition
@@ -29,7 +30,7 @@ from log_lake.where import check
 from log_lake.where.keyrange import key_range_of
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart, check_known, check_known_inside
-from spark_apps.datasource.part import Identity, Part, decode
+from spark_apps.datasource.part import Part, decode
 from spark_apps.datasource.to_spark import check_readable, to_batches
 from spark_apps.datasource.types import arrow_schema
 

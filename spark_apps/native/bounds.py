@@ -20,6 +20,7 @@ from lake_core.history import Reference
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import decode_value, encode_value
 from lake_core.records.conditions import Path
+from lake_core.values.numbers import Op
 from log_lake.reading.merge.bounds import Comparison, comparison
 from spark_apps.native.columns import NotNative, check_readable
 from spark_apps.native.predicates import (
@@ -29,7 +30,6 @@ from spark_apps.native.predicates import (
     Constant,
     Empty,
     Inverted,
-    Op,
     Predicate,
     all_of,
     any_of,

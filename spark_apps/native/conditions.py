@@ -15,7 +15,8 @@ from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.conditions.classwise import NULL_VALUE, among
 from lake_core.conditions.fields import find_field
 from lake_core.keys.encoding import Value, decode_value, key_class
-from lake_core.records.conditions import Op, Path
+from lake_core.records.conditions import Path
+from lake_core.values.numbers import Op
 from lake_core.values.types import is_json
 from log_lake.texts.floor import floor
 from log_lake.where.evaluate import comparison

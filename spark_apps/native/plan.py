@@ -54,7 +54,7 @@ PARQUET, SOURCE = "parquet", "data source"
 
 
 @dataclass(frozen=True)
-class Limits:
+class NativeLimits:
     """Bounds of one native read."""
 
     reads: int = 64
@@ -67,7 +67,7 @@ class Limits:
     """Comparisons in the condition of one read: Spark compiles them."""
 
 
-LIMITS = Limits()
+LIMITS = NativeLimits()
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def decide(
     asked: KeyRange,
     whole: Mapping[str, KeyRange],
     blocked: str = "",
-    limits: Limits = LIMITS,
+    limits: NativeLimits = LIMITS,
 ) -> NativePlan:
     """Which way the records of a plan that is `alive` are read.
 
@@ -160,7 +160,7 @@ class _Deciding:
     asked: KeyRange
     whole: Mapping[str, KeyRange]
     blocked: str
-    limits: Limits
+    limits: NativeLimits
     _reads: dict[tuple[str, ...], ParquetRead] = field(default_factory=dict)
     _events: list[tuple[str, str, KeyRange, Reference | None]] = field(default_factory=list)
     _shapes: dict[tuple[str, frozenset[str]], tuple[str, ...] | NotNative] = field(default_factory=dict)

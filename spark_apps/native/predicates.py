@@ -17,14 +17,12 @@ from __future__ import annotations
 import datetime as dt
 import typing
 from dataclasses import dataclass
-from typing import Literal
 
 import pyarrow as pa
 
 from lake_core.keys.encoding import TICKS
 from lake_core.records.conditions import Path
-
-Op = Literal["=", "!=", "<", "<=", ">", ">="]
+from lake_core.values.numbers import Op
 
 
 @dataclass(frozen=True)

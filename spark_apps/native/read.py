@@ -41,7 +41,16 @@ from spark_apps.datasource import options as opts
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.part import Part
 from spark_apps.datasource.types import spark_schema
-from spark_apps.native.plan import LIMITS, Limits, NativePlan, ParquetRead, SourceRead, alive, decide, unclear
+from spark_apps.native.plan import (
+    LIMITS,
+    NativeLimits,
+    NativePlan,
+    ParquetRead,
+    SourceRead,
+    alive,
+    decide,
+    unclear,
+)
 from spark_apps.native.predicates import TRUE, sql
 
 log = logging.getLogger(__name__)
@@ -71,7 +80,7 @@ class Opened:
     schema: StructType
 
 
-def frame(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Any:
+def frame(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -> Any:
     """The records of the revision and the range that the options of the data source name, as a DataFrame.
 
     Raises what the data source raises.
@@ -87,7 +96,7 @@ def frame(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Any:
     return reduce(lambda above, below: above.union(below), parts)
 
 
-def open_read(spark: Any, options: opts.Options, *, limits: Limits = LIMITS) -> Opened:
+def open_read(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -> Opened:
     """Open what the options name, and decide how it is read; raises what the data source raises."""
     if opts.PART in options:
         raise InvalidInput("part: an option of the data source alone; use from_, to and where")

@@ -27,7 +27,7 @@ from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.context import Context
 from lake_core.errors import Corrupt
 from lake_core.history import Draft, History
-from lake_core.history.group_commit.requests import Request
+from lake_core.history.group_commit.requests import DraftRequest
 from lake_core.journal import purge, write_state
 from lake_core.journal.link import decode_stored, encode_linked
 from lake_core.keys import PoolKey
@@ -360,7 +360,7 @@ def test_the_receipt_of_an_erasure() -> None:
         high=None,
         where="who = 'ann'",
         author="vera",
-        began=4,
+        version_before=4,
         begun=1_770_000_000_000_000,
         status="done",
         ended=1_770_000_001_000_000,
@@ -586,7 +586,7 @@ def test_the_objects_that_keep_the_types_of_records(format: str, compacted: bool
             assert batch.column("_seq").to_pylist() == [65_536, 131_072]
 
 
-REQUEST = Request(
+REQUEST = DraftRequest(
     id=an_id(2),
     possible_since=41,
     time=1_700_000_000_123_456,
@@ -601,7 +601,7 @@ REQUEST = Request(
 
 
 def test_a_request_has_the_stored_bytes_both_ways() -> None:
-    codec = Codec(Request, version=1)
+    codec = Codec(DraftRequest, version=1)
     assert codec.decode(golden("request.hex"), name="request") == REQUEST
     assert codec.encode(REQUEST).hex() == golden("request.hex").hex()
 

@@ -14,7 +14,7 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import MAX_CELLS
-from log_lake.agents.ingest.plan import Part, Unit
+from log_lake.agents.ingest.plan import FilePart, Unit
 from log_lake.lake import Lake
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Reading
@@ -372,7 +372,7 @@ def test_a_task_of_the_agents_reads_them(lake: Command) -> None:
     names = [lake.file(f"{form}.{form}", make(TEXT)) for form, make in FORMS.items()]
     work = LoadWork(pool.config, job, "auto", pool.readings(names))
     (written,) = build_unit(
-        work, Here.of(pool.context).worker, Unit(0, tuple(Part(name, 1) for name in names))
+        work, Here.of(pool.context).worker, Unit(0, tuple(FilePart(name, 1) for name in names))
     )
     assert written.action.records == 6
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from local import processes, record
-from local.processes import Identity
+from local.processes import ProcessIdentity
 from local.record import Started
 from tests.support.spark.processes import await_true
 
@@ -34,7 +34,7 @@ SECONDS = 600.0
 
 def launch(
     folder: Path, command: list[str], *, detached: bool = True
-) -> tuple[subprocess.Popen[bytes], Identity]:
+) -> tuple[subprocess.Popen[bytes], ProcessIdentity]:
     return processes.launch(
         command,
         environ=os.environ,
@@ -46,7 +46,7 @@ def launch(
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Identity, psutil.Process]]:
+def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], ProcessIdentity, psutil.Process]]:
     """A service that runs, its keeper, and its orphan; ended at the end, whatever the test did."""
     child, keeper = launch(tmp_path, [sys.executable, "-c", SERVICE, str(tmp_path / "orphan")])
     name = tmp_path / "orphan"
@@ -67,7 +67,7 @@ def is_gone(process: psutil.Process) -> bool:
 
 @pytest.mark.slow
 def test_stopping_a_service_ends_all_of_it_orphans_included(
-    service: tuple[subprocess.Popen[bytes], Identity, psutil.Process], tmp_path: Path
+    service: tuple[subprocess.Popen[bytes], ProcessIdentity, psutil.Process], tmp_path: Path
 ) -> None:
     child, keeper, orphan = service
     below = psutil.Process(keeper.pid).children(recursive=True)
@@ -79,7 +79,7 @@ def test_stopping_a_service_ends_all_of_it_orphans_included(
 
 @pytest.mark.slow
 def test_what_a_killed_keeper_leaves_is_known_by_its_mark_and_ended(
-    service: tuple[subprocess.Popen[bytes], Identity, psutil.Process], tmp_path: Path
+    service: tuple[subprocess.Popen[bytes], ProcessIdentity, psutil.Process], tmp_path: Path
 ) -> None:
     child, keeper, orphan = service
     below = psutil.Process(keeper.pid).children(recursive=True)
@@ -91,7 +91,7 @@ def test_what_a_killed_keeper_leaves_is_known_by_its_mark_and_ended(
 
 
 def test_a_keeper_whose_record_was_lost_is_found_by_its_mark(
-    service: tuple[subprocess.Popen[bytes], Identity, psutil.Process], tmp_path: Path
+    service: tuple[subprocess.Popen[bytes], ProcessIdentity, psutil.Process], tmp_path: Path
 ) -> None:
     assert processes.find(str(tmp_path)) == service[1]
     assert processes.find(str(tmp_path / "other")) is None
@@ -180,9 +180,9 @@ def test_another_process_of_the_same_number_is_not_ours() -> None:
     assert ours is not None
     assert processes.is_alive(ours)
     for other in (
-        Identity(ours.pid, ours.started + 1, ours.boot),
-        Identity(ours.pid, ours.started, "another boot"),
-        Identity(2**22 + 1, ours.started, ours.boot),
+        ProcessIdentity(ours.pid, ours.started + 1, ours.boot),
+        ProcessIdentity(ours.pid, ours.started, "another boot"),
+        ProcessIdentity(2**22 + 1, ours.started, ours.boot),
     ):
         assert not processes.is_alive(other)
 
@@ -192,7 +192,7 @@ def test_a_record_comes_back_and_one_that_is_missing_or_damaged_is_none(tmp_path
     assert record.read(path) is None
     started = Started(
         service="spark",
-        keeper=Identity(1, 2, "boot"),
+        keeper=ProcessIdentity(1, 2, "boot"),
         mark="m",
         log="l",
         ports={"connect": 15002},

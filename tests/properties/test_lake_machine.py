@@ -51,7 +51,7 @@ from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
 from log_lake.objects.containers.limits import ObjectLimits
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
 from tests.support import lake_model
@@ -227,7 +227,7 @@ class LakeMachine(RuleBasedStateMachine):
         self.store: Store = LocalStore(self.folder) if native else MemoryStore()
         # which of two began first may be decided by their ids: these must be the same when a run is repeated
         self.ids = IdSource(clock=lambda: NOW, entropy=Random(seed).randbytes)
-        limits = Limits(
+        limits = ScanLimits(
             min_datafusion_rows=0 if native else 1 << 60,
             min_bulk_ratio=few,
             objects=ObjectLimits(row_group=group),

@@ -1,8 +1,9 @@
 """Whatever way a merge takes, it gives what a plain list of Python values sorted by key and age gives.
 
-Three ways (windows, DataFusion, a delta laid over a bulk) are forced by `Limits`, windows also with row groups that
-go through the spool.  Records hold all types that objects store; fields are absent from some objects; some objects
-are compacted, so that they hold sequences; ranges cut anywhere, also between and beyond the values of a type.
+Three ways (windows, DataFusion, a delta laid over a bulk) are forced by `ScanLimits`, windows also with row groups
+that go through the spool.  Records hold all types that objects store; fields are absent from some objects; some
+objects are compacted, so that they hold sequences; ranges cut anywhere, also between and beyond the values of a
+type.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from lake_core.store.local import LocalStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.objects.containers.limits import ObjectLimits
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 
 EARLY, LATE = dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(2026, 1, 2, 3, 4, 5, 678901)
 
@@ -70,14 +71,16 @@ NESTED = {"list", "list of lists", "struct", "map", "deep"}
 KEYS = [name for name in VALUES if name not in {*NESTED, "null"}]
 
 WAYS = {
-    "windows": Limits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60),
-    "in two passes": Limits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, max_streams=1, max_group=2),
-    "windows and spool": Limits(
+    "windows": ScanLimits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60),
+    "in two passes": ScanLimits(
+        min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, max_streams=1, max_group=2
+    ),
+    "windows and spool": ScanLimits(
         min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, buffer_bytes=1, min_share_bytes=1
     ),
-    "datafusion": Limits(min_datafusion_rows=0, min_bulk_ratio=1 << 60),
-    "a delta over a bulk": Limits(min_datafusion_rows=1 << 60, min_bulk_ratio=0, max_batch_bytes=200),
-    "a delta over a bulk, by datafusion": Limits(min_datafusion_rows=0, min_bulk_ratio=0),
+    "datafusion": ScanLimits(min_datafusion_rows=0, min_bulk_ratio=1 << 60),
+    "a delta over a bulk": ScanLimits(min_datafusion_rows=1 << 60, min_bulk_ratio=0, max_batch_bytes=200),
+    "a delta over a bulk, by datafusion": ScanLimits(min_datafusion_rows=0, min_bulk_ratio=0),
 }
 
 

@@ -16,7 +16,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
-from spark_apps.native.plan import LIMITS, Limits, alive, decide, unclear
+from spark_apps.native.plan import LIMITS, NativeLimits, alive, decide, unclear
 from spark_apps.native.read import key_ranges
 from tests.support.spark.native_model import canonical, rows
 from tests.support.spark.native_pools import CONDITIONS, a_range, build, clipped
@@ -24,7 +24,7 @@ from tests.support.spark.native_pools import CONDITIONS, a_range, build, clipped
 SEEDS = st.integers(0, 2**32)
 
 
-def check(seed: int, limits: Limits = LIMITS, **options: Any) -> None:
+def check(seed: int, limits: NativeLimits = LIMITS, **options: Any) -> None:
     random = Random(seed)
     pool = build(Lake.create_on(MemoryStore()), random)
     newest = pool.at().version
@@ -57,7 +57,7 @@ def test_both_ways_together_give_every_record_once(seed: int) -> None:
 def test_so_they_do_with_few_reads_ranges_and_comparisons(
     seed: int, reads: int, ranges: int, comparisons: int
 ) -> None:
-    check(seed, Limits(reads=reads, ranges=ranges, comparisons=comparisons))
+    check(seed, NativeLimits(reads=reads, ranges=ranges, comparisons=comparisons))
 
 
 @settings(max_examples=30)

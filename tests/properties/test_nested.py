@@ -15,7 +15,7 @@ from lake_core.values.types import json_field
 from log_lake.columns.cast import cast_table
 from log_lake.columns.json_text import json_lines, shown, typed
 from log_lake.objects.normalize import normalized
-from log_lake.texts.typed_json import Map, value_of
+from log_lake.texts.typed_json import MapEntries, value_of
 
 LEAVES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.int64(), st.integers(-(2**60), 2**60)),
@@ -64,7 +64,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain(member) for name, member in value.items() if member is not None}
     if isinstance(value, list) and value and all(isinstance(item, tuple) for item in value):
-        return Map((key, plain(item)) for key, item in value)
+        return MapEntries((key, plain(item)) for key, item in value)
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from log_lake.agents.ingest.plan import Part, plan_batches, plan_units, split_row_groups
+from log_lake.agents.ingest.plan import FilePart, plan_batches, plan_units, split_row_groups
 from log_lake.agents.ingest.policy import BatchPolicy
 from log_lake.loading.source_files import SourceFile
 from log_lake.reading.ranges import WeightedSample, blunt, split_range
@@ -58,7 +58,7 @@ def test_batches_do_not_depend_on_the_order_of_a_listing(
 def test_units_hold_every_part_once_in_order_and_are_neither_too_many_nor_too_small(
     sizes: list[int], parallelism: int, smallest: int
 ) -> None:
-    parts = [Part(str(i), size) for i, size in enumerate(sizes)]
+    parts = [FilePart(str(i), size) for i, size in enumerate(sizes)]
     units = plan_units(parts, parallelism=parallelism, smallest=smallest)
     assert [p for unit in units for p in unit.parts] == parts
     assert [unit.number for unit in units] == list(range(len(units)))

@@ -18,7 +18,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.objects.containers.limits import ObjectLimits
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 from log_lake.reading.scan import scan
 
 NUMBERS = st.one_of(st.none(), st.integers(-4, 4))
@@ -66,23 +66,23 @@ def cases(draw: st.DrawFn) -> Case:
 @settings(max_examples=120)
 @given(cases())
 def test_a_scan_is_a_sorted_list(case: Case) -> None:
-    check(case, MemoryStore(), Limits())
+    check(case, MemoryStore(), ScanLimits())
 
 
 @settings(max_examples=120)
 @given(cases())
 def test_a_scan_by_datafusion_is_the_same_sorted_list(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        check(case, LocalStore(folder), Limits(min_datafusion_rows=0))
+        check(case, LocalStore(folder), ScanLimits(min_datafusion_rows=0))
 
 
 @settings(max_examples=120)
 @given(cases(), st.integers(1, 5))
 def test_a_scan_of_few_records_over_many_is_the_same_sorted_list(case: Case, compacted: int) -> None:
-    check(case, MemoryStore(), Limits(min_bulk_ratio=0), compacted=compacted)
+    check(case, MemoryStore(), ScanLimits(min_bulk_ratio=0), compacted=compacted)
 
 
-def check(case: Case, store: Store, limits: Limits, *, compacted: int = 0) -> None:
+def check(case: Case, store: Store, limits: ScanLimits, *, compacted: int = 0) -> None:
     key = PoolKey.parse(case.key)
     limits = replace(limits, objects=ObjectLimits(row_group=case.row_group))
     pool = Lake.create_on(store, limits=limits).create_pool("p", key=key)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from log_lake.zng.text import value_text
-from log_lake.zng.text_parser import Names, Parser
+from log_lake.zng.text_parser import Names, ValueParser
 from log_lake.zng.text_values import tagged, type_of, value_of
 from log_lake.zng.type_values import type_value
 from log_lake.zng.types import (
@@ -149,6 +149,6 @@ def test_a_value_reads_back_from_its_text(data: st.DataObject) -> None:
     kind = Record(("a", "b"), (data.draw(KINDS), data.draw(KINDS)))
     body = body_of(data.draw, kind)
     text = value_text(kind, body)
-    node = Parser(text, Names(), type_of).next()
+    node = ValueParser(text, Names(), type_of).next()
     assert node is not None
     assert value_of(node) == (kind, body), text

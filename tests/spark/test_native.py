@@ -28,7 +28,7 @@ from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.view import View
 from log_lake.objects.containers.limits import ObjectLimits
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 from spark_apps.datasource.options import PART
 from spark_apps.datasource.part import Part
 from spark_apps.datasource.reader import LakeReader
@@ -210,7 +210,7 @@ def test_what_spark_pushes_down_to_parquet_loses_no_row(spark: Any, landing: Lan
         columns[path.partition(".")[0]] = pa.concat_arrays(
             [values, pa.nulls(length - len(values), values.type)]
         )
-    limits = Limits(objects=ObjectLimits(row_group=1))
+    limits = ScanLimits(objects=ObjectLimits(row_group=1))
     Lake.open_on(landing.lake.store, limits=limits).create_pool("p", key="k").branch().append(
         pa.table(columns)
     )

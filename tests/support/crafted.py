@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.checkpoints import ROW, CheckpointFooter, Part, write_checkpoint
+from lake_core.checkpoints import ROW, CheckpointFooter, SectionPart, write_checkpoint
 from lake_core.checkpoints.layout import VERSION
 from lake_core.journal import Journal
 from lake_core.journal.loaded_state import RECENT
@@ -63,7 +63,7 @@ def crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> tuple[st
             {column: one[column] for column in _BESIDE.names}
         )
     tables = [
-        Part(*of_part, [pa.Table.from_pylist(sorted(those, key=_by_key), schema=_BESIDE)])
+        SectionPart(*of_part, [pa.Table.from_pylist(sorted(those, key=_by_key), schema=_BESIDE)])
         for of_part, those in parts.items()
     ]
     store = MemoryStore()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 import pyarrow as pa
 
-from lake_core.checkpoints import CheckpointFile, Part
+from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt
 from lake_core.journal import JOURNAL_LIMITS, Appended, Journal, JournalLimits
@@ -36,9 +36,11 @@ class NotesFormat:
 
     token_keep = math.inf
 
-    def parts(self, state: State, *, now: float, forget: int) -> Iterator[Part]:
+    def parts(self, state: State, *, now: float, forget: int) -> Iterator[SectionPart]:
         keys = [f"{i:09d}".encode() for i in range(len(state))]
-        yield Part("note", "", "", [rows(key=keys, value=[t.encode() for t in state])] if state else [])
+        yield SectionPart(
+            "note", "", "", [rows(key=keys, value=[t.encode() for t in state])] if state else []
+        )
 
     def restore(self, file: CheckpointFile) -> State:
         return tuple(v.decode() for table in file.scan("note") for v in table["value"].to_pylist())

@@ -10,7 +10,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 
 
 def a_pool(
@@ -19,7 +19,7 @@ def a_pool(
     key: str | PoolKey = "k",
     kind: str = "append",
     aggregates: dict[str, str] | None = None,
-    limits: Limits = LIMITS,
+    limits: ScanLimits = LIMITS,
 ) -> Pool:
     """The pool `p` of a new lake, in memory if no store is given; each table is a load."""
     lake = Lake.create_on(MemoryStore() if store is None else store, limits=limits)

@@ -23,7 +23,7 @@ from lake_core.errors import (
 )
 from lake_core.history.draft import Draft
 from lake_core.history.fold import fold_transaction
-from lake_core.history.group_commit.requests import Request, Requests
+from lake_core.history.group_commit.requests import DraftRequest, Requests
 from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, rebase
@@ -255,7 +255,7 @@ class Attempt:
             )
         return list(collected.values())
 
-    def _read_requests(self, queue: list[ObjectInfo], loaded: LoadedState[PoolState]) -> list[Request]:
+    def _read_requests(self, queue: list[ObjectInfo], loaded: LoadedState[PoolState]) -> list[DraftRequest]:
         """The requests of other writers that may come next, at most as many as one entry can hold."""
         others = [info for info in queue if info.name != self.name]
         live = []

@@ -60,7 +60,7 @@ MAX_WAIT_MICROSECONDS = 600 * 1_000_000
 """Microseconds after which a request expires.  If clocks differ by more, each writer commits for itself."""
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class DraftRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A draft that waits to be committed.  `time` is in microseconds since 1970."""
 
     id: str
@@ -106,10 +106,10 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-def request_of(draft: Draft, *, possible_since: int, time: int) -> Request:
+def request_of(draft: Draft, *, possible_since: int, time: int) -> DraftRequest:
     """The draft as a request.  `time` is in microseconds since 1970."""
     schemas = tuple(s.serialize().to_pybytes() for s in draft.schemas)
-    return Request(
+    return DraftRequest(
         draft.id,
         possible_since,
         time,
@@ -130,8 +130,8 @@ class Requests:
 
     store: Store
     journal: str
-    codec: Codec[Request] = field(default_factory=lambda: Codec(Request))
-    _read_before: dict[str, Request | None] = field(default_factory=dict)
+    codec: Codec[DraftRequest] = field(default_factory=lambda: Codec(DraftRequest))
+    _read_before: dict[str, DraftRequest | None] = field(default_factory=dict)
     """The objects that were read, by name; None: overlooked from now on."""
 
     def post(self, draft: Draft, *, possible_since: int, time: int) -> None:
@@ -168,13 +168,15 @@ class Requests:
         self,
         queue: Iterable[ObjectInfo],
         *,
-        at_once: Callable[[Callable[[str], Request | None], list[str]], Iterable[Request | None]] = map,
-    ) -> list[Request]:
+        at_once: Callable[
+            [Callable[[str], DraftRequest | None], list[str]], Iterable[DraftRequest | None]
+        ] = map,
+    ) -> list[DraftRequest]:
         """The first requests of the queue, at most as many as one entry can hold.
 
         `at_once` may read several in parallel.  Unreadable objects are overlooked from now on.
         """
-        requests: list[Request] = []
+        requests: list[DraftRequest] = []
         size = 0
         for batch in _batches(itertools.islice(queue, MAX_QUEUE)):
             unread = [info.name for info in batch if info.name not in self._read_before]
@@ -190,7 +192,7 @@ class Requests:
                 requests.append(request)
         return requests
 
-    def _read(self, name: str) -> Request | None:
+    def _read(self, name: str) -> DraftRequest | None:
         """The request, None if its writer withdrew it meanwhile or it cannot be read."""
         with contextlib.suppress(Unavailable, Corrupt):
             data = self.store.get(name)

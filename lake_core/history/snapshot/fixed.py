@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.checkpoints import CheckpointFile
-from lake_core.checkpoints.layout import ROW, Column
+from lake_core.checkpoints.layout import ROW, LazyColumn
 from lake_core.history.snapshot.reference import Reference, from_rows, to_rows
 from lake_core.keys import KeyRange
 from lake_core.records.transactions import version_of
@@ -91,7 +91,7 @@ class TableReferences:
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
         for sub_pool, table in self.by_sub_pool.items():
-            keys = Column(table, "key")
+            keys = LazyColumn(table, "key")
             begin = bisect_left(keys, low)
             equal = table.slice(begin, bisect_right(keys, low, lo=begin) - begin)
             for reference in from_rows(equal, sub_pool=sub_pool):

@@ -32,6 +32,7 @@ MIN_CHANGES = 1024
 _EMPTY = TableReferences({})
 
 Identity = tuple[str, bytes]
+"""The object of a reference, and its low bound."""
 
 
 class Shape(msgspec.Struct, frozen=True):

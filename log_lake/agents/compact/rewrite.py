@@ -46,9 +46,9 @@ from log_lake.objects.read import DataObject
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
 from log_lake.presence.absence import planning_again
 from log_lake.reading.deleted import fields_of
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.merge.clusters import clusters
-from log_lake.reading.merge.streams import Reading
+from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
 from log_lake.reading.ranges import WeightedSample, split_range
 from log_lake.reading.revision import Revision
@@ -79,7 +79,7 @@ class PendingCompaction:
     message: str
     tombstones: tuple[Tombstone, ...] = ()
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
-    limits: Limits = LIMITS
+    limits: ScanLimits = LIMITS
     lifts: Lifts = field(default_factory=dict)
     first: str = ""
 
@@ -232,7 +232,7 @@ def rewrite(work: PendingCompaction, worker: Worker, piece: int) -> WrittenObjec
 
 def _records(work: PendingCompaction, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:
     inside = [r for r in work.inputs if r.key_range.overlaps(key_range)]
-    reading = Reading(
+    reading = ReferenceReading(
         store,
         work.config.id,
         work.key,

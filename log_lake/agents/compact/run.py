@@ -44,7 +44,7 @@ from log_lake.workers import Here, Workers
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[CompactionJob, CompactionResult], None]
+JobProgress = Callable[[CompactionJob, CompactionResult], None]
 
 
 def plan_pool(
@@ -84,7 +84,7 @@ def run_jobs(
     jobs: Sequence[CompactionJob],
     workers: Workers,
     *,
-    progress: Progress = lambda job, result: None,
+    progress: JobProgress = lambda job, result: None,
 ) -> list[CompactionResult]:
     """Carry out jobs, several at a time on many workers; each is committed as it finishes.
 
@@ -118,7 +118,7 @@ def compact_pool(
     plan: CompactionPlan,
     *,
     branch: str = MAIN,
-    progress: Progress = lambda job, result: None,
+    progress: JobProgress = lambda job, result: None,
 ) -> list[CompactionResult]:
     """Carry out all jobs of a pool's plan, here."""
     target = lake.pool(name).branch(branch)

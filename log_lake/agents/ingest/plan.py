@@ -23,7 +23,7 @@ from log_lake.loading.source_files import SourceFile
 
 
 @dataclass(frozen=True)
-class Batch:
+class IngestBatch:
     """Files to be committed together."""
 
     files: tuple[SourceFile, ...]
@@ -39,19 +39,19 @@ class Batch:
         return f"ingest:{branch}:{digest.hexdigest()[:32]}"
 
 
-def plan_batches(files: Iterable[SourceFile], policy: BatchPolicy, *, now: float) -> list[Batch]:
+def plan_batches(files: Iterable[SourceFile], policy: BatchPolicy, *, now: float) -> list[IngestBatch]:
     """Batches of the files, which are not ingested yet; files that must still wait are left out."""
-    batches: list[Batch] = []
+    batches: list[IngestBatch] = []
     gathered: list[SourceFile] = []
     size = 0
     for file in sorted(files, key=lambda f: f.uri):
         if gathered and (len(gathered) >= policy.max_files or size + file.size > policy.max_bytes):
-            batches.append(Batch(tuple(gathered)))
+            batches.append(IngestBatch(tuple(gathered)))
             gathered, size = [], 0
         gathered.append(file)
         size += file.size
     if gathered and _may_go(gathered, size, policy, now):
-        batches.append(Batch(tuple(gathered)))
+        batches.append(IngestBatch(tuple(gathered)))
     return batches
 
 
@@ -62,7 +62,7 @@ def _may_go(files: list[SourceFile], size: int, policy: BatchPolicy, now: float)
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """A file, or the row groups [first, last) of it; `size` in bytes."""
 
     file: str
@@ -75,7 +75,7 @@ class Unit:
     """What one task does; `number` orders the units by arrival."""
 
     number: int
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
 
     @property
     def size(self) -> int:
@@ -83,11 +83,11 @@ class Unit:
         return sum(p.size for p in self.parts)
 
 
-def plan_units(parts: Sequence[Part], *, parallelism: int, smallest: int) -> list[Unit]:
+def plan_units(parts: Sequence[FilePart], *, parallelism: int, smallest: int) -> list[Unit]:
     """At most `parallelism` units of about equal size, of neighbouring parts."""
     left = sum(p.size for p in parts)
     units: list[Unit] = []
-    gathered: list[Part] = []
+    gathered: list[FilePart] = []
     size = 0
     for part in parts:
         # a part goes to the unit that has room for more than half of it; `left`: bytes not yet in a finished unit
@@ -104,15 +104,15 @@ def plan_units(parts: Sequence[Part], *, parallelism: int, smallest: int) -> lis
     return units
 
 
-def split_row_groups(file: str, sizes: Sequence[int], *, target: int) -> list[Part]:
+def split_row_groups(file: str, sizes: Sequence[int], *, target: int) -> list[FilePart]:
     """A Parquet file as parts of about `target` bytes, cut between row groups of the sizes given."""
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     first = size = 0
     for number, group in enumerate(sizes):
         if number > first and size + group / 2 > target:
-            parts.append(Part(file, size, (first, number)))
+            parts.append(FilePart(file, size, (first, number)))
             first, size = number, 0
         size += group
     if first < len(sizes):
-        parts.append(Part(file, size, (first, len(sizes))))
+        parts.append(FilePart(file, size, (first, len(sizes))))
     return parts

@@ -9,7 +9,7 @@ from typing import Any
 from lake_core.errors import without_secrets
 from lake_core.phrases import counted, human_duration, human_size, listed
 from log_lake.agents.ingest.parking import Parked
-from log_lake.agents.ingest.plan import Batch
+from log_lake.agents.ingest.plan import IngestBatch
 from log_lake.agents.ingest.policy import BatchPolicy
 from log_lake.agents.reporting import (
     Found,
@@ -33,7 +33,7 @@ MAX_PARKED = 100
 
 
 def plan_lines(
-    pool_name: str, waiting: Sequence[SourceFile], batches: Mapping[str, Batch], policy: BatchPolicy
+    pool_name: str, waiting: Sequence[SourceFile], batches: Mapping[str, IngestBatch], policy: BatchPolicy
 ) -> Iterator[str]:
     """What is decided for a pool, in lines: its batches by token, then what waits for a batch to fill."""
     size = sum(batch.size for batch in batches.values())

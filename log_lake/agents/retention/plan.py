@@ -19,6 +19,7 @@ from itertools import groupby
 
 from lake_core.history import Reference
 from lake_core.history.revealing import must_stay
+from lake_core.history.snapshot.snapshot import Identity
 from lake_core.history.tombstone import Tombstone, newer_than_all
 from lake_core.records.transactions import version_of
 from log_lake.agents.retention.policy import RetentionPolicy
@@ -33,8 +34,6 @@ OLDER_BELOW = "other objects hold older versions of their records"
 PART_OF_KEYS = "other objects hold a part of the same keys"
 NO_FIELD = "no record has the field expire.by"
 NO_TIME = "the field expire.by tells no time; declare its type: lake set POOL type.FIELD=timestamp"
-
-Identity = tuple[str, bytes]
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) 
 
 
 @dataclass(frozen=True)
-class Search:
+class CoverSearch:
     """One reference and all tombstones that may cover records of it, as plain values for any worker.
 
     `schema`: the fields of the key and of the conditions.
@@ -119,7 +119,7 @@ class Search:
     lifts: Lifts = field(default_factory=dict)
 
 
-def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[Search]:
+def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[CoverSearch]:
     """A search for each reference, which may be of a sub-pool."""
     of_sub_pools = {name: revision.of_sub_pool(name) for name in {r.sub_pool for r in references}}
     for reference in references:
@@ -128,4 +128,4 @@ def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[
         names = dict.fromkeys([*of.key.names, *fields_of(tombstones)])
         schema = pa.schema([of.schema.field(name) for name in names if name in of.schema.names])
         lifts = of.lifts_of([reference])
-        yield Search(of.config.id, of.key, reference, tombstones, schema, lifts)
+        yield CoverSearch(of.config.id, of.key, reference, tombstones, schema, lifts)

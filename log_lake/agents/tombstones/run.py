@@ -27,7 +27,7 @@ from log_lake.agents.quiet import Quiet
 from log_lake.agents.reporting import newest_version
 from log_lake.agents.request import OpenLake, Request, named_pools
 from log_lake.agents.roster import AGENTS
-from log_lake.agents.tombstones.plan import ApplyPlan, Search, plan_apply, plan_jobs, searches
+from log_lake.agents.tombstones.plan import ApplyPlan, CoverSearch, plan_apply, plan_jobs, searches
 from log_lake.agents.tombstones.policy import policy_of
 from log_lake.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
 from log_lake.compaction.gain import gain, standing_of
@@ -36,7 +36,7 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.branches import planned
 from log_lake.presence.absence import planning_again
 from log_lake.reading.deleted import apply_tombstones, needs_sequences
-from log_lake.reading.merge.streams import Reading, read_reference
+from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.workers import Here, Worker, Workers
 
 log = logging.getLogger(__name__)
@@ -50,13 +50,15 @@ def plan(branch: Branch, *, now: float, at_once: bool = False) -> ApplyPlan:
     return plan_apply(branch.revision(now=now), policy_of(branch.settings, now=now, at_once=at_once))
 
 
-def holds_covered(worker: Worker, search: Search) -> bool:
+def holds_covered(worker: Worker, search: CoverSearch) -> bool:
     """Whether the reference holds a record that one of the tombstones covers.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     key_range = search.reference.key_range
-    reading = Reading(worker.store, search.pool_id, search.key, key_range, search.schema, lifts=search.lifts)
+    reading = ReferenceReading(
+        worker.store, search.pool_id, search.key, key_range, search.schema, lifts=search.lifts
+    )
     has_sequence = needs_sequences(search.tombstones, [search.reference])
     for table in read_reference(search.reference, reading, has_sequence=has_sequence):
         left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)

@@ -17,7 +17,7 @@ from math import log2
 from lake_core.history.snapshot.reference import span_of
 from lake_core.keys import KeyRange
 from log_lake.compaction.layout import Run, depth_of, islands
-from log_lake.compaction.planner import Choice, Planner
+from log_lake.compaction.planner import ChosenRuns, Planner
 
 WORTH = 1.0
 """Doublings of a byte, on the average of a merge, from which it is worth its bytes."""
@@ -27,7 +27,7 @@ def depth(planner: Planner) -> None:
     """Merge what is deeper than the policy allows."""
     bound = planner.policy.depth
 
-    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
+    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> ChosenRuns:
         return cheapest(runs, taken, bound=bound), f"deeper than {bound:,}"
 
     planner.claim(planner.references, least=bound + 1, choose=choose)

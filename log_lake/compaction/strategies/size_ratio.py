@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from lake_core.history import Reference
 from lake_core.keys import KeyRange
 from log_lake.compaction.layout import Run
-from log_lake.compaction.planner import WIDTH, Choice, Planner
+from log_lake.compaction.planner import WIDTH, ChosenRuns, Planner
 from log_lake.compaction.strategies.depth import depth
 
 MAX_RUNS = 256
@@ -30,7 +30,7 @@ def size_ratio(planner: Planner) -> None:
 def merge_alike(planner: Planner, references: Sequence[Reference]) -> None:
     """Merge runs of like sizes among the references."""
 
-    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
+    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> ChosenRuns:
         chosen = alike(runs, ratio=planner.policy.ratio)
         return chosen, f"{len(chosen):,} runs of like sizes"
 

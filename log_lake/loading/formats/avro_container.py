@@ -40,7 +40,7 @@ class TooLarge(ValueError):
 
 
 @dataclass(frozen=True)
-class Container:
+class AvroFile:
     """An Avro file whose header is read; the file stands at the first block."""
 
     schema: Any
@@ -80,7 +80,7 @@ class Container:
             yield _long(count) + _long(len(block)) + block + self.sync
 
 
-def open_container(file: BinaryIO) -> Container:
+def open_container(file: BinaryIO) -> AvroFile:
     """The container of an open Avro file.  Raises ValueError and exceptions of fastavro if it is damaged."""
     from fastavro import schemaless_reader
 
@@ -90,7 +90,7 @@ def open_container(file: BinaryIO) -> Container:
     codec = header["meta"].get("avro.codec", b"null").decode()
     if codec not in _CODECS:
         raise ValueError(f"codec {codec!r} is unknown; write it with one of {', '.join(_CODECS)}")
-    return Container(json.loads(header["meta"]["avro.schema"]), codec, header["meta"], header["sync"], file)
+    return AvroFile(json.loads(header["meta"]["avro.schema"]), codec, header["meta"], header["sync"], file)
 
 
 class _Recoded(io.RawIOBase):

@@ -16,14 +16,12 @@ from functools import cache
 from importlib.resources import files
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS
-from log_lake.columns.nested import Rows, is_nested, rebuilt
-
-Ints = npt.NDArray[np.int64]
+from log_lake.columns.arrays import Ints
+from log_lake.columns.nested import RowNumbers, is_nested, rebuilt
 
 _DAY = 86_400
 _BEGINS = np.array([
@@ -93,7 +91,7 @@ class Calendar:
             table = table.set_column(at, changed, array)
         return table
 
-    def changed(self, array: pa.Array, field: pa.Field, _: Rows) -> tuple[pa.Array, pa.Field] | None:
+    def changed(self, array: pa.Array, field: pa.Field, _: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
         """A date or a timestamp with a zone, as `rebuilt` asks for it."""
         kind = field.type
         if is_nested(kind):

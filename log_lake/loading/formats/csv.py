@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from log_lake.loading.block import Block, Reading, silent
 from log_lake.loading.formats.csv_kept import Kept
-from log_lake.loading.formats.csv_text import Text, text_blocks, typed_blocks
+from log_lake.loading.formats.csv_text import CsvText, text_blocks, typed_blocks
 from log_lake.loading.formats.csv_types import Narrowing, becomes, read_as
 from log_lake.loading.formats.csv_words import Respell, respelled, spelling_of, spellings
 from log_lake.settings.csv_options import CsvOptions
@@ -129,7 +129,7 @@ def _declared(field: pa.Field, options: CsvOptions) -> _Read:
     return _Read(field, respell, declared=True)
 
 
-def _typed(text: Text, read: dict[str, _Read], reading: Reading) -> Block:
+def _typed(text: CsvText, read: dict[str, _Read], reading: Reading) -> Block:
     """The records in their types; those with values that do not fit are bad."""
     wrong: dict[int, str] = {}
     table = text.table

@@ -22,9 +22,9 @@ import pyarrow as pa
 from lake_core.errors import Unavailable, without_secrets
 from log_lake.loading.block import Reading, silent
 from log_lake.loading.formats.csv_lines import Dialect
-from log_lake.loading.formats.csv_text import Body, Text, same_bodies
+from log_lake.loading.formats.csv_text import Body, CsvText, same_bodies
 from log_lake.loading.formats.csv_types import becomes
-from log_lake.objects.spool import Piece, Spool
+from log_lake.objects.spool import Spool, SpooledBatch
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class _Spooled:
     """A block whose records are on disk."""
 
     schema: pa.Schema
-    pieces: list[Piece]
+    pieces: list[SpooledBatch]
     first: int
     dialect: Dialect
     read: float
@@ -50,7 +50,7 @@ class Kept:
         self._reading = reading
         self._spool = Spool(f"the load of {reading.file}", packed=True)
         self._again = _Again(reading, self.marks)
-        self._texts: list[Text] = []
+        self._texts: list[CsvText] = []
         self._spooled: list[_Spooled] = []
         self._kinds: dict[str, set[pa.DataType]] = {}
         self._bytes = 0
@@ -65,7 +65,7 @@ class Kept:
         self._again.close()
         self._spool.close()
 
-    def add(self, text: Text, kinds: Mapping[str, pa.DataType]) -> None:
+    def add(self, text: CsvText, kinds: Mapping[str, pa.DataType]) -> None:
         """Keep the text, if everything so far could be kept; `kinds` are the types of the columns so far."""
         self.marks.append(text.mark)
         if self._why_not:
@@ -88,17 +88,17 @@ class Kept:
             self._spool.close()  # the load may need the room
             log.info("%s is read twice: %s", without_secrets(self._reading.file), self._why_not)
 
-    def texts(self) -> Iterator[Text] | None:
+    def texts(self) -> Iterator[CsvText] | None:
         """The file's records, in their order; None if they were not kept.  Raises Unavailable."""
         if self._why_not:
             return None
         return self._read_back() if self._spooled else self._from_memory()
 
-    def _from_memory(self) -> Iterator[Text]:
+    def _from_memory(self) -> Iterator[CsvText]:
         self._reading.progress(self._reading.file, sum(text.read for text in self._texts))
         yield from self._texts
 
-    def _read_back(self) -> Iterator[Text]:
+    def _read_back(self) -> Iterator[CsvText]:
         for one in self._spooled:
             batches = [self._spool.take(piece, one.schema) for piece in one.pieces]
             table = pa.Table.from_batches(batches, one.schema)
@@ -109,9 +109,9 @@ class Kept:
             }
             body = partial(self._again.body, one.first)
             self._reading.progress(self._reading.file, one.read)
-            yield Text(table, one.first, one.dialect, one.read, body, numbers=one.numbers, values=values)
+            yield CsvText(table, one.first, one.dialect, one.read, body, numbers=one.numbers, values=values)
 
-    def _put(self, text: Text) -> str:
+    def _put(self, text: CsvText) -> str:
         """Why the text cannot be kept on disk; "" if it is there."""
         if text.rejected:
             return "it has bad records"

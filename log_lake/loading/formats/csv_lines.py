@@ -62,7 +62,7 @@ def _class(characters: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Line:
+class CsvLine:
     """A record's position: its first line (from 1), its bytes [begin, end), and where the next record begins.
 
     `fault` is the fault of its quotes or its escape; `open` is the line of a quote that is never closed, 0 if
@@ -83,7 +83,7 @@ class Line:
         return data[self.begin : self.end]
 
 
-def records_of(data: bytes, first: int, dialect: Dialect) -> Iterator[Line]:
+def records_of(data: bytes, first: int, dialect: Dialect) -> Iterator[CsvLine]:
     """The records of the text, whose first line has the number `first`; empty lines and comments are skipped."""
     quote, delimiter = ord(dialect.quote or "\n"), ord(dialect.delimiter)
     may_follow = (dialect.delimiter + "\r\n").encode()
@@ -120,7 +120,7 @@ def records_of(data: bytes, first: int, dialect: Dialect) -> Iterator[Line]:
             position += 2 if data[position : position + 2] == b"\r\n" else 1
             line += 1
         if end > begin:
-            yield Line(number, begin, end, position, line, fault, opened, ended)
+            yield CsvLine(number, begin, end, position, line, fault, opened, ended)
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, position: int) -> int:

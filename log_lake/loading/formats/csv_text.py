@@ -21,7 +21,7 @@ from lake_core.phrases import counted
 from log_lake.loading.block import Reading, Rejected
 from log_lake.loading.formats.csv_dialect import dialect_of, header_of, values_of
 from log_lake.loading.formats.csv_first_lines import separator_line, w3c_log
-from log_lake.loading.formats.csv_lines import Dialect, Line, is_regular, records_of, whole_records
+from log_lake.loading.formats.csv_lines import CsvLine, Dialect, is_regular, records_of, whole_records
 from log_lake.loading.opening import FIRST, line_blocks, open_text
 
 _PIECE = 1 << 20
@@ -50,7 +50,7 @@ class Body:
 
 
 @dataclass
-class Text:
+class CsvText:
     """The records of a body as a table of strings.
 
     `body` gives the body's bytes.  `numbers`: for each row of the table, the number of its record in the body, from
@@ -85,7 +85,7 @@ class Text:
         return self.body()
 
     @cached_property
-    def _lines(self) -> list[Line]:
+    def _lines(self) -> list[CsvLine]:
         """Looked for once: each record of a block may be a bad one."""
         return list(records_of(self._body, self.first, self.dialect))
 
@@ -142,19 +142,19 @@ def same_bodies(reading: Reading, marks: Sequence[int]) -> Generator[Body]:
         raise changed
 
 
-def text_blocks(reading: Reading) -> Iterator[Text]:
+def text_blocks(reading: Reading) -> Iterator[CsvText]:
     """The file's records as tables of strings."""
     for body in bodies(reading):
         yield _text(body, reading, {})
 
 
-def typed_blocks(reading: Reading, marks: Sequence[int], types: dict[str, pa.DataType]) -> Iterator[Text]:
+def typed_blocks(reading: Reading, marks: Sequence[int], types: dict[str, pa.DataType]) -> Iterator[CsvText]:
     """The records of a file that was read before, columns in these types.  Raises as `same_bodies`."""
     for body in same_bodies(reading, marks):
         yield _text(body, reading, types)
 
 
-def _text(body: Body, reading: Reading, types: dict[str, pa.DataType]) -> Text:
+def _text(body: Body, reading: Reading, types: dict[str, pa.DataType]) -> CsvText:
     """Whole records, without malformed ones, as a table of strings, or of `types` if all values are of them."""
     data, names, dialect = body.data, body.names, body.dialect
     others: dict[int, str] = {}
@@ -182,7 +182,7 @@ def _text(body: Body, reading: Reading, types: dict[str, pa.DataType]) -> Text:
         if is_regular(data, dialect)
         else {i: r.fault for i, r in enumerate(records_of(data, body.first, dialect)) if r.fault}
     )
-    text = Text(pa.table(columns, names), body.first, dialect, body.read, lambda: data, mark=body.mark)
+    text = CsvText(pa.table(columns, names), body.first, dialect, body.read, lambda: data, mark=body.mark)
     if not (others or undecoded or faults):
         return text
     rows = [i for i in range(table.num_rows + len(others)) if i not in others]

@@ -17,11 +17,10 @@ import pyarrow as pa
 from lake_core.keys.encoding import TICKS, Instant
 from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, ZONED
 from lake_core.values.types import json_field
-from log_lake.columns.nested import Rows
+from log_lake.columns.arrays import Ints
+from log_lake.columns.nested import RowNumbers
 from log_lake.loading.block import Faults
 from log_lake.texts.typed_json import text_of
-
-Ints = npt.NDArray[np.int64]
 
 _NEAR = 9_223_372_035
 """Seconds before and after 1970 that nanoseconds of 64 bits hold, each with any fraction."""
@@ -54,7 +53,9 @@ class Instants:
         """The times of records with these two fields."""
         return Instants(_integers(array.field(seconds)), _integers(array.field(nanos)), _valid(array))
 
-    def stored(self, field: pa.Field, rows: Rows, path: str, faults: Faults) -> tuple[pa.Array, pa.Field]:
+    def stored(
+        self, field: pa.Field, rows: RowNumbers, path: str, faults: Faults
+    ) -> tuple[pa.Array, pa.Field]:
         """The times in the type that holds them, and their field, which has the zone of `field`.
 
         Adds to `faults`, by row of the table, the times outside of the years 1 to 9999, which are null here; `path`

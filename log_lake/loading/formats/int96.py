@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from log_lake.columns.nested import Rows, is_nested, rebuilt
+from log_lake.columns.nested import RowNumbers, is_nested, rebuilt
 from log_lake.loading.block import Faults
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.instants import Instants
@@ -81,13 +81,13 @@ class Int96:
         return table.slice(0, count)
 
     def _joined(
-        self, array: pa.Array, field: pa.Field, seconds: pa.Array, rows: Rows, faults: Faults
+        self, array: pa.Array, field: pa.Field, seconds: pa.Array, rows: RowNumbers, faults: Faults
     ) -> tuple[pa.Array, pa.Field]:
         """A column of Arrow's nanoseconds with the times that the same column in seconds makes exact."""
         values = iter(_leaves(seconds))
         path = field.name
 
-        def change(part: pa.Array, inner: pa.Field, at: Rows) -> tuple[pa.Array, pa.Field] | None:
+        def change(part: pa.Array, inner: pa.Field, at: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
             if is_nested(inner.type):
                 return None
             whole = next(values)
@@ -105,7 +105,7 @@ def _leaves(array: pa.Array) -> list[pa.Array]:
     """The arrays that are not nested, in the order in which `rebuilt` comes to them."""
     arrays: list[pa.Array] = []
 
-    def gather(part: pa.Array, field: pa.Field, at: Rows) -> tuple[pa.Array, pa.Field] | None:
+    def gather(part: pa.Array, field: pa.Field, at: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
         if is_nested(field.type):
             return None
         arrays.append(part)

@@ -16,16 +16,11 @@ from typing import BinaryIO
 import numpy as np
 
 from lake_core.phrases import did_you_mean
+from log_lake.columns.arrays import Ints
 from log_lake.loading.block import Reading
-from log_lake.loading.formats.json_structure import (
-    LONGEST_DOCUMENT,
-    Frame,
-    Positions,
-    frame_of,
-    structure,
-)
+from log_lake.loading.formats.json_structure import LONGEST_DOCUMENT, Frame, frame_of, structure
 
-Cut = Generator[Frame, None, None]
+FrameCutter = Generator[Frame, None, None]
 """Takes a part of the documents, and yields the frames of pieces that end meanwhile."""
 
 _BLANKS = re.compile(rb"[ \t\r\n]*+")
@@ -53,7 +48,7 @@ class _Documents:
         self._spans: list[tuple[int, int]] = []
         self._look()
 
-    def frames(self) -> Cut:
+    def frames(self) -> FrameCutter:
         """The records of all documents."""
         token = yield from self._token()
         while token:  # bounded by the file
@@ -65,7 +60,7 @@ class _Documents:
         if self._spans:
             yield self._frame()
 
-    def _array(self) -> Cut:
+    def _array(self) -> FrameCutter:
         """An array of documents, behind its bracket."""
         token = yield from self._token()
         if token == b"]":
@@ -78,7 +73,7 @@ class _Documents:
             self._expect(end, b",")
             token = yield from self._token()
 
-    def _document(self, token: bytes) -> Cut:
+    def _document(self, token: bytes) -> FrameCutter:
         line, path = self._line_here(), self._reading.records
         if token != b"{":
             self._reading.unreadable(line, f"{_kind(token)} stands where a JSON object with {path!r} should")
@@ -127,7 +122,7 @@ class _Documents:
                     self._malformed(token)
         return count
 
-    def _records(self) -> Cut:
+    def _records(self) -> FrameCutter:
         """The elements of the list, behind its bracket."""
         some = False
         while True:  # bounded by the file
@@ -154,7 +149,7 @@ class _Documents:
             if not (yield from self._more()):
                 self._ends_early()
 
-    def _past(self) -> Cut:
+    def _past(self) -> FrameCutter:
         """What stands in an array or object, behind its bracket, and its end."""
         open = 1
         while True:  # bounded by the file
@@ -249,7 +244,7 @@ class _Documents:
         self._reading.unreadable(self._line_here(), "the file ends before the end of its JSON document")
 
 
-def _first_below(depths: Positions, begin: int, depth: int) -> int | None:
+def _first_below(depths: Ints, begin: int, depth: int) -> int | None:
     """The number of the first bracket, from `begin` on, behind which the text is less deep; None if there is none.
 
     It looks at windows that double: lists are as many as there are documents, and most are short.

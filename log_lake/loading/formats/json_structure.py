@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from log_lake.columns.arrays import Ints
+
 LONGEST_DOCUMENT = 64 << 20
 SPACE = b" \t\r\n"
 _PIECE = 256 << 10
 _CONTROL = 1
 """Stands for a line end inside of a string, where JSON allows none."""
-
-Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Frame:
         return self.first + int(np.searchsorted(ends, begin)), record.rstrip(SPACE)
 
     @cached_property
-    def _line_ends(self) -> Positions:
+    def _line_ends(self) -> Ints:
         """Looked for once: each record of a block may be a bad one."""
         return positions(np.frombuffer(self.text if self.spans else self.lines, np.uint8), b"\n")
 
@@ -68,11 +68,11 @@ class Frame:
 class Structure:
     """Brackets and braces outside of strings: their places, and how deep the text is behind each."""
 
-    at: Positions
-    depth: Positions
-    quotes: Positions
+    at: Ints
+    depth: Ints
+    quotes: Ints
 
-    def in_string(self, positions: Positions) -> npt.NDArray[np.bool_]:
+    def in_string(self, positions: Ints) -> npt.NDArray[np.bool_]:
         """Whether positions lie inside of strings."""
         return np.searchsorted(self.quotes, positions) % 2 == 1
 
@@ -90,10 +90,10 @@ def structure(text: bytes) -> Structure:
     return Structure(at, depth, quotes)
 
 
-def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Positions:
+def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Ints:
     """Where the byte is; for braces, brackets too.  A piece at a time, which stays in the processor's caches."""
     folded, code = (byte in b"{}"), np.uint8(byte[0])
-    parts: list[Positions] = []
+    parts: list[Ints] = []
     buffer, mask = np.empty(_PIECE, np.uint8), np.empty(_PIECE, np.bool_)
     for begin in range(0, len(data), _PIECE):
         piece = data[begin : begin + _PIECE]
@@ -103,7 +103,7 @@ def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Positions:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _escaped(data: npt.NDArray[np.uint8], quotes: Positions) -> npt.NDArray[np.bool_]:
+def _escaped(data: npt.NDArray[np.uint8], quotes: Ints) -> npt.NDArray[np.bool_]:
     """Whether an odd number of backslashes stands before each quote."""
     slashes = np.flatnonzero(data == ord("\\"))
     begins = np.concatenate([[True], np.diff(slashes) > 1])

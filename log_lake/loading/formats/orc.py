@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import schema_fault
-from log_lake.columns.nested import Rows, rebuilt
+from log_lake.columns.nested import RowNumbers, rebuilt
 from log_lake.loading.block import Block, Faults, Reading
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar
@@ -106,7 +106,9 @@ class _Change:
     codec: str
     faults: Faults
 
-    def __call__(self, array: pa.Array, field: pa.Field, rows: Rows) -> tuple[pa.Array, pa.Field] | None:
+    def __call__(
+        self, array: pa.Array, field: pa.Field, rows: RowNumbers
+    ) -> tuple[pa.Array, pa.Field] | None:
         kind, zone = field.type, pair_zone(field)
         if zone is not None:
             target = pa.field(field.name, pa.timestamp("ns", zone or None))
@@ -120,7 +122,7 @@ class _Change:
             self._check()
         return changed
 
-    def _times(self, times: Instants, field: pa.Field, rows: Rows) -> tuple[pa.Array, pa.Field]:
+    def _times(self, times: Instants, field: pa.Field, rows: RowNumbers) -> tuple[pa.Array, pa.Field]:
         if self.calendar.naive:
             seconds = self.calendar.seconds(times.seconds)
             if (seconds != times.seconds)[times.valid].any():

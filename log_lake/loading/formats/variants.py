@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from lake_core.keys.encoding import from_array
 from lake_core.values.types import json_field
-from log_lake.columns.nested import Items, Rows, fields_of, is_list, rebuilt
+from log_lake.columns.nested import Items, RowNumbers, fields_of, is_list, rebuilt
 from log_lake.columns.variant import Unreadable, VariantReader, checked, date_of, number
 from log_lake.loading.block import Faults
 from log_lake.texts.typed_json import text_of
@@ -66,7 +66,7 @@ class Variants:
         rows = np.arange(table.num_rows)
         for at, field in enumerate(table.schema):
 
-            def change(array: pa.Array, inner: pa.Field, of: Rows, path: str = field.name) -> Any:
+            def change(array: pa.Array, inner: pa.Field, of: RowNumbers, path: str = field.name) -> Any:
                 if not (inner.name in self.names and _is_variant(inner.type)):
                     return None
                 return _texts(array, of, path, faults), json_field(inner.name)
@@ -104,7 +104,7 @@ def _is_variant(kind: pa.DataType) -> bool:
     )
 
 
-def _texts(array: pa.StructArray, rows: Rows, path: str, faults: Faults) -> pa.Array:
+def _texts(array: pa.StructArray, rows: RowNumbers, path: str, faults: Faults) -> pa.Array:
     parts = _members(array)
     readers = [
         None if metadata is None else _or_fault(_reader, metadata) for metadata in parts[METADATA].to_pylist()

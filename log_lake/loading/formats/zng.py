@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.schemas.limits import MAX_CELLS, schema_fault
+from log_lake.columns.arrays import Ints
 from log_lake.loading.block import QUARANTINE, Block, Reading, Rejected
 from log_lake.loading.opening import line_blocks, open_seekable, open_text, open_unpacked
 from log_lake.loading.typed_records import TypedRecords, united_records, with_declared
@@ -31,7 +32,6 @@ from log_lake.zng.arrow_types import arrow_schema
 from log_lake.zng.columns import arrow_values
 from log_lake.zng.reader import read
 from log_lake.zng.rows import Batch, Rows, batch_of, rows_of
-from log_lake.zng.slices import Ints
 from log_lake.zng.text import type_text
 from log_lake.zng.text_reader import read_text
 from log_lake.zng.to_arrow import record_batches

@@ -20,12 +20,13 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.hidden import BODY, ROW, TYPE, beside, user_fields
+from log_lake.columns.arrays import Ints, Mask
 from log_lake.columns.cast import cast_table, mixed_table
 from log_lake.objects.normalize import normalized
 from log_lake.zng.columns import Column, RecordColumn
 from log_lake.zng.from_arrow import batch_of_tables
 from log_lake.zng.rows import Batch, Rows, batch_of, rows_of
-from log_lake.zng.slices import Buffer, Ints, Mask, Slices, binary_array, made
+from log_lake.zng.slices import Buffer, Slices, binary_array, made
 from log_lake.zng.to_arrow import record_batch
 from log_lake.zng.type_values import type_value
 from log_lake.zng.types import Record, Type, plain

@@ -37,7 +37,7 @@ FOOTER_GROWTH = 4
 MAX_FOOTER_BYTES = 256 << 20
 
 
-class Group(msgspec.Struct, frozen=True, array_like=True):
+class TypedGroup(msgspec.Struct, frozen=True, array_like=True):
     """A group: its records, where its bytes are, where its hidden columns begin in them, its decoded bytes.
 
     `sum` is the CRC-32 of its bytes, since values tell no damage.  `types` is how many super types the file has up
@@ -63,7 +63,7 @@ class TypedDescription(msgspec.Struct, frozen=True):
 
     object: ObjectMetadata
     schema: bytes
-    groups: tuple[Group, ...]
+    groups: tuple[TypedGroup, ...]
 
 
 _DECODER = msgspec.json.Decoder(TypedDescription)
@@ -73,7 +73,7 @@ _DECODER = msgspec.json.Decoder(TypedDescription)
 class TypedFooter(Footer):
     """The footer of an object in a typed format, decoded."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[TypedGroup, ...] = ()
 
 
 def encoded_footer(description: TypedDescription, *, after: bytes = b"") -> bytes:
@@ -207,7 +207,7 @@ class TypedContainer:
         if at != group.records:
             raise Corrupt(f"{self.name}: damaged: a group has {at} records, not {group.records}")
 
-    def _order(self, group: Group, data: GroupBytes) -> pa.Table:
+    def _order(self, group: TypedGroup, data: GroupBytes) -> pa.Table:
         return pa.ipc.open_stream(data.read_at(group.end - group.order, group.order)).read_all()
 
     def begin(self, group: int) -> int:
@@ -229,7 +229,7 @@ class TypedSink:
         self.file = file
         self._schema: pa.Schema | None = None
         self._sizes: Sizes | None = None
-        self._groups: list[Group] = []
+        self._groups: list[TypedGroup] = []
 
     def write(self, table: pa.Table, groups: Sequence[int]) -> None:
         """Write the records as groups of these sizes.  Raises CannotHold."""
@@ -249,7 +249,9 @@ class TypedSink:
                 order = self.put_order(_ipc(part.select(ORDER.names)))
             end = self.file.tell()
             decoded = self._sizes.size(part)
-            self._groups.append(Group(part.num_rows, begin, end, order, decoded, self.file.take_sum(), types))
+            self._groups.append(
+                TypedGroup(part.num_rows, begin, end, order, decoded, self.file.take_sum(), types)
+            )
 
     def put_rows(self, rows: Rows) -> int:
         """Write the records of a group; how many super types the file has then."""

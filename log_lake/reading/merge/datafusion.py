@@ -10,7 +10,7 @@ DataFusion cannot do every merge exactly.  The caller merges in windows instead 
 - a key field is floating (DataFusion orders -0.0 and NaN differently), or of another type than in the result,
 - a field has to be converted by more than a plain cast,
 - a clip is at a key that the field's type does not hold,
-- the row groups and batches of all inputs together exceed `Limits.datafusion_bytes`.
+- the row groups and batches of all inputs together exceed `ScanLimits.datafusion_bytes`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from log_lake.objects.failures import missing
 from log_lake.objects.failures import reading as reading_as_errors
 from log_lake.objects.read import DataObject
 from log_lake.objects.weight import Weight, least_width
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.bounds import at_or_above, below, column, comparison, literal
 from log_lake.reading.merge.clusters import decided_by_age
-from log_lake.reading.merge.streams import Reading
+from log_lake.reading.merge.streams import ReferenceReading
 
 BATCH_ROWS = 8_192
 """Records of a batch.  Larger batches take more memory and merge no faster.  A single input is not merged: its
@@ -85,7 +85,7 @@ class Input:
 
 
 def datafusion_merge(
-    references: Sequence[Reference], reading: Reading, *, has_sequence: bool
+    references: Sequence[Reference], reading: ReferenceReading, *, has_sequence: bool
 ) -> DataFusionMerge | str:
     """The merge; or why merging in windows is necessary or better.  Raises ObjectMissing, Corrupt."""
     key, schema, limits = reading.key, reading.schema, reading.limits
@@ -129,7 +129,7 @@ def reading_objects(paths: Sequence[str]) -> Iterator[None]:
         raise
 
 
-def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: Limits) -> int:
+def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: ScanLimits) -> int:
     """How many records DataFusion decodes of an input at a time; 0 if the inputs together exceed the limits."""
     record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
     room = limits.datafusion_bytes - sum(i.weight.largest_group for i in inputs)

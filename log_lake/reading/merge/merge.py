@@ -40,7 +40,7 @@ Cut = tuple[bytes, int, int]
 
 
 @dataclass
-class Stream:
+class ClosedStream:
     """A sorted stream that is not open yet: no key is below `low`.
 
     With `has_sequence` the hidden columns of its tables order the records; otherwise all have `seq` and `ordinal`.
@@ -60,7 +60,7 @@ class Stream:
 
 @dataclass
 class _Open:
-    stream: Stream
+    stream: ClosedStream
     key: PoolKey
     readers: Executor
     buffer: pa.Table | None = field(default=None, init=False)
@@ -128,7 +128,7 @@ def _threads() -> Executor:
 
 
 def merge(
-    streams: list[Stream], *, key: PoolKey, threads: Callable[[], Executor] = _threads
+    streams: list[ClosedStream], *, key: PoolKey, threads: Callable[[], Executor] = _threads
 ) -> Generator[pa.Table]:
     """All records of the streams in key order; tables of the streams' common schema."""
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
@@ -152,7 +152,7 @@ def merge(
         readers.shutdown(cancel_futures=True)
 
 
-def _next_streams(waiting: list[Stream], key: PoolKey, readers: Executor) -> list[_Open]:
+def _next_streams(waiting: list[ClosedStream], key: PoolKey, readers: Executor) -> list[_Open]:
     """The next streams, opened: all that begin at one key, since a turn for each would take quadratic time."""
     low, opened = waiting[-1].low, []
     while waiting and waiting[-1].low == low:

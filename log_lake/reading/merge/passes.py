@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from lake_core.history import Reference
-from log_lake.objects.spool import Piece, Spool
+from log_lake.objects.spool import Spool, SpooledBatch
 from log_lake.objects.weight import Sizes
-from log_lake.reading.limits import Limits
-from log_lake.reading.merge.merge import Stream
+from log_lake.reading.limits import ScanLimits
+from log_lake.reading.merge.merge import ClosedStream
 
-Merge = Callable[[Sequence[Reference]], Iterator[pa.Table]]
+MergeReferences = Callable[[Sequence[Reference]], Iterator[pa.Table]]
 """The records of some references in order."""
 
 
-def groups(cluster: Sequence[Reference], limits: Limits) -> list[list[Reference]]:
+def groups(cluster: Sequence[Reference], limits: ScanLimits) -> list[list[Reference]]:
     """The references by age; above `limits.max_streams`, small ones that follow each other share a group."""
     by_age = sorted(cluster, key=lambda r: (r.first_seq, r.seq, r.ordinal))
     streams: list[list[Reference]] = []
@@ -38,15 +38,15 @@ def groups(cluster: Sequence[Reference], limits: Limits) -> list[list[Reference]
     return streams
 
 
-def _are_small(references: Sequence[Reference], limits: Limits) -> bool:
+def _are_small(references: Sequence[Reference], limits: ScanLimits) -> bool:
     return all(r.size <= limits.max_small_bytes for r in references)
 
 
 def run(
-    group: Sequence[Reference], merge: Merge, *, spool: Spool, batch_bytes: int, has_sequence: bool
-) -> Stream:
+    group: Sequence[Reference], merge: MergeReferences, *, spool: Spool, batch_bytes: int, has_sequence: bool
+) -> ClosedStream:
     """The group's records as one stream, read back from the spool.  Raises what `merge` raises, and Unavailable."""
-    pieces: list[Piece] = []
+    pieces: list[SpooledBatch] = []
     schema: pa.Schema | None = None
     for table in merge(group):
         schema = table.schema
@@ -60,4 +60,4 @@ def run(
             yield pa.Table.from_batches([spool.take(piece, schema)])
 
     oldest = group[0]
-    return Stream(min(r.low for r in group), oldest.seq, oldest.ordinal, read, has_sequence)
+    return ClosedStream(min(r.low for r in group), oldest.seq, oldest.ordinal, read, has_sequence)

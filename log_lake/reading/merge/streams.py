@@ -3,9 +3,9 @@
 With `has_sequence` the tables end with the columns `hidden.ORDER`.  An object that a compaction wrote stores them;
 otherwise all records of the reference have the same values.
 
-A stream holds one batch of the size that `Reading.limits` allow, beside the row group that it decodes.  An object
-that fits one batch is read and closed at once.  If a row group is larger than a stream's share, it goes through the
-merge's `Spool`.
+A stream holds one batch of the size that `ReferenceReading.limits` allow, beside the row group that it decodes.  An
+object that fits one batch is read and closed at once.  If a row group is larger than a stream's share, it goes
+through the merge's `Spool`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from log_lake.objects.containers.rows import with_rows_of_fields
 from log_lake.objects.read import DataObject
 from log_lake.objects.spool import Spool
 from log_lake.objects.weight import Sizes, least_width
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReferenceReading:
     """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
 
     `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: those that
@@ -42,7 +42,7 @@ class Reading:
     key: PoolKey
     key_range: KeyRange
     schema: pa.Schema
-    limits: Limits = LIMITS
+    limits: ScanLimits = LIMITS
     streams: int = 1
     lifts: Lifts = field(default_factory=dict)
 
@@ -58,7 +58,7 @@ class Reading:
 
 
 def read_reference(
-    reference: Reference, reading: Reading, *, has_sequence: bool, spool: Spool | None = None
+    reference: Reference, reading: ReferenceReading, *, has_sequence: bool, spool: Spool | None = None
 ) -> Iterator[pa.Table]:
     """Tables of the reading's schema; raises ObjectMissing, Corrupt, Unavailable.
 
@@ -99,7 +99,7 @@ def _tables(
     data: DataObject,
     clip: KeyRange,
     reference: Reference,
-    reading: Reading,
+    reading: ReferenceReading,
     groups: list[int],
     took: float,
     *,

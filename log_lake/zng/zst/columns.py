@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from lake_core.errors import Corrupt
+from log_lake.columns.arrays import Ints, Mask
 from log_lake.zng.columns import Column, Leaf, ListColumn, RecordColumn, UnionColumn, nulls
-from log_lake.zng.slices import Buffer, Ints, Mask, Slices, chain, interleaved, made
+from log_lake.zng.slices import Buffer, Slices, chain, interleaved, made
 from log_lake.zng.types import Array, Record, Type, Union, plain
 from log_lake.zng.wire import corrupt
 from log_lake.zng.zst.maps import (

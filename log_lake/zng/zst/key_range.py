@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from log_lake.columns.arrays import Mask
 from log_lake.zng.rows import by_kind
-from log_lake.zng.slices import Mask
 from log_lake.zng.to_arrow import record_batches
 from log_lake.zng.zst.projection import Path
 from log_lake.zng.zst.reader import ZstFile

@@ -14,10 +14,10 @@ from itertools import chain as joined
 import numpy as np
 import pyarrow as pa
 
+from log_lake.columns.arrays import Ints
 from log_lake.zng.columns import Column
 from log_lake.zng.reader import read
 from log_lake.zng.rows import Batch, Rows
-from log_lake.zng.slices import Ints
 from log_lake.zng.text import type_text
 from log_lake.zng.types import Record, Type, plain
 from log_lake.zng.wire import Cursor, corrupt

@@ -15,8 +15,9 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 import numpy as np
 
 from lake_core.errors import InvalidInput
+from log_lake.columns.arrays import Bytes, Ints, Mask
 from log_lake.zng.columns import Column, Leaf, ListColumn, RecordColumn, UnionColumn, canonical
-from log_lake.zng.slices import Bytes, Ints, Mask, Slices, interleaved, signed_values
+from log_lake.zng.slices import Slices, interleaved, signed_values
 from log_lake.zng.text import type_text
 from log_lake.zng.types import Array, Record, Type, Union, plain
 from log_lake.zng.zst.layout import Segment

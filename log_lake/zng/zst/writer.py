@@ -11,10 +11,11 @@ from typing import BinaryIO
 import numpy as np
 
 from lake_core.errors import InvalidInput
+from log_lake.columns.arrays import Ints
 from log_lake.zng.columns import RecordColumn, record_sizes
 from log_lake.zng.reader import END, WIDE_VALUE
 from log_lake.zng.rows import Batch, Rows, by_kind
-from log_lake.zng.slices import Ints, signed_values
+from log_lake.zng.slices import signed_values
 from log_lake.zng.text import type_text
 from log_lake.zng.typedefs import TypeWriter
 from log_lake.zng.types import Record, Type, plain

@@ -9,7 +9,7 @@ import pytest
 
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from log_lake.agents.ingest.plan import Batch, Part, plan_batches, plan_units, split_row_groups
+from log_lake.agents.ingest.plan import FilePart, IngestBatch, plan_batches, plan_units, split_row_groups
 from log_lake.agents.ingest.policy import BatchPolicy
 from log_lake.loading.source_files import SourceFile
 from log_lake.reading.ranges import WeightedSample, blunt, even_cuts, split_range
@@ -69,9 +69,13 @@ def test_full_batches_do_not_wait() -> None:
 
 
 def test_a_token_stands_for_the_files_and_the_branch() -> None:
-    batch = Batch((landed("a"), landed("b")))
-    assert batch.token("main") == Batch((landed("a", age=99), landed("b"))).token("main")
-    others = [Batch((landed("a"),)), Batch((landed("a"), landed("b", 11))), Batch((landed("b"), landed("a")))]
+    batch = IngestBatch((landed("a"), landed("b")))
+    assert batch.token("main") == IngestBatch((landed("a", age=99), landed("b"))).token("main")
+    others = [
+        IngestBatch((landed("a"),)),
+        IngestBatch((landed("a"), landed("b", 11))),
+        IngestBatch((landed("b"), landed("a"))),
+    ]
     assert len({batch.token("main"), batch.token("dev"), *(o.token("main") for o in others)}) == 5
     assert batch.token("main").startswith("ingest:main:")
 
@@ -80,7 +84,7 @@ def test_a_token_stands_for_the_files_and_the_branch() -> None:
 
 
 def units(sizes: list[int], *, parallelism: int = 2, smallest: int = 1) -> list[list[int]]:
-    parts = [Part(str(i), size) for i, size in enumerate(sizes)]
+    parts = [FilePart(str(i), size) for i, size in enumerate(sizes)]
     planned = plan_units(parts, parallelism=parallelism, smallest=smallest)
     assert [unit.number for unit in planned] == list(range(len(planned)))
     return [[part.size for part in unit.parts] for unit in planned]
@@ -110,13 +114,13 @@ def test_no_unit_is_made_too_small_for_the_sake_of_parallelism() -> None:
 def test_a_large_file_is_cut_between_its_row_groups() -> None:
     parts = split_row_groups("f", [10, 10, 10, 25, 3, 10], target=20)
     assert parts == [
-        Part("f", 20, (0, 2)),
-        Part("f", 10, (2, 3)),
-        Part("f", 25, (3, 4)),
-        Part("f", 13, (4, 6)),
+        FilePart("f", 20, (0, 2)),
+        FilePart("f", 10, (2, 3)),
+        FilePart("f", 25, (3, 4)),
+        FilePart("f", 13, (4, 6)),
     ]
     assert split_row_groups("f", [], target=20) == []
-    assert split_row_groups("f", [100], target=20) == [Part("f", 100, (0, 1))]
+    assert split_row_groups("f", [100], target=20) == [FilePart("f", 100, (0, 1))]
 
 
 # ---------------------------------------------------------------- ranges

@@ -33,7 +33,7 @@ from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
 from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.objects.read import DataObject
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 from log_lake.workers import Here
 
 
@@ -164,7 +164,7 @@ def test_the_object_says_what_it_was_made_of(lake: Lake) -> None:
 
 
 def test_outputs_follow_each_other_and_share_no_key() -> None:
-    lake = Lake.create_on(MemoryStore(), limits=Limits(objects=ObjectLimits(row_group=10)))
+    lake = Lake.create_on(MemoryStore(), limits=ScanLimits(objects=ObjectLimits(row_group=10)))
     keys = [n % 100 for n in range(1000)]
     pool = filled(lake, {"k": keys}, {"k": keys})
     before = rows(pool)

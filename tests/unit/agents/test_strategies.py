@@ -19,7 +19,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.compaction import strategies
 from log_lake.compaction.layout import Run
-from log_lake.compaction.planner import Choice, Planner
+from log_lake.compaction.planner import ChosenRuns, Planner
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from tests.support.repository import ROOT
@@ -28,7 +28,7 @@ from tests.support.repository import ROOT
 def newest_two(planner: Planner) -> None:
     """Merge the two newest runs where the pool is too deep."""
 
-    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> Choice:
+    def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> ChosenRuns:
         return runs[-2:], "the two newest"
 
     planner.claim(planner.references, least=planner.policy.depth + 1, choose=choose)

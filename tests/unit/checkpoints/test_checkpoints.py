@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.checkpoints import CheckpointFile, CheckpointFooter, Part, write_checkpoint
+from lake_core.checkpoints import CheckpointFile, CheckpointFooter, SectionPart, write_checkpoint
 from lake_core.checkpoints.layout import VERSION, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.checkpoints.write import write_rows
@@ -39,11 +39,13 @@ def references(numbers: range, *, width: int = 1) -> pa.Table:
     )
 
 
-def part(*tables: pa.Table, section: str = "reference", branch: str = "main", sub_pool: str = "") -> Part:
-    return Part(section, branch, sub_pool, tables)
+def part(
+    *tables: pa.Table, section: str = "reference", branch: str = "main", sub_pool: str = ""
+) -> SectionPart:
+    return SectionPart(section, branch, sub_pool, tables)
 
 
-def written(*parts: Part, store: Store | None = None) -> CheckpointFile:
+def written(*parts: SectionPart, store: Store | None = None) -> CheckpointFile:
     store = store or MemoryStore()
     write_checkpoint(store, NAME, HEAD, parts)
     return CheckpointFile(store, NAME)
@@ -170,7 +172,7 @@ def test_rows_are_written_as_they_come_and_never_all_at_once() -> None:
             asked.append(file.tell())
             yield references(range(start, start + 1000))
 
-    write_rows(file, HEAD, [Part("reference", "main", "", tables())])
+    write_rows(file, HEAD, [SectionPart("reference", "main", "", tables())])
     assert asked[-1] > file.tell() * 0.8, "what came before was in the file when the last rows were asked for"
 
 
@@ -194,7 +196,7 @@ def test_a_checkpoint_whose_writing_fails_does_not_appear() -> None:
         raise Unavailable("gone")
 
     with pytest.raises(Unavailable):
-        write_checkpoint(store, NAME, HEAD, [Part("reference", "main", "", broken())])
+        write_checkpoint(store, NAME, HEAD, [SectionPart("reference", "main", "", broken())])
     assert store.get(NAME) is None
 
 

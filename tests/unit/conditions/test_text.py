@@ -15,7 +15,8 @@ import pytest
 from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, encode_value
-from lake_core.records.conditions import DEEPEST, Op
+from lake_core.records.conditions import DEEPEST
+from lake_core.values.numbers import Op
 from log_lake.where import parse, show
 from log_lake.where.parse import MOST_COMPARISONS
 from log_lake.where.words import LONGEST

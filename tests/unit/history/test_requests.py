@@ -21,7 +21,7 @@ from lake_core.history.group_commit.requests import (
     MAX_REQUEST_BYTES,
     MAX_REQUESTS,
     MAX_WAIT_MICROSECONDS,
-    Request,
+    DraftRequest,
     Requests,
     request_of,
 )
@@ -40,7 +40,7 @@ from tests.support.stores import ALWAYS, ScriptedStore, lost, opened, raising, u
 JOURNAL = "P/journal"
 FILE = Source("landing/a", 7, "etag")
 NOW = int(histories.NOW * 1e6)
-CODEC = Codec(Request)
+CODEC = Codec(DraftRequest)
 GENERATION = 4
 LIMITS = HistoryLimits(
     journal=JournalLimits(generation_versions=GENERATION, checkpoints=CheckpointLimits(kept_groups=0))
@@ -612,7 +612,7 @@ def test_what_cannot_be_read_is_passed_by_and_stays(store: ScriptedStore, junk: 
 
 def test_a_request_with_a_schema_that_cannot_be_read_does_not_stop_the_winner(store: ScriptedStore) -> None:
     broken = request_of(draft(1, add(1)), possible_since=0, time=NOW)
-    broken = Request(broken.id, 0, NOW, "main", 0, "x", broken.actions, (b"no schema",))
+    broken = DraftRequest(broken.id, 0, NOW, "main", 0, "x", broken.actions, (b"no schema",))
     store.create(naming.request(JOURNAL, an_id(1)), CODEC.encode(broken))
     assert crowded(store).commit(draft(9, add(9))).version == 1
     assert in_entry(store, 1) == [an_id(9)]

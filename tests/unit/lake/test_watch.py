@@ -19,7 +19,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
-from log_lake.lake.watch import ALL, News, Position, Watcher, begin, resume
+from log_lake.lake.watch import ALL, News, Watcher, WatchPosition, begin, resume
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
 from tests.support.clocks import Clock
 from tests.support.stores import ScriptedStore, unavailable
@@ -33,7 +33,7 @@ def lake() -> Lake:
     return lake
 
 
-def look(lake: Lake, positions: dict[str, Position]) -> tuple[list[News], dict[str, Position]]:
+def look(lake: Lake, positions: dict[str, WatchPosition]) -> tuple[list[News], dict[str, WatchPosition]]:
     """The first look of a watcher: at every pool."""
     return Watcher(lake).look(positions)
 
@@ -110,7 +110,7 @@ def test_news_name_the_branch(lake: Lake) -> None:
 
 def test_a_pool_that_is_made_later_or_made_again_begins_at_its_first_transaction(lake: Lake) -> None:
     positions = begin(lake, ["later", "a"])
-    assert positions["later"] == Position()
+    assert positions["later"] == WatchPosition()
     lake.create_pool("later", key="k")
     load(lake, "later")
     load(lake, "a", 2)

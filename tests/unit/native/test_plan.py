@@ -20,7 +20,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.plan import ScanPlan
-from spark_apps.native.plan import LIMITS, Limits, NativePlan, alive, decide, unclear
+from spark_apps.native.plan import LIMITS, NativeLimits, NativePlan, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql
 from spark_apps.native.read import key_ranges
 from spark_apps.native.stretches import stretches
@@ -43,7 +43,12 @@ def numbers(low: int, high: int, **more: Any) -> dict[str, Any]:
 
 
 def decided(
-    view: View, *, limits: Limits = LIMITS, plan: ScanPlan | None = None, blocked: str = "", **asked: Any
+    view: View,
+    *,
+    limits: NativeLimits = LIMITS,
+    plan: ScanPlan | None = None,
+    blocked: str = "",
+    **asked: Any,
 ) -> NativePlan:
     """The decision, of which the model gives what the lake gives."""
     key_range = asked.pop("key_range", EVERYTHING)
@@ -255,17 +260,17 @@ def test_more_reads_ranges_or_comparisons_than_the_limits_come_by_the_data_sourc
     pool = a_pool(*(numbers(i, i + 5, **{f"c{i}": 1}) for i in range(0, 20, 5)))
     view = pool.at()
     assert len(decided(view).parquet) == 4
-    few = decided(view, limits=Limits(reads=1))
+    few = decided(view, limits=NativeLimits(reads=1))
     assert ways(few)[1:] == [("data source", 3, "beyond 1 read with conditions of their own")]
     pool.branch().delete(where="k in (1, 2, 3, 4, 7)")
-    long = decided(pool.at(), limits=Limits(comparisons=3))
+    long = decided(pool.at(), limits=NativeLimits(comparisons=3))
     assert ("data source", 2, "its conditions have more than 3 comparisons") in ways(long)
 
 
 def test_small_stretches_between_merged_ones_are_merged_with_them_if_ranges_are_many() -> None:
     base = [numbers(0, 100, v=1)]
     pool = a_pool(*base, *(numbers(i, i + 2, v=2) for i in range(5, 100, 10)), kind="upsert")
-    native = decided(pool.at(), limits=Limits(ranges=3))
+    native = decided(pool.at(), limits=NativeLimits(ranges=3))
     assert native.source is not None
     assert len(native.source.key_ranges) == 3
     assert len(decided(pool.at()).source.key_ranges) == 10  # type: ignore[union-attr]

@@ -26,13 +26,13 @@ from log_lake.lake import Lake
 from log_lake.lake.feed import read_object
 from log_lake.lake.pool import Pool
 from log_lake.objects import checksums, metadata
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 from log_lake.system_tables.inspection import inspect_object
 from log_lake.system_tables.sql import query
 
 ROWS = 9_000  # two row groups
 SEEDS = 40
-NATIVE = Limits(min_datafusion_rows=1)
+NATIVE = ScanLimits(min_datafusion_rows=1)
 """Everything that DataFusion can merge is merged by it."""
 
 Records = list[tuple[int, str]]
@@ -67,9 +67,9 @@ def copy(sound: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sound, tmp_path / "lake"))
 
 
-def opened(folder: Path, limits: Limits | None = None) -> Pool:
+def opened(folder: Path, limits: ScanLimits | None = None) -> Pool:
     lake = Lake.open(str(folder), author="test")
-    return Lake(lake.store, lake.id, author="test", limits=limits or Limits()).pool("p")
+    return Lake(lake.store, lake.id, author="test", limits=limits or ScanLimits()).pool("p")
 
 
 def objects(folder: Path) -> list[Path]:
@@ -165,7 +165,7 @@ def one_line(error: LakeError) -> str:
     return type(error).__name__
 
 
-def outcome(read: Callable[[Pool], Records], folder: Path, limits: Limits | None = None) -> str:
+def outcome(read: Callable[[Pool], Records], folder: Path, limits: ScanLimits | None = None) -> str:
     """The class of the error, or "right"; anything else fails."""
     try:
         found = read(opened(folder, limits))
@@ -177,7 +177,7 @@ def outcome(read: Callable[[Pool], Records], folder: Path, limits: Limits | None
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
 @pytest.mark.parametrize("limits", [None, NATIVE], ids=["Arrow", "DataFusion"])
-def test_a_sound_pool_is_read(copy: Path, read: Callable[[Pool], Records], limits: Limits | None) -> None:
+def test_a_sound_pool_is_read(copy: Path, read: Callable[[Pool], Records], limits: ScanLimits | None) -> None:
     assert outcome(read, copy, limits) == "right"
 
 
@@ -208,7 +208,7 @@ def _inspect(folder: Path, victim: Path) -> None:
 @pytest.mark.parametrize("limits", [None, NATIVE], ids=["Arrow", "DataFusion"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
 def test_an_object_in_the_place_of_another_is_noticed(
-    copy: Path, read: Callable[[Pool], Records], limits: Limits | None
+    copy: Path, read: Callable[[Pool], Records], limits: ScanLimits | None
 ) -> None:
     first, second, _ = objects(copy)
     first_bytes = first.read_bytes()

@@ -15,7 +15,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 from tests.support.layout import layout_before
 from tests.support.pools import a_pool
 
@@ -91,7 +91,7 @@ def test_objects_of_the_layout_before_are_read_merged_and_compacted_with_new_one
 ) -> None:
     store: Store = LocalStore(tmp_path) if on_disk else MemoryStore()
     tables = [prices(0, 20_000, 2), prices(1, 20_000, 2)]
-    limits = Limits(objects=ObjectLimits(row_group=8_192), min_datafusion_rows=1)
+    limits = ScanLimits(objects=ObjectLimits(row_group=8_192), min_datafusion_rows=1)
     with layout_before():
         pool = a_pool(tables[0], store=store, limits=limits)
     pool.branch().append(tables[1])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from airflow_lake.triggers.interest import Interest, is_new, leaves_gap
-from log_lake.lake.watch import News, Position
+from log_lake.lake.watch import News, WatchPosition
 
 
-def at(version: int, pool_id: str = "id") -> Position:
-    return Position(pool_id, version)
+def at(version: int, pool_id: str = "id") -> WatchPosition:
+    return WatchPosition(pool_id, version)
 
 
 def test_the_loop_looks_from_the_oldest_position_that_a_trigger_has_seen() -> None:
@@ -19,21 +19,21 @@ def test_the_loop_looks_from_the_oldest_position_that_a_trigger_has_seen() -> No
 
 
 def test_a_pool_that_was_made_again_is_looked_at_from_its_beginning_if_triggers_have_seen_both() -> None:
-    for one, other in ((at(5), at(2, "new")), (at(2, "new"), at(5)), (Position(), at(2, "new"))):
+    for one, other in ((at(5), at(2, "new")), (at(2, "new"), at(5)), (WatchPosition(), at(2, "new"))):
         interest = Interest()
         interest.add({"a": one})
         interest.add({"a": other})
-        assert interest.positions == {"a": Position()}
+        assert interest.positions == {"a": WatchPosition()}
 
 
 def test_a_look_that_begins_after_what_a_trigger_has_seen_is_not_for_it() -> None:
     news = News("a", at(8), "main", True)
     assert leaves_gap(at(7), news, at(3))
     assert leaves_gap(at(7), news, at(9, "old"))
-    assert leaves_gap(at(7), news, Position())
+    assert leaves_gap(at(7), news, WatchPosition())
     assert not leaves_gap(at(3), news, at(3))
     assert not leaves_gap(at(3), news, at(9))
-    assert not leaves_gap(Position(), News("a", at(1), "main", True), Position())
+    assert not leaves_gap(WatchPosition(), News("a", at(1), "main", True), WatchPosition())
     assert not leaves_gap(at(7, "old"), News("a", at(1), "main", True), at(9, "older"))
 
 

@@ -29,7 +29,7 @@ from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
 from log_lake.publish.lag import publication
 from log_lake.publish.positions import hidden_positions
-from log_lake.publish.rules import Rule, rules_of
+from log_lake.publish.rules import ObjectRule, rules_of
 from log_lake.publish.run import PUBLISHED, UNCHANGED, publish_iceberg
 from tests.support.iceberg import TYPES, a_local_pool, check_published, read_table, values
 
@@ -354,10 +354,10 @@ def test_a_clip_of_an_object_hides_what_it_does_not_hold(tmp_path: Path) -> None
                 msgspec.structs.replace(reference, low=low, high=high)
                 for low, high in ((reference.low, cut), (cut, reference.high))
             )
-            whole = hidden_positions(Rule(parts, ((), ()), False), data, view, view.store)
-            first = hidden_positions(Rule(parts[:1], ((),), False), data, view, view.store)
+            whole = hidden_positions(ObjectRule(parts, ((), ()), False), data, view, view.store)
+            first = hidden_positions(ObjectRule(parts[:1], ((),), False), data, view, view.store)
             delete = newer_than_all("d", EVERYTHING, None)
-            second = hidden_positions(Rule(parts, ((delete,), ()), False), data, view, view.store)
+            second = hidden_positions(ObjectRule(parts, ((delete,), ()), False), data, view, view.store)
         assert whole.tolist() == []
         count = 5 if key == "k:desc" else 4
         assert first.tolist() + second.tolist() == [*range(count, 10), *range(count)]

@@ -20,12 +20,12 @@ from lake_core.store.local import LocalStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers.limits import ObjectLimits
-from log_lake.reading.limits import LIMITS, Limits
+from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
 from tests.support.pools import a_pool
 
 
-def on_disk(folder: Path, tables: list[pa.Table], key: str = "k", limits: Limits = LIMITS) -> Pool:
+def on_disk(folder: Path, tables: list[pa.Table], key: str = "k", limits: ScanLimits = LIMITS) -> Pool:
     """DataFusion reads files only."""
     return a_pool(*tables, store=LocalStore(folder), key=key, limits=limits)
 
@@ -152,7 +152,7 @@ def test_a_missing_file_is_said_by_name(tmp_path: Path) -> None:
 
 def test_damage_is_corrupt_when_it_is_read(tmp_path: Path) -> None:
     tables = [pa.table({"k": list(range(1000))}), pa.table({"k": list(range(1000))})]
-    pool = on_disk(tmp_path, tables, limits=Limits(objects=ObjectLimits(row_group=100)))
+    pool = on_disk(tmp_path, tables, limits=ScanLimits(objects=ObjectLimits(row_group=100)))
     path = tmp_path / pool.at().object_name(pool.at().references[0])
     merge = merge_of(pool)
     content = path.read_bytes()

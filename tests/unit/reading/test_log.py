@@ -10,13 +10,13 @@ import pytest
 from lake_core.store import open_store
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 
-SOON = Limits(min_datafusion_rows=1)
+SOON = ScanLimits(min_datafusion_rows=1)
 """DataFusion merges however few records there are."""
 
 
-def pool_of(tmp_path: Path, limits: Limits, loads: list[list[int]]) -> Pool:
+def pool_of(tmp_path: Path, limits: ScanLimits, loads: list[list[int]]) -> Pool:
     pool = Lake.create_on(open_store(str(tmp_path / "lake")), limits=limits).create_pool("p", key="k")
     for keys in loads:
         pool.branch().append(pa.table({"k": keys}))
@@ -27,18 +27,18 @@ def pool_of(tmp_path: Path, limits: Limits, loads: list[list[int]]) -> Pool:
     ("limits", "loads", "line"),
     [
         (
-            Limits(),
+            ScanLimits(),
             [[1, 3], [2, 4]],
             "merges 2 objects of 4 records in windows: fewer than 100,000 records an object",
         ),
         (SOON, [[1, 3], [2, 4]], "merges 2 objects of 4 records by DataFusion"),
         (
-            Limits(),
+            ScanLimits(),
             [list(range(20)), [7]],
             "merges 2 objects of 21 records by inserting the newest 1 into the other 20",
         ),
         (
-            Limits(max_streams=2),
+            ScanLimits(max_streams=2),
             [[1, 3], [2, 4], [0, 5]],
             "merges 3 objects in two passes: at first into 1 run",
         ),
@@ -47,7 +47,7 @@ def pool_of(tmp_path: Path, limits: Limits, loads: list[list[int]]) -> Pool:
 def test_a_merge_is_logged_with_its_way_and_why(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
-    limits: Limits,
+    limits: ScanLimits,
     loads: list[list[int]],
     line: str,
 ) -> None:
@@ -58,7 +58,7 @@ def test_a_merge_is_logged_with_its_way_and_why(
 
 
 def test_what_a_merge_wrote_to_disk_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    pool = pool_of(tmp_path, Limits(max_streams=2), [[1, 3], [2, 4], [0, 5]])
+    pool = pool_of(tmp_path, ScanLimits(max_streams=2), [[1, 3], [2, 4], [0, 5]])
     caplog.set_level("INFO", "log_lake")
     pool.at().to_table()
     (line,) = (m for m in caplog.messages if "to disk, at most" in m)
@@ -66,7 +66,7 @@ def test_what_a_merge_wrote_to_disk_is_logged(tmp_path: Path, caplog: pytest.Log
 
 
 def test_one_object_is_no_merge_to_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    pool = pool_of(tmp_path, Limits(), [[1, 3]])
+    pool = pool_of(tmp_path, ScanLimits(), [[1, 3]])
     caplog.set_level("INFO", "log_lake.reading")
     pool.at().to_table()
     assert caplog.messages == []

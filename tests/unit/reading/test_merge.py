@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from lake_core.keys import PoolKey
 from log_lake.columns.keys import key_at
-from log_lake.reading.merge.merge import Stream, merge
+from log_lake.reading.merge.merge import ClosedStream, merge
 
 KEY = PoolKey.parse("k")
 
 
-def stream(*keys: int, seq: int, opened: list[int] | None = None) -> Stream:
+def stream(*keys: int, seq: int, opened: list[int] | None = None) -> ClosedStream:
     """One batch of records, that say their sequence."""
     table = pa.table({"k": list(keys), "seq": [seq] * len(keys)})
 
@@ -25,7 +25,7 @@ def stream(*keys: int, seq: int, opened: list[int] | None = None) -> Stream:
             opened.append(seq)
         yield table
 
-    return Stream(key_at(table, 0, KEY), seq, 0, batches)
+    return ClosedStream(key_at(table, 0, KEY), seq, 0, batches)
 
 
 def test_streams_that_begin_at_one_key_are_merged_in_one_turn() -> None:
@@ -44,7 +44,7 @@ def test_streams_are_topped_up_together_and_not_one_in_each_turn() -> None:
             yield pa.table({"k": [100 * n + seq + 20 * i for i in range(5)], "seq": [seq] * 5})
 
     low = key_at(pa.table({"k": [0]}), 0, KEY)
-    windows = list(merge([Stream(low, n, 0, partial(batches, n)) for n in range(20)], key=KEY))
+    windows = list(merge([ClosedStream(low, n, 0, partial(batches, n)) for n in range(20)], key=KEY))
     found = [k for window in windows for k in window["k"].to_pylist()]
     assert found == list(range(400))
     assert len(windows) < 20
@@ -77,7 +77,7 @@ def test_who_leaves_early_waits_only_for_what_is_being_read() -> None:
             yield pa.table({"k": [n + 10 * seq + i for i in (0, 1, 2, 1000)], "seq": [seq] * 4})
 
     low = key_at(pa.table({"k": [0]}), 0, KEY)
-    streams = [Stream(low, n, 0, partial(batches, n)) for n in range(10)]
+    streams = [ClosedStream(low, n, 0, partial(batches, n)) for n in range(10)]
     windows = merge([*streams, stream(500, seq=10)], key=KEY, threads=lambda: Readers(1))
     assert next(windows).num_rows == 30
     windows.close()  # while all ten have their third batch wanted, and the one reader waits in the first of them

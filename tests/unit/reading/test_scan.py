@@ -20,8 +20,8 @@ from lake_core.records.pools import PoolConfig
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from log_lake.reading.limits import Limits
-from log_lake.reading.merge.merge import Stream, merge
+from log_lake.reading.limits import ScanLimits
+from log_lake.reading.merge.merge import ClosedStream, merge
 from log_lake.reading.plan import overlap_depth, plan_scan
 from log_lake.reading.revision import Revision
 from tests.support.pools import a_pool
@@ -178,7 +178,7 @@ def test_one_key_of_the_pool_is_got(pool: Pool) -> None:
 # ---------------------------------------------------------------- merging
 
 
-def stream(log: list[str], name: str, arrival: int, *batches: list[int]) -> Stream:
+def stream(log: list[str], name: str, arrival: int, *batches: list[int]) -> ClosedStream:
     """A stream that logs when it is opened and when it is spent."""
 
     def tables() -> Iterator[pa.Table]:
@@ -187,7 +187,7 @@ def stream(log: list[str], name: str, arrival: int, *batches: list[int]) -> Stre
             yield pa.table({"k": keys, "from": [name] * len(keys)})
         log.append(f"end {name}")
 
-    return Stream(encode_value(batches[0][0]), arrival, 0, tables)
+    return ClosedStream(encode_value(batches[0][0]), arrival, 0, tables)
 
 
 def test_streams_that_do_not_overlap_pass_one_after_another() -> None:
@@ -213,7 +213,7 @@ def test_equal_keys_come_in_the_order_of_arrival_across_batches() -> None:
 
 
 def test_a_stream_without_records_is_passed_by() -> None:
-    nothing = Stream(b"", 0, 0, lambda: iter(()))
+    nothing = ClosedStream(b"", 0, 0, lambda: iter(()))
     assert [t["k"].to_pylist() for t in merge([nothing, stream([], "a", 1, [1])], key=KEY)] == [[1]]
     assert list(merge([], key=KEY)) == []
 
@@ -226,7 +226,7 @@ def test_names_of_data_objects_are_spelled_by_naming(pool: Pool) -> None:
 
 
 def test_runs_of_small_objects_come_in_the_order_of_age_whatever_an_object_among_them_replaced() -> None:
-    limits = Limits(max_streams=2, max_group=2, min_bulk_ratio=1_000)
+    limits = ScanLimits(max_streams=2, max_group=2, min_bulk_ratio=1_000)
 
     def load(*keys: int, by: str) -> pa.Table:
         return pa.table({"k": list(keys), "by": [by] * len(keys)})

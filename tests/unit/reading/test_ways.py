@@ -9,11 +9,11 @@ import pytest
 
 from lake_core.store.local import LocalStore
 from log_lake.agents.compact.rewrite import compact
-from log_lake.reading.limits import Limits
+from log_lake.reading.limits import ScanLimits
 from tests.support.pools import a_pool, compact_all
 
-BY_DATAFUSION = Limits(min_datafusion_rows=0)
-OVERLAID = Limits(min_bulk_ratio=2)
+BY_DATAFUSION = ScanLimits(min_datafusion_rows=0)
+OVERLAID = ScanLimits(min_bulk_ratio=2)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import NotFound, ObjectMissing, Unavailable
-from lake_core.history.group_commit.requests import Request
+from lake_core.history.group_commit.requests import DraftRequest
 from lake_core.history.state import PoolState
 from lake_core.ids import IdSource
 from lake_core.journal import LoadedState, purge, write_state
@@ -655,9 +655,9 @@ def test_objects_of_older_revisions_are_referred_to_until_these_are_purged(world
 
 def test_a_request_whose_writer_is_gone(world: World) -> None:
     context = world.lake.context
-    old = Request(context.ids.new(), 5, int(world.clock() * 1e6), "main", 5, "test", ())
+    old = DraftRequest(context.ids.new(), 5, int(world.clock() * 1e6), "main", 5, "test", ())
     name = naming.request(world.journal, old.id)
-    world.store.put(name, Codec(Request).encode(old))
+    world.store.put(name, Codec(DraftRequest).encode(old))
     assert world.fsck() == []
     world.clock.now += 700
     assert only(world.fsck(), "request_leaked").where == name

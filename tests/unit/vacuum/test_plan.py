@@ -12,7 +12,7 @@ from lake_core.history.removal import Removal
 from lake_core.history.vacuuming import check_vacuum
 from lake_core.ids import IdSource
 from lake_core.records import BeginVacuum
-from log_lake.vacuum.plan import Limits, choose
+from log_lake.vacuum.plan import Keeping, choose
 
 ID = IdSource(clock=lambda: 1_800_000_000.0).new()
 
@@ -20,18 +20,18 @@ ID = IdSource(clock=lambda: 1_800_000_000.0).new()
 @pytest.mark.parametrize(("removed_in", "kept_by"), [(5, None), (6, "lease"), (7, "lease")])
 def test_a_lease_holds_what_the_next_version_removed(removed_in: int, kept_by: str | None) -> None:
     """A reader of version 5 needs what version 6 removed, and not what version 5 itself removed."""
-    limits = Limits(safe=100, leased=5, branches=frozenset(), tags=frozenset())
+    limits = Keeping(safe=100, leased=5, branches=frozenset(), tags=frozenset())
     assert limits.keeps(ID, Removal(removed_in, 0)) == kept_by
 
 
 @pytest.mark.parametrize(("removed_in", "kept_by"), [(9, None), (10, None), (11, "grace")])
 def test_the_newest_version_that_is_old_enough_keeps_nothing(removed_in: int, kept_by: str | None) -> None:
-    limits = Limits(safe=10, leased=None, branches=frozenset(), tags=frozenset())
+    limits = Keeping(safe=10, leased=None, branches=frozenset(), tags=frozenset())
     assert limits.keeps(ID, Removal(removed_in, 0)) == kept_by
 
 
 def test_branches_and_tags_keep_what_is_old_enough() -> None:
-    by_branch = Limits(safe=10, leased=None, branches=frozenset({ID}), tags=frozenset({ID}))
+    by_branch = Keeping(safe=10, leased=None, branches=frozenset({ID}), tags=frozenset({ID}))
     by_tag = replace(by_branch, branches=frozenset())
     assert (by_branch.keeps(ID, Removal(1, 0)), by_tag.keeps(ID, Removal(1, 0))) == ("branch", "tag")
     assert choose([(ID, Removal(1, 0))], by_tag) == ((), {"tag": 1})

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from airflow_lake.view.work import Work
+from airflow_lake.view.work import LakeThreads
 from lake_core.errors import NotFound, Unavailable
 
 
@@ -16,7 +16,7 @@ def test_the_answer_and_the_error_are_those_of_the_call() -> None:
     def fail() -> None:
         raise NotFound("no such pool")
 
-    work = Work()
+    work = LakeThreads()
     assert asyncio.run(work.run(lambda: 7)) == 7
     with pytest.raises(NotFound, match="no such pool"):
         asyncio.run(work.run(fail))
@@ -26,7 +26,7 @@ def test_a_store_that_does_not_answer_holds_the_threads_of_the_view_and_then_ref
     answered = threading.Event()
 
     async def ask() -> list[object]:
-        work = Work(threads=2, max_pending=3)
+        work = LakeThreads(threads=2, max_pending=3)
         waiting = [asyncio.create_task(work.run(answered.wait)) for _ in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable, match="3 requests are pending"):
@@ -45,7 +45,7 @@ def test_a_page_that_goes_away_is_counted_until_its_reading_has_ended() -> None:
         answered.wait()
 
     async def ask() -> str:
-        work = Work(threads=1, max_pending=1)
+        work = LakeThreads(threads=1, max_pending=1)
         page = asyncio.create_task(work.run(read))
         await asyncio.to_thread(reading.wait)
         page.cancel()
@@ -71,7 +71,7 @@ def test_a_lake_that_hangs_is_said_to_hang_and_what_waits_behind_it_is_not_begun
         answered.wait(600)
 
     async def ask() -> list[str]:
-        work = Work(threads=1, max_pending=3, max_seconds=0.2)
+        work = LakeThreads(threads=1, max_pending=3, max_seconds=0.2)
         waiting = [asyncio.create_task(work.run(partial(hang, number))) for number in range(3)]
         said = [str(error) for error in await asyncio.gather(*waiting, return_exceptions=True)]
         answered.set()

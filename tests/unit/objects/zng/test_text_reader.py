@@ -7,7 +7,7 @@ import io
 import pytest
 
 from lake_core.errors import InvalidInput
-from log_lake.zng.text_parser import Malformed, Names, Parser
+from log_lake.zng.text_parser import Malformed, Names, ValueParser
 from log_lake.zng.text_reader import read_text
 from log_lake.zng.text_values import type_of
 from tests.support.zng_files import lines_of, rows_of_text, zng_of
@@ -110,8 +110,8 @@ def test_a_type_that_doubles_with_each_name_is_refused_before_it_fills_the_memor
 
 def test_a_piece_of_text_has_no_more_values_than_memory_holds() -> None:
     with pytest.raises(Malformed, match="more than 3 values within one another, or in one line"):
-        Parser("[1,[2]]", Names(), type_of, most=3).next()
-    assert Parser("[1,2]", Names(), type_of, most=3).next() is not None
+        ValueParser("[1,[2]]", Names(), type_of, most=3).next()
+    assert ValueParser("[1,2]", Names(), type_of, most=3).next() is not None
 
 
 def test_what_is_never_closed_is_refused_where_it_begins() -> None:
