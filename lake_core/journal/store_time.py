@@ -18,6 +18,11 @@ from lake_core.phrases import human_duration
 
 log = logging.getLogger(__name__)
 
+
+class ClocksApart(InvalidInput):
+    """The clocks of the store and of this machine are too far apart to count an age; nothing was changed."""
+
+
 SAID = 60.0
 """Seconds between the clocks that a warning is worth."""
 
@@ -25,7 +30,7 @@ SAID = 60.0
 def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
     """A moment that is past by both the store's clock and the machine's, `own`: the earlier of the two.
 
-    In seconds since 1970.  Writes TAIL again and lists it.  Raises InvalidInput if the clocks differ by more than
+    In seconds since 1970.  Writes TAIL again and lists it.  Raises ClocksApart if the clocks differ by more than
     `JournalLimits.clock_skew`, Unavailable.
     """
     name = naming.tail(journal.name)
@@ -41,11 +46,11 @@ def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
 def earlier(*, own: float, store: float, most: float) -> float:
     """The earlier of two times; says it if they differ by a minute.
 
-    Raises InvalidInput if they differ by more than `most` seconds.
+    Raises ClocksApart if they differ by more than `most` seconds.
     """
     apart = abs(own - store)
     if apart > most:
-        raise InvalidInput(
+        raise ClocksApart(
             f"the clock of this machine is {human_duration(apart)} {'ahead of' if own > store else 'behind'} that "
             f"of the store, and work that drops or forgets needs both to agree within {human_duration(most)}; set "
             "the clock that is wrong"

@@ -18,7 +18,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.vacuum.execute import make_plan, read_plan, vacuum, vacuum_lease, write_plan
-from log_lake.vacuum.orphans import scan_orphans
+from log_lake.vacuum.orphans import scan_before_vacuum
 
 
 def vacuum_pool(args: Namespace) -> None:
@@ -41,9 +41,9 @@ def vacuum_pool(args: Namespace) -> None:
         return
     planned = None if args.plan is None else read_plan(pool, args.plan)
     with recorded_if_kept(lake, agent="retention", pool_name=args.pool) as job:
-        scanned = (
-            None if planned is not None else scan_orphans(pool, grace=args.grace, every_name=args.every_name)
-        )
+        scanned = None
+        if planned is None:
+            scanned = scan_before_vacuum(pool, grace=args.grace, every_name=args.every_name)
         begun = pool.context.now()
         total = None if planned is None else planned.size + planned.size_begun
         with shown_deleting(f"vacuuming {args.pool}", total=total) as progress:
@@ -64,7 +64,7 @@ def vacuum_pool(args: Namespace) -> None:
 
 def _plan(pool: Pool, args: Namespace) -> None:
     """Print what a vacuum would delete, and keep it as a plan, if this process may write."""
-    scan = scan_orphans(pool, grace=args.grace, dry_run=True, every_name=args.every_name)
+    scan = scan_before_vacuum(pool, grace=args.grace, dry_run=True, every_name=args.every_name)
     with vacuum_lease(pool, "plan a vacuum", planning=True) as lease:
         plan = make_plan(pool, lease, grace=args.grace)
     try:
@@ -82,8 +82,8 @@ def _plan(pool: Pool, args: Namespace) -> None:
                 "held": plan.held,
                 "begun": len(plan.begun),
                 "begun_size": plan.size_begun,
-                "orphans": scan.orphans,
-                "orphan_size": scan.size,
+                "orphans": None if scan is None else scan.orphans,
+                "orphan_size": None if scan is None else scan.size,
             }
         )
         return
@@ -93,7 +93,7 @@ def _plan(pool: Pool, args: Namespace) -> None:
     if plan.begun:
         begun = f"{counted(len(plan.begun), 'object')}, {human_size(plan.size_begun)}"
         say(f"{args.pool}: deletes first {begun}, of vacuums that were interrupted")
-    if scan.orphans:
+    if scan is not None and scan.orphans:
         say(
             f"{args.pool}: {counted(scan.orphans, 'object')}, {human_size(scan.size)}, were never committed; "
             "lake vacuum without --plan puts them into the next plan"

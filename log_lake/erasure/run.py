@@ -25,11 +25,12 @@ from dataclasses import replace
 
 import msgspec
 
-from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
+from lake_core.errors import Conflict, NotFound, PlanAgain
 from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.ids import first_id
 from lake_core.journal.purge import purge, write_newest
+from lake_core.journal.store_time import ClocksApart
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted
@@ -257,9 +258,7 @@ class _Run:
         if uncommitted := self.search.uncommitted(state, names):
             try:
                 self._scan(state, uncommitted)
-            except (
-                InvalidInput
-            ) as error:  # the clocks; the records are hidden, so "nothing is changed" would be false
+            except ClocksApart as error:  # the records are hidden, so "nothing was changed" would be false
                 self._log(str(error))
                 self.waits_for = CLOCK
         self._discard()

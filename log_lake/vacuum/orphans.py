@@ -35,6 +35,7 @@ from lake_core.history import PoolState
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.ids import ID_LENGTH, first_above, first_id, id_seconds
 from lake_core.journal.hints import read_head_hint
+from lake_core.journal.store_time import ClocksApart
 from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
@@ -105,6 +106,25 @@ def scan_orphans(
         return planned(
             lambda: _scan(pool, lease, grace, dry_run, every_name, workers or Here.of(pool.context))
         )
+
+
+def scan_before_vacuum(
+    pool: Pool, *, grace: float | None, dry_run: bool = False, every_name: bool = False
+) -> Scanned | None:
+    """`scan_orphans` before a vacuum with the same grace time.
+
+    None if the clocks are too far apart for the scan and the grace time is 0: the vacuum then counts no age.  The
+    scan would make the store's time the smallest id of new objects, whichever clock is wrong (decision 196).
+
+    Raises ClocksApart if the grace time is not 0, or if every name was asked for; and as `scan_orphans`.
+    """
+    try:
+        return scan_orphans(pool, grace=grace, dry_run=dry_run, every_name=every_name)
+    except ClocksApart as error:
+        if grace != 0 or every_name:
+            raise
+        log.warning("%s: does not look for objects that were never committed: %s", pool.name, error)
+        return None
 
 
 def is_due(pool: Pool, *, since: str, now: float) -> bool:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from lake_core.catalog.given_up import read_given_up
 
 from lake_core import naming
 from lake_core.errors import LakeError
@@ -27,6 +26,7 @@ from log_lake.agents.put_off_jobs import _read as _said
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.request import Request as Asked
 from log_lake.erasure import receipt as receipts
+from log_lake.lake.given_up import read_given_up
 from log_lake.objects.facts import read_content, read_facts
 from log_lake.objects.read import DataObject
 from log_lake.vacuum.execute import read_plan

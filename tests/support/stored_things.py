@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-from lake_core.catalog.given_up import give_up
-from lake_core.records.source_files import SourceFile
 
 from airflow_lake.view.overview import Overview
 from lake_core import naming
@@ -40,6 +38,8 @@ from log_lake.agents.retention.run import retain
 from log_lake.agents.tombstones.run import find as find_tombstones
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
+from log_lake.lake.given_up import give_up
+from log_lake.loading.source_files import SourceFile
 from log_lake.repair.fsck import Fsck
 from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
 from log_lake.vacuum.execute import BeginVacuum, make_plan, vacuum, vacuum_lease, write_plan

@@ -11,6 +11,7 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.ids import IdSource
+from lake_core.journal.store_time import ClocksApart
 from lake_core.store.memory import MemoryStore
 from log_lake import Lake
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
@@ -18,8 +19,9 @@ from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.tombstones.run import apply
 from log_lake.erasure.run import erase
 from log_lake.lake.pool import Pool
+from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.vacuum.execute import vacuum
-from log_lake.vacuum.orphans import scan_orphans
+from log_lake.vacuum.orphans import scan_before_vacuum, scan_orphans
 from tests.support.clocks import DAY, Clock
 
 HOUR = 3_600.0
@@ -139,6 +141,34 @@ def test_a_machine_whose_clock_is_far_off_drops_and_forgets_nothing(name: str, a
         DROPPING[name](world.lake(ahead))
     assert world.pool.at().to_table()["k"].to_pylist() == [1, 2]
     assert world.load(2, token="t")
+
+
+@pytest.mark.parametrize("ahead", [31 * DAY, -31 * DAY])
+def test_a_vacuum_that_counts_no_age_deletes_what_is_removed_whatever_the_clock_says(
+    ahead: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World()
+    world.load(1)
+    world.load(2)
+    world.merge()
+    pool = world.lake(ahead).pool("p")
+    assert scan_before_vacuum(pool, grace=0.0) is None
+    assert any("does not look for objects that were never committed" in line for line in caplog.messages)
+    assert pool.history.load_open().state.removed.floor == ""
+    assert vacuum(pool, grace=0.0).objects == 2
+    assert world.pool.at().to_table()["k"].to_pylist() == [1, 2]
+    asked: tuple[tuple[float | None, bool], ...] = ((1.0, False), (None, False), (0.0, True))
+    for grace, every_name in asked:
+        with pytest.raises(ClocksApart):
+            scan_before_vacuum(pool, grace=grace, every_name=every_name)
+
+
+def test_dropped_pools_that_wait_for_no_age_are_deleted_whatever_the_clock_says() -> None:
+    world = World()
+    world.load(1)
+    world.lake().drop_pool("p")
+    lake = world.lake(31 * DAY)
+    assert [one.pool for one in delete_dropped(lake, plan_dropped(lake, grace=0.0))] == ["p"]
 
 
 def test_a_checkpoint_of_a_machine_whose_clock_is_far_ahead_forgets_no_token(
