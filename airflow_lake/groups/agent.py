@@ -76,7 +76,8 @@ class AgentGroup(TaskGroup):
         self.after = after
         self.own_pools = own_pools
         with self:
-            self.add_tasks(self.config.plain(agent=self.agent, also=AGENTS[self.agent].parameters))
+            plain = self.config.plain(agent=self.agent, also=AGENTS[self.agent].parameters)
+            self.add_tasks(plain | {"takes_params": takes_params})
 
     def add_tasks(self, config: dict[str, Any]) -> None:
         """Put the tasks into the group."""

@@ -97,6 +97,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
         tell_of_tries(context.get("ti"))
         tasks.check_any(self.packs)
+        tasks.check_lake(self.packs, self.config, context)
         lake = open_lake(self.packs[0]["lake"])
         self.fresh = self.outcome = naming.pack(lake.context.ids.new(), 0)
         kept = context.get("task_state_store")

@@ -26,6 +26,7 @@ from airflow_lake.groups.pack import pack
 from airflow_lake.groups.question import put_off_by
 from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.tries import tell_of_tries
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.naming import MAIN
 from log_lake.agents.roster import AGENTS
 
@@ -109,8 +110,28 @@ def work_of(packs: Packs, *, opened: Callable[[str], Lake] = open_lake) -> list[
 
     if not packs:
         return []
-    parts = read_packs(opened(packs[0]["lake"]), [part["pack"] for part in packs])
-    return [work for part in parts for work in part]
+    name = packs[0]["lake"]
+    parts = read_packs(opened(name), [part["pack"] for part in packs])
+    all_work = [work for part in parts for work in part]
+    if other := next((one["lake"] for one in (*packs, *all_work) if one["lake"] != name), None):
+        raise Corrupt(
+            f"{packs[0]['pack']}: not work of the lake {name!r}, but of {other!r}; clear the task `find`"
+        )
+    return all_work
+
+
+def check_lake(packs: Packs, config: Mapping[str, Any], context: Mapping[str, Any]) -> None:
+    """Raises InvalidInput unless the packs are of the lake that the group, or its run, names.
+
+    Airflow lets some people edit what goes between tasks, who may not name a lake (`airflow_lake.allowed`).
+    """
+    params = context.get("params") if config.get("takes_params") else None
+    named, handed_over = lake_name(request_of(config, params)["lake"]), packs[0]["lake"]
+    if named != handed_over:
+        raise InvalidInput(
+            f"the work that `find` handed over is of the lake {handed_over!r}, and the run names {named!r}; "
+            "nothing was done: clear the task `find`"
+        )
 
 
 def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
@@ -178,6 +199,7 @@ def run(
     from spark_apps.packs import carry_out
 
     tell_of_tries(context.get("ti"))
+    check_lake(packs, config, context)
     opened = cache(open_lake)
     if to_announce:
         announce_later((), context)  # what an earlier try committed

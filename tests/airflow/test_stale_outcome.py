@@ -86,10 +86,11 @@ def find(*pools):
     also = {**day, "run": "d:r:find"} if AGENT == "intervals" else {}
     return tasks.find(AGENT, config, None, **also)
 
+CONFIG = {"request": {"lake": URI}, "filled": []}
 kept = Store()
 def run(pack):
     with DAG("d", schedule=None):
-        task = SubmittedRun(task_id="run", agent=AGENT, work=pack, config={}, conn_id="sp", to_announce=True)
+        task = SubmittedRun(task_id="run", agent=AGENT, work=pack, config=CONFIG, conn_id="sp", to_announce=True)
     return task.execute({"ti": Instance(), "task_state_store": kept})
 
 answer = {}

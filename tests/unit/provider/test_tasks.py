@@ -18,7 +18,7 @@ from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core import naming
-from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
+from lake_core.errors import Conflict, Corrupt, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
 from log_lake.agents.jobs import list_jobs, recorded
 from log_lake.agents.packs import write_packs
 from log_lake.agents.retention.report import RetentionResult
@@ -107,6 +107,22 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
     )
     with pytest.raises(Incomplete, match=r"1 failure: b: run\[1\] failed; its log says why"):
         tasks.report("retention", [together], [results])
+
+
+def test_work_of_another_lake_is_not_done(lake: Lake, tmp_path: Path) -> None:
+    """Airflow lets some people edit what goes between tasks, who may not name a lake."""
+    other = Lake.create(str(tmp_path / "other"))
+    other.create_pool("a", key="k")
+    found = tasks.work_of(tasks.find("retention", config(lake), None))[:1]
+    work = [{**found[0], "lake": other.store.uri}]
+    (inside,), (outside,) = (tasks.keep(one, one.store.uri, work) for one in (lake, other))
+    before = sorted(info.name for info in other.store.list(""))
+    given = {"ti": Instance(), "task": Task(), "params": {"lake": other.store.uri}}
+    for one, error in ((inside, Corrupt), (outside, InvalidInput), ({**inside, "lake": "any"}, InvalidInput)):
+        with pytest.raises(error, match="clear the task `find`"):
+            tasks.run("retention", [one], config(lake), given)
+    assert sorted(info.name for info in other.store.list("")) == before
+    tasks.check_lake([outside], {**config(lake), "takes_params": True}, given)  # the run names it
 
 
 @dataclass
