@@ -1,4 +1,4 @@
-"""ORC: typed, read a stripe at a time by Arrow's reader.
+"""ORC: typed, decoded by Arrow's reader (`orc_batches`).
 
 Timestamps of years that Arrow refuses are read by `orc_times`, and have the type that holds them (`instants`).
 Dates and times of the hybrid calendar become Gregorian (`calendars`).  Spark writes times without a zone as
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +21,12 @@ from log_lake.loading.block import Block, Faults, Reading
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.instants import Instants
+from log_lake.loading.formats.orc_batches import batches
 from log_lake.loading.formats.orc_footer import codec_of, has_hybrid_calendar
-from log_lake.loading.formats.orc_times import NANOS, SECONDS, has_times, pair_zone, read_pairs
+from log_lake.loading.formats.orc_times import NANOS, SECONDS, pair_zone
 from log_lake.loading.formats.promises import rows_fault
 from log_lake.loading.opening import open_seekable
 from log_lake.loading.typed_records import with_declared
-
-_OUT_OF_RANGE = "out of range for nanosecond resolution"
-"""What Arrow says of a timestamp beyond its nanoseconds."""
 
 _SPARK_TYPE = b"spark.sql.catalyst.type"
 
@@ -51,10 +48,14 @@ def read_orc(reading: Reading) -> Iterator[Block]:
             codec = codec_of(opened, file) if is_hybrid is None else ""
             calendar = _calendar(is_hybrid is not False)
         rows = 0
-        for stripe in range(file.nstripes):
+        decoded = batches(opened, file)
+        while True:  # bounded by the file
             faults: Faults = {}
             with _naming(reading):
-                batch = _stored(_stripe(opened, file, stripe), calendar, codec, faults)
+                stored = next(decoded, None)
+                if stored is None:
+                    break
+                batch = _stored(stored, calendar, codec, faults)
             rows += batch.num_rows
             records = with_declared(pa.Table.from_batches([batch]), reading)
             yield Block(records.table, faults={**records.faults, **faults}, raws=records.raws)
@@ -74,23 +75,6 @@ def _naming(reading: Reading) -> Iterator[None]:
         reading.unreadable(0, str(error))
     except Exception as error:  # Arrow, pyorc and decompressors raise many classes for a damaged file
         reading.unreadable(0, f"not a readable ORC file: {error}")
-
-
-def _stripe(opened: BinaryIO, file: Any, stripe: int) -> pa.RecordBatch:
-    """A stripe as Arrow reads it; if Arrow refuses a timestamp, its fields with timestamps have pairs instead."""
-    try:
-        return file.read_stripe(stripe)
-    except pa.ArrowInvalid as error:
-        if _OUT_OF_RANGE not in str(error):
-            raise
-    timed = [field for field in file.schema if has_times(field.type)]
-    columns = {field.name: (array, field) for array, field in read_pairs(opened, stripe, timed)}
-    others = [field.name for field in file.schema if not has_times(field.type)]
-    if others:
-        batch = file.read_stripe(stripe, columns=others)
-        columns |= {field.name: (batch.column(field.name), field) for field in batch.schema}
-    chosen = [columns[name] for name in file.schema.names]
-    return pa.record_batch([array for array, _ in chosen], schema=pa.schema([field for _, field in chosen]))
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """ORC's timestamps of all years: what Arrow refuses, because its nanoseconds end in 1677 and 2262, pyorc reads.
 
-pyorc gives Python values, so only fields with timestamps of the stripes that Arrow refuses are read so.  Times come
-as pairs of integers, and go into records of two fields until they are stored (`instants`).
+pyorc gives Python values, so only fields with timestamps are read so, from the first batch on that Arrow refuses.
+Times come as pairs of integers, and go into records of two fields until they are stored (`instants`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -31,10 +32,15 @@ def has_times(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind))
 
 
-def read_pairs(file: BinaryIO, stripe: int, fields: list[pa.Field]) -> list[tuple[pa.Array, pa.Field]]:
-    """The values of some fields of a stripe, in which pairs stand for timestamps.
+Columns = list[tuple[pa.Array, pa.Field]]
+"""Columns with their fields."""
 
-    Raises what pyorc raises for a damaged file, and ValueError for types that it does not give apart.
+
+def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[int], Columns]:
+    """Reads as many next records as it is asked for: some fields, in which pairs stand for timestamps.
+
+    `first` is the number of the first record, from 0.  Without columns the file has ended.  Raises what pyorc
+    raises for a damaged file, and ValueError for types that it does not give apart.
     """
     import pyorc
 
@@ -53,12 +59,16 @@ def read_pairs(file: BinaryIO, stripe: int, fields: list[pa.Field]) -> list[tupl
     file.seek(0)
     names = [field.name for field in fields]
     reader = pyorc.Reader(file, column_names=names, struct_repr=pyorc.StructRepr.DICT, converters=converters)
-    rows: list[Any] = list(reader.read_stripe(stripe))
-    columns = []
-    for field in fields:
-        paired = _paired(field)
-        columns.append((pa.array([_python(row[field.name], paired) for row in rows], paired.type), paired))
-    return columns
+    reader.seek(first)
+    paired = [_paired(field) for field in fields]
+
+    def read(count: int) -> Columns:
+        rows: list[Any] = list(reader.read(count))
+        if not rows:
+            return []
+        return [(pa.array([_python(row[one.name], one) for row in rows], one.type), one) for one in paired]
+
+    return read
 
 
 def _paired(field: pa.Field) -> pa.Field:
