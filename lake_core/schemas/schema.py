@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt
 from lake_core.keys.encoding import TICKS
+from lake_core.schemas.limits import leaves
 from lake_core.values.types import (
     SUM_MARK,
     WIDE_MARK,
@@ -37,11 +38,19 @@ def schema_id(schema: pa.Schema) -> str:
 
 
 def stored_schema(data: bytes) -> pa.Schema:
-    """The schema of bytes in Arrow's IPC form.  Raises Corrupt."""
+    """The schema of bytes in Arrow's IPC form; its names are text.  Raises Corrupt."""
     try:
-        return pa.ipc.read_schema(pa.py_buffer(data))
+        return with_text_names(pa.ipc.read_schema(pa.py_buffer(data)))
     except Exception as error:  # damaged bytes make Arrow raise errors of many classes
         raise Corrupt(f"a stored schema of {len(data)} bytes is damaged: {error}") from error
+
+
+def with_text_names(schema: pa.Schema) -> pa.Schema:
+    """The schema, which a file said.  Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow
+    decodes names when they are asked for."""
+    for _ in leaves(schema):
+        pass
+    return schema
 
 
 def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:

@@ -50,6 +50,6 @@ def check_column_chunks(footer: pq.FileMetaData, *, size: int) -> None:
     source = pa.PythonFile(_OnlyPlanned(size), mode="r")
     planned = pq.ParquetFile(source, metadata=footer, pre_buffer=True)
     try:
-        next(planned.iter_batches(row_groups=groups, use_threads=False), None)
+        planned.read_row_groups(groups, use_threads=False)
     except _PlannedError:
         return

@@ -19,7 +19,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from lake_core import naming
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import KeyRange, PoolKey
+from lake_core.records.decoding import decoding
 from lake_core.store import Store
 from log_lake.columns.keys import key_at
 from log_lake.objects.checksums import Sums
@@ -174,6 +176,8 @@ class DataObject:
                 cut = _cut(batch, key_range, key, inside=inside)
                 if cut.num_rows:
                     yield cut
+        except InvalidInput as error:  # a value that no object has; who reads it cannot correct that
+            raise Corrupt(f"{self.name}: {error}") from error
         except Exception as error:  # Arrow raises classes of many families
             failure = unreadable(self.name, "cannot be decoded", error)
             raise failure from (None if failure is error else error)
@@ -289,7 +293,7 @@ class DataObject:
     @property
     def written_schema(self) -> pa.Schema:
         """All columns as they were written."""
-        with reading(self.name, "its schema cannot be read"):
+        with decoding(self.name, "its schema cannot be read"):
             return self._container.written_schema
 
     @property

@@ -177,18 +177,28 @@ def changed_typed(data: bytes, rng: random.Random) -> bytes:
     """The object in ZNG or ZST with another footer, or with other bytes in a group."""
     if rng.random() < 0.5:
         return _with_footer(data, lambda footer: changed_json(footer, rng))
-    at = data.rindex(b"lakerows")
-    size = _MARK.unpack_from(data, at)[1]
-    footer = json.loads(data[at - size : at])
-    number = rng.randrange(len(footer["groups"]))
+    number = rng.randrange(len(_described(data)["groups"]))
+    return with_group(data, number, lambda group: flipped(group, rng))
+
+
+def with_group(data: bytes, number: int, change: Callable[[bytes], bytes]) -> bytes:
+    """The object in ZNG or ZST with other bytes, as many, in a group."""
+    footer = _described(data)
     begin, end = footer["groups"][number][1:3]
-    group = flipped(data[begin:end], rng)[: end - begin].ljust(end - begin, b"\0")
+    group = change(data[begin:end])[: end - begin].ljust(end - begin, b"\0")
     data = data[:begin] + group + data[end:]
     footer["groups"][number][5] = zlib.crc32(group)
     body = data[: footer["object"]["data_end"]]
     footer["object"]["blocks"] = [zlib.crc32(body[at : at + BLOCK]) for at in range(0, len(body), BLOCK)]
     footer["object"]["sample"] = footer["object"]["sample"][:1]  # so that the rest has room
     return _with_footer(data, lambda _: json.dumps(footer, separators=(",", ":")).encode())
+
+
+def _described(data: bytes) -> dict[str, Any]:
+    at = data.rindex(b"lakerows")
+    size = _MARK.unpack_from(data, at)[1]
+    described: dict[str, Any] = json.loads(data[at - size : at])
+    return described
 
 
 def _with_footer(data: bytes, change: Callable[[bytes], bytes]) -> bytes:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.errors import Corrupt
+from lake_core.schemas.schema import stored_schema, with_text_names
 from log_lake.objects import metadata
 from log_lake.objects.checksums import check_tail
 from log_lake.objects.column_chunks import check_column_chunks
@@ -71,7 +72,7 @@ def _opened(file: pa.NativeFile, footer: ParquetFooter | None, *, buffer_size: i
 def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> ParquetFooter:
     file_metadata = parquet.metadata
     described = metadata.decode((file_metadata.metadata or {}).get(metadata.KEY), name=name)
-    columns = parquet.schema_arrow.remove_metadata()
+    columns = with_text_names(parquet.schema_arrow).remove_metadata()
     fields = fields_of_columns(columns.names, described.stored_as, name=name)
     schema = renamed(columns, fields)
     groups = [file_metadata.row_group(number) for number in range(file_metadata.num_row_groups)]
@@ -102,7 +103,7 @@ class ParquetContainer:
         stored = (self.footer.parquet.metadata or {}).get(b"ARROW:schema")
         if stored is None:
             return self.footer.schema
-        columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored))).remove_metadata()
+        columns = stored_schema(base64.b64decode(stored)).remove_metadata()
         return renamed(columns, self.footer.fields)
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:

@@ -114,7 +114,8 @@ def checked_footer(description: TypedDescription, *, name: str, object_id: str) 
     told = description.object
     told.check_version(name)
     told.check(object_id, records=sum(group.records for group in groups), groups=len(groups), name=name)
-    schema = stored_schema(description.schema)
+    with decoding(name):
+        schema = stored_schema(description.schema)
     return TypedFooter(
         told,
         schema,
