@@ -1,4 +1,4 @@
-"""A class, or a name of a type, is defined in one module of the product, so that its name says which it is."""
+"""A class, or another name of a type, is defined in one module of the product: its name says which it is."""
 
 from __future__ import annotations
 
