@@ -42,6 +42,9 @@ from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
 log = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp-"
+LARGEST = 1 << 30
+"""Bytes of an object that `get` reads whole; what it reads is small.  A file with holes is as large as its writer
+likes, costs nothing, and would take the memory of each process that reads its pool."""
 _DELETERS = 8
 """Threads that delete (decision 72)."""
 
@@ -104,6 +107,10 @@ class LocalStore:
         with self._failing(name):
             try:
                 with self._reached(name) as path, open(open_file(path), "rb") as file:
+                    if (size := os.fstat(file.fileno()).st_size) > LARGEST:
+                        raise Corrupt(
+                            f"{self._root}/{name}: {size:,} bytes; such an object has at most {LARGEST:,}"
+                        )
                     return file.read()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None

@@ -141,6 +141,14 @@ def test_what_is_no_file_is_no_object_and_keeps_no_reader_waiting(
     assert [info.name for info in store.list("p")] == ["p/data/1"]
 
 
+def test_a_file_with_holes_does_not_take_the_memory_of_its_reader(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.put("p/HEAD", b"1")
+    os.truncate(tmp_path / "p/HEAD", 1 << 40)
+    with pytest.raises(Corrupt, match="p/HEAD: 1,099,511,627,776 bytes"):
+        store.get("p/HEAD")
+
+
 def test_a_lake_whose_root_is_a_link_is_a_lake(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "disk", target_is_directory=True)
