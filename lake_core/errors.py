@@ -54,6 +54,12 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 """A parameter in a URI whose name says that its value is a secret."""
+_ASSIGNED = re.compile(
+    r"(\b\w*(?:password|passwd|pwd|secret|secret_access_key|private_key|api[-_]?key)['\"]?\s*(?:=\s*|:\s*(?=['\"])))"
+    r"('[^']*'|\"[^\"]*\"|[^\s'\",;&}]+)",
+    re.IGNORECASE,
+)
+"""A setting whose name says that its value is a secret, as in variables, JSON and the words of clients."""
 _HEADER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 """What a client sends as `Authorization`."""
 
@@ -61,6 +67,8 @@ _HEADER = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE
 def without_secrets(text: str) -> str:
     """The text without the users and passwords of URIs in it, and without the values of their secret parameters."""
     text = _HEADER.sub(r"\1 ***", text)
+    if "=" in text or ":" in text:
+        text = _ASSIGNED.sub(r"\1***", text)
     if "://" not in text and "=" not in text:
         return text
     return _SECRET.sub(r"\1***", _NAMED_USER.sub(r"\1***@", _USER.sub(r"\1***@", text)))

@@ -32,6 +32,11 @@ from log_lake.loading.source_files import SourceFile
         "https://h/a.csv#access_token=hush: refused",
         "https://h/a.csv?jwt=hush&x=1: refused",
         "401 for a request with Authorization: Bearer hush.hush.hush",
+        "the environment has AWS_SECRET_ACCESS_KEY=hush",
+        """wrong options {'key': 'AK', 'secret': 'hush'}""",
+        """{"client_secret": "hush", "x": 1}""",
+        "connection failed: host=h user=u password=hush dbname=d",
+        """keyfile_dict={"private_key":"hush"}""",
     ],
 )
 def test_an_error_shows_no_secret(text: str) -> None:
@@ -50,6 +55,8 @@ def test_an_error_shows_no_secret(text: str) -> None:
         "use file:///FOLDER or postgresql://USER@HOST:5432/DATABASE",
         "setting compact.depth=0: use a whole number of at least 1",
         "see s3://bucket/a and mail me@example.org",
+        "field 'password': missing; name it: the header has none",
+        "neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, nor a profile: set the two variables",
     ],
 )
 def test_other_texts_stay_as_they_are(text: str) -> None:
