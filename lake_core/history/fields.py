@@ -157,6 +157,10 @@ def _check_pair(field: pa.Field, other: pa.Field, *, in_key: bool) -> None:
     if is_json(unite_fields(other, field)):
         with contextlib.suppress(InvalidInput):  # raised for a type without an order
             remedy = unit_remedy({key_class(field.type), key_class(other.type)}) or remedy
+        if in_key and pa.types.is_integer(field.type) and pa.types.is_integer(other.type):
+            remedy = (  # the class of a pool's keys never changes
+                f"a new pool does, if type.{field.name}=decimal(20,0) is set before its first load"
+            )
         raise InvalidInput(
             f"{role} {field.name!r}: {show_type(field)} here, {show_type(other)} in the pool's other records, "
             f"and no type holds both exactly; {remedy}"

@@ -120,3 +120,24 @@ def test_records_of_zng_too_with_their_text(lake: Command, format: str) -> None:
     assert lake.scan("p") == [{"k": 1, "n": 1}, {"k": 4, "n": 4}]
     rejected = {r["line"]: r["raw"] for r in lake.scan("p.$rejected")}
     assert rejected == {2: '{k:2,n:"x"}', 3: "{k:3,n:3000000000}"}
+
+
+@pytest.mark.parametrize("name", ["a.ndjson", "a.parquet"])
+def test_the_advice_for_integer_keys_that_no_type_of_64_bits_holds_leads_to_a_pool_that_has_them(
+    lake: Command, name: str
+) -> None:
+    def file(key: int) -> str | bytes:
+        kind = pa.uint64() if key > 0 else pa.int64()
+        is_json = name.endswith("json")
+        return json.dumps({"k": key}) if is_json else parquet(pa.table({"k": pa.array([key], kind)}))
+
+    lake.pool("p")
+    lake.load_records("p", file(-1), f"1{name}")
+    message = lake.refuses("p", lake.file(f"2{name}", file(2**63)))
+    assert "a new pool does, if type.k=decimal(20,0) is set before its first load" in message
+    lake.pool("q", types={"k": "decimal(20,0)"})
+    lake.load("q", str(lake.folder / f"1{name}"))
+    lake.load("q", str(lake.folder / f"2{name}"))
+    lake("compact", "q", "--strategy", "full")
+    assert lake.scan("q") == [{"k": -1}, {"k": 2**63}]
+    assert lake.query("SELECT k FROM q WHERE k > 5") == [{"k": 2**63}]
