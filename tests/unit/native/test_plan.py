@@ -287,3 +287,11 @@ def test_stretches_are_cut_at_every_bound() -> None:
     pool = a_pool(numbers(0, 10), numbers(5, 15), numbers(30, 31))
     depths = [stretch.alone is not None for stretch in stretches(pool.at().references, EVERYTHING)]
     assert depths == [True, False, True, True]
+
+
+def test_a_field_of_the_key_with_dots_is_read_by_the_data_source_since_objects_name_it_otherwise() -> None:
+    view = a_pool({"a.b": [1, 2], "v": [3, 4]}, key="a.b").at()
+    whole = decided(view)
+    assert not whole.parquet
+    assert {share.why for share in whole.shares} == {"objects have the key's field 'a.b' under another name"}
+    assert decided(view, columns=["v"]).source is None, "columns of others lie under their own names"
