@@ -60,3 +60,11 @@ def test_a_far_time_anywhere_leaves_all_records_in_their_places(
     file = lake.file("a.orc", as_orc(table, stripe_size=stripe_size))
     read = [row for block in read_orc(Reading(file)) for row in block.table.to_pylist()]
     assert read == table.to_pylist()
+
+
+@pytest.mark.parametrize("time", [FAR, None])
+def test_a_name_with_a_dot_is_no_path(lake: Command, time: dt.datetime | None) -> None:
+    columns = {"k": [1], "a.b": ["x"], "a": [{"b": 5}], "": [7], "t": pa.array([time], pa.timestamp("us"))}
+    table = pa.table(columns)
+    (block,) = read_orc(Reading(lake.file("a.orc", as_orc(table))))
+    assert block.table.to_pylist() == table.to_pylist()

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from log_lake.loading.formats.orc_times import has_times, read_pairs
+from log_lake.loading.formats.orc_times import are_plain, has_times, read_pairs
 
 DECODED_ROWS = 256
 """Records that Arrow decodes at a time; it holds about five such batches.  Fewer take longer: 64 twice as long."""
@@ -95,8 +95,8 @@ def _small(opened: BinaryIO, file: Any) -> Iterator[pa.RecordBatch]:
 def _with_pairs(opened: BinaryIO, shared: threading.Lock, file: Any, first: int) -> Iterator[pa.RecordBatch]:
     """The records from the number `first` on, in which pairs stand for timestamps."""
     names = file.schema.names
-    others = [field.name for field in file.schema if not has_times(field.type)]
-    timed = [field for field in file.schema if has_times(field.type)]
+    others = [field.name for field in file.schema if not has_times(field.type)] if are_plain(names) else []
+    timed = [field for field in file.schema if field.name not in others]
     pairs = read_pairs(cast(BinaryIO, _Shared(opened, shared)), first, timed)
     if not others:
         while columns := pairs(DECODED_ROWS):  # bounded by the file
@@ -119,9 +119,8 @@ def _batch(columns: list[tuple[pa.Array, pa.Field]], names: list[str]) -> pa.Rec
 
 def _decoded(opened: _Shared, file: Any, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
     """Batches of few records; of a file whose names Arrow takes for paths, its stripes."""
-    if not all(name and "." not in name for name in file.schema.names):
-        for stripe in range(file.nstripes):
-            yield file.read_stripe(stripe, columns=columns)
+    if not are_plain(file.schema.names):
+        yield from map(file.read_stripe, range(file.nstripes))
         return
     from pyarrow import dataset
 

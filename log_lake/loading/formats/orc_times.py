@@ -36,6 +36,11 @@ Columns = list[tuple[pa.Array, pa.Field]]
 """Columns with their fields."""
 
 
+def are_plain(names: list[str]) -> bool:
+    """Whether ORC's readers find columns by these names: they take a dot for a path."""
+    return all(name and "." not in name for name in names)
+
+
 def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[int], Columns]:
     """Reads as many next records as it is asked for: some fields, in which pairs stand for timestamps.
 
@@ -58,7 +63,10 @@ def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[
     converters[pyorc.TypeKind.TIMESTAMP_INSTANT] = Times
     file.seek(0)
     names = [field.name for field in fields]
-    reader = pyorc.Reader(file, column_names=names, struct_repr=pyorc.StructRepr.DICT, converters=converters)
+    columns = names if are_plain(names) else None
+    reader = pyorc.Reader(
+        file, column_names=columns, struct_repr=pyorc.StructRepr.DICT, converters=converters
+    )
     reader.seek(first)
     paired = [_paired(field) for field in fields]
 
