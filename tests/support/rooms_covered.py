@@ -70,5 +70,13 @@ def read(data: Path, *, root: Path = ROOT) -> list[Covered]:
     return found
 
 
+def main(data: Path) -> str:
+    """The table, or the end of the program with a line that says why there is none."""
+    files = read(data)
+    if not files:
+        raise SystemExit(f"{data}: nothing was measured; `make coverage` runs the tests and measures them")
+    return table(files)
+
+
 if __name__ == "__main__":
-    print(table(read(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / ".coverage"))), end="")
+    print(main(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / ".coverage")), end="")

@@ -45,7 +45,7 @@ OWN_AIRFLOW = (
 )
 """Tests that need no scheduler: they need not wait for those that share one."""
 
-GROUPS = (("airflow",), (), ("spark",), ("unit",), ("local", *OWN_AIRFLOW))
+GROUPS = (("airflow",), ("spark",), (), ("unit",), ("local", *OWN_AIRFLOW))
 """The folders and files of each process; () is all that no other one has, so no new folder is left out."""
 
 OPTIONS = ("-q", "-p", "tests.support.parts", "-o", "console_output_style=classic")

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.rooms_covered import Covered, read, rooms, table
+import pytest
+
+from tests.support.rooms_covered import Covered, main, read, rooms, table
 
 FILES = [
     Covered("log_lake/lake/pool.py", 30, 30),
@@ -31,6 +33,11 @@ def test_a_line_a_room_and_one_for_all() -> None:
     first, *_, last = table(FILES).splitlines()
     assert first == "lake_core                          8 lines   50.0%"
     assert last == "all                               58 lines   74.1%"
+
+
+def test_without_figures_there_is_no_table(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="nothing was measured"):
+        main(tmp_path / ".coverage")
 
 
 def test_files_are_read_also_those_of_which_no_line_ran(tmp_path: Path) -> None:
