@@ -30,6 +30,7 @@ from log_lake.lake.merges import MergeResult
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import DeleteResult, LoadResult, PendingLoad
 from log_lake.lake.reverts import RevertResult
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block, Reading, silent
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.declared import declared_columns
@@ -63,15 +64,10 @@ class Branch(Line):
         the same `token` returns the first result.  `progress` is called with the bytes read of each file.
         Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
         """
-        return loads.load_files(
-            self,
-            files,
-            format=format,
-            options=options,
-            token=token,
-            message=message,
-            progress=progress,
+        write = WriteArguments(
+            token=token, message=message, format=format, options=options or {}, progress=progress
         )
+        return loads.load_files(self, files, write)
 
     def preview(
         self,
@@ -85,11 +81,13 @@ class Branch(Line):
 
         Raises InvalidInput for a file that would fail the load as a whole, NotFound, Unavailable.
         """
-        return loads.preview(self, files, format=format, options=options, progress=progress)
+        write = WriteArguments(format=format, options=options or {}, progress=progress)
+        return loads.preview(self, files, write)
 
     def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
         """Load an Arrow table as one transaction; as `load`, declared types (`type.FIELD`) included."""
-        return loads.load_blocks(self, [self._block(records)], token=token, message=message)
+        write = WriteArguments(token=token, message=message)
+        return loads.load_blocks(self, [self._block(records)], write)
 
     def delete(
         self,
@@ -105,7 +103,8 @@ class Branch(Line):
         to delete, nothing is committed.  Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown,
         Unavailable.
         """
-        return deletes.delete(self, key_range=key_range, where=where, reason=reason, token=token)
+        write = WriteArguments(token=token, message=reason, key_range=key_range, where=where)
+        return deletes.delete(self, write)
 
     def may_delete(self, spec: DeleteSpec) -> bool:
         """Whether there may be a record to delete; False only if there is surely none."""
@@ -130,17 +129,16 @@ class Branch(Line):
         Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace committed since this
         one began), OutcomeUnknown, Unavailable.
         """
-        return replaces.replace_by_files(
-            self,
-            files,
+        write = WriteArguments(
+            token=token,
+            message=message,
             key_range=key_range,
             where=where,
             format=format,
-            options=options,
-            token=token,
-            message=message,
+            options=options or {},
             progress=progress,
         )
+        return replaces.replace_by_files(self, files, write)
 
     def replace_with(
         self,
@@ -152,10 +150,8 @@ class Branch(Line):
         message: str = "",
     ) -> LoadResult:
         """Replace records by those of an Arrow table; as `replace`."""
-        blocks = [self._block(records)]
-        return replaces.replace_by_blocks(
-            self, blocks, key_range=key_range, where=where, token=token, message=message
-        )
+        write = WriteArguments(token=token, message=message, key_range=key_range, where=where)
+        return replaces.replace_by_blocks(self, [self._block(records)], write)
 
     def delete_keys(self, keys: pa.Table, *, reason: str = "", token: str = "") -> DeleteResult | LoadResult:
         """Delete the records of the keys in a table with the columns of the pool's key: one transaction.
@@ -163,7 +159,7 @@ class Branch(Line):
         An upsert pool takes any number of keys, and is loaded with delete markers; otherwise the number is limited
         (`conditions.of_keys`).  Raises as `delete` does.
         """
-        return by_keys.delete_keys(self, keys, reason=reason, token=token)
+        return by_keys.delete_keys(self, keys, WriteArguments(token=token, message=reason))
 
     def replace_keys(
         self, records: pa.Table, *, deleted: str = "", token: str = "", message: str = ""
@@ -174,7 +170,8 @@ class Branch(Line):
         upsert pool takes any number of records, otherwise the number is limited.  Raises as `replace` does.
         """
         table = self._block(records).table
-        return by_keys.replace_keys(self, table, deleted=deleted, token=token, message=message)
+        write = WriteArguments(token=token, message=message)
+        return by_keys.replace_keys(self, table, write, deleted=deleted)
 
     def _block(self, records: pa.Table) -> Block:
         """Records of a program, the declared fields in their types, as in a load; raises InvalidInput."""
@@ -216,15 +213,15 @@ class Branch(Line):
         Builders `check` the records; pass its `load`, and what is `settled`, to `commit`.  A condition may name
         fields that are `brought` by the new records.  Raises as `replace` does.
         """
-        return replaces.begin_replace(
-            self, key_range=key_range, where=where, token=token, message=message, brought=brought
-        )
+        write = WriteArguments(token=token, message=message, key_range=key_range, where=where)
+        return replaces.begin_replace(self, write, brought=brought)
 
     def begin_load(
         self, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
     ) -> PendingLoad | LoadResult:
         """Begin a load whose objects are built elsewhere, or return the first result under the token."""
-        return loads.begin_load(self, token=token, message=message, options=options)
+        write = WriteArguments(token=token, message=message, options=options or {})
+        return loads.begin_load(self, write)
 
     def readings(self, files: list[str], *, options: Mapping[str, str] | None = None) -> dict[str, Reading]:
         """How to read files for this pool, by file; `options` take precedence over its settings.

@@ -8,26 +8,27 @@ any number of keys will do.  In append and aggregate pools both are one tombston
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import from_array, key_class
-from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
 from log_lake.lake.deletes import delete
 from log_lake.lake.line import Line
 from log_lake.lake.loads import load_blocks
 from log_lake.lake.replaces import replace_by_blocks
 from log_lake.lake.results import DeleteResult, LoadResult
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.loading.key_paths import with_key_paths
 from log_lake.texts.floor import floor
 from log_lake.where.of_keys import check_keys, of_keys
 
 
-def delete_keys(branch: Line, keys: pa.Table, *, reason: str, token: str) -> DeleteResult | LoadResult:
+def delete_keys(branch: Line, keys: pa.Table, write: WriteArguments) -> DeleteResult | LoadResult:
     """Delete the records of the keys, as `Branch.delete_keys` says."""
     keys = with_key_paths(keys, branch.key.names, {}).table
     if branch.rule.kind == "upsert":
@@ -36,11 +37,11 @@ def delete_keys(branch: Line, keys: pa.Table, *, reason: str, token: str) -> Del
         markers = as_markers(in_types(keys, fields)) if fields is not None else None
         if not markers:
             return DeleteResult(None)
-        return load_blocks(branch, [Block(markers)], token=token, message=reason)
+        return load_blocks(branch, [Block(markers)], write)
     condition = of_keys(keys, branch.key)
     if condition is None:
         return DeleteResult(None)
-    return delete(branch, key_range=EVERYTHING, where=condition, reason=reason, token=token)
+    return delete(branch, replace(write, where=condition))
 
 
 def key_fields(branch: Line) -> pa.Schema | None:
@@ -93,7 +94,7 @@ def _in_type(column: pa.Array, field: pa.Field) -> tuple[pa.Array, pa.Array]:
     return pa.array(exact, field.type), pa.array(holds, pa.bool_())
 
 
-def replace_keys(branch: Line, records: pa.Table, *, deleted: str, token: str, message: str) -> LoadResult:
+def replace_keys(branch: Line, records: pa.Table, write: WriteArguments, *, deleted: str) -> LoadResult:
     """Replace the records of the keys of `records`, as `Branch.replace_keys` says."""
     records = with_key_paths(records, branch.key.names, {}).table
     if deleted and (
@@ -105,7 +106,7 @@ def replace_keys(branch: Line, records: pa.Table, *, deleted: str, token: str, m
         if deleted:
             names = [DELETED if name == deleted else name for name in records.schema.names]
             records = records.rename_columns(names)
-        return load_blocks(branch, [Block(records)], token=token, message=message)
+        return load_blocks(branch, [Block(records)], write)
     condition = of_keys(records, branch.key)
     if condition is None:
         return LoadResult(None)
@@ -114,12 +115,4 @@ def replace_keys(branch: Line, records: pa.Table, *, deleted: str, token: str, m
         records = records.filter(pc.invert(flags)).drop_columns([deleted])
     if not records.num_rows and not branch.revision().references:
         return LoadResult(None)  # nothing to delete, and no record that tells the types of the key
-    return replace_by_blocks(
-        branch,
-        [Block(records)],
-        key_range=EVERYTHING,
-        where=condition,
-        token=token,
-        message=message,
-        narrow=True,
-    )
+    return replace_by_blocks(branch, [Block(records)], replace(write, where=condition), narrow=True)

@@ -5,36 +5,32 @@ from __future__ import annotations
 from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.keys import KeyRange
-from lake_core.records.conditions import Condition
 from log_lake.lake.branches import planned
 from log_lake.lake.delete_spec import check_delete, may_delete
 from log_lake.lake.line import Line
 from log_lake.lake.results import DeleteResult, repeated_delete
-from log_lake.texts.keytext import RangeText, check_classes
+from log_lake.lake.write import WriteArguments
+from log_lake.texts.keytext import check_classes
 
 
-def delete(
-    branch: Line, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
-) -> DeleteResult:
+def delete(branch: Line, write: WriteArguments) -> DeleteResult:
     """Delete the records of a key range that fulfil a condition, as `Branch.delete` says."""
-    return planned(lambda: _delete(branch, key_range=key_range, where=where, reason=reason, token=token))
+    return planned(lambda: _delete(branch, write))
 
 
-def _delete(
-    branch: Line, *, key_range: KeyRange | RangeText, where: str | Condition | None, reason: str, token: str
-) -> DeleteResult:
-    revision = branch.revision()
+def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
+    revision, token, key_range = branch.revision(), write.token, write.key_range
     if (first := branch.history.first_use(revision.state, token, branch=branch.name)) is not None:
         return repeated_delete(first, token=token)
     classes = revision.key_classes
     span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)
-    spec = check_delete(revision, key_range=span, where=where, narrow=True)
+    spec = check_delete(revision, key_range=span, where=write.where, narrow=True)
     if spec is None or not may_delete(revision, spec, branch.history, branch.store):
         return DeleteResult(None)
     check_classes(span, revision.key, classes)
     id = branch.context.ids.new()
-    action, author = spec.tombstone(id, reason=reason), branch.context.author
-    draft = Draft(id, branch.name, revision.version, author, (action,), message=reason, token=token)
+    action, author = spec.tombstone(id, reason=write.message), branch.context.author
+    draft = Draft(id, branch.name, revision.version, author, (action,), message=write.message, token=token)
     committed = branch.commit_draft(draft, does="deletes")
     if committed.repeated:
         return repeated_delete(committed.repeated, token=token)

@@ -7,7 +7,6 @@ know `Branch`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from lake_core.schemas import Rule
 from lake_core.schemas.rule import rule_of
 from lake_core.store import Store, address_of
 from log_lake.lake import files as pool_files
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.files import FileSource
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision
@@ -85,16 +85,10 @@ class Line:
             now=surely_past(self.history.journal, own=own) if self.settings["age_off"] else own
         )
 
-    def open_files(
-        self,
-        files: list[str],
-        *,
-        options: Mapping[str, str] | None,
-        progress: Callable[[str, float], None],
-    ) -> AbstractContextManager[FileSource]:
+    def open_files(self, files: list[str], write: WriteArguments) -> AbstractContextManager[FileSource]:
         """The records of files, as `files.open_files`."""
         return pool_files.open_files(
-            self.config, files, options=options, access=address_of(self.store), progress=progress
+            self.config, files, options=write.options, access=address_of(self.store), progress=write.progress
         )
 
     def write_lease(self, id: str, *, read_version: int, first: str, why: str) -> HeldLease:

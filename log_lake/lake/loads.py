@@ -5,7 +5,7 @@ Called by `Branch`; Spark tasks call `builder`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +23,7 @@ from lake_core.store import Store
 from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import QUARANTINE, Block
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.files import check_rejected, rejected_fault
@@ -37,13 +38,11 @@ if TYPE_CHECKING:
     from log_lake.lake.delete_spec import DeleteSpec
 
 
-def begin_load(
-    branch: Line, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
-) -> PendingLoad | LoadResult:
+def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
     """A load at the newest version, or the first result under the token."""
     branch.check_writable()
     loaded = branch.history.load_open()
-    if (first := branch.history.first_use(loaded.state, token, branch=branch.name)) is not None:
+    if (first := branch.history.first_use(loaded.state, write.token, branch=branch.name)) is not None:
         return repeated_load(first)
     context, config = branch.context, branch.config
     return PendingLoad(
@@ -51,9 +50,9 @@ def begin_load(
         branch=branch.name,
         read_version=loaded.version,
         memory=branch.settings["load.memory"],
-        token=token,
-        message=message,
-        max_rejected=Settings({**config.settings, **(options or {})})["bad_records.max"],
+        token=write.token,
+        message=write.message,
+        max_rejected=write.settings(config)["bad_records.max"],
         first=first_above(loaded.state.removed.floor, now=context.now()),
     )
 
@@ -104,33 +103,24 @@ def lease_of(branch: Line, pending: PendingLoad, *, why: str) -> HeldLease:
     )
 
 
-def load_files(
-    branch: Line,
-    files: list[str],
-    *,
-    format: str,
-    options: Mapping[str, str] | None,
-    token: str,
-    message: str,
-    progress: Callable[[str, float], None],
-) -> LoadResult:
+def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadResult:
     """Load files as one transaction."""
-    pending = begin_load(branch, token=token, message=message, options=options)
+    pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
     building = builder_of(branch, pending)
     with (
         lease_of(branch, pending, why="load"),
-        branch.open_files(files, options=options, progress=progress) as source,
+        branch.open_files(files, write) as source,
     ):
-        for block in source.blocks(format, limit=pending.max_rejected):
+        for block in source.blocks(write.format, limit=pending.max_rejected):
             building.add(block)
         return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
 
 
-def load_blocks(branch: Line, blocks: Iterable[Block], *, token: str, message: str) -> LoadResult:
+def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) -> LoadResult:
     """Load records as one transaction."""
-    pending = begin_load(branch, token=token, message=message)
+    pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
     building = builder_of(branch, pending)
@@ -140,26 +130,18 @@ def load_blocks(branch: Line, blocks: Iterable[Block], *, token: str, message: s
         return commit_written(branch, pending, building.finish())
 
 
-def preview(
-    branch: Line,
-    files: list[str],
-    *,
-    format: str,
-    options: Mapping[str, str] | None,
-    progress: Callable[[str, float], None],
-) -> Preview:
+def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
     """What a load of the files would do; bad records are counted, whatever the policy."""
-    chosen = dict(options or {})
-    policy = Settings({**branch.config.settings, **chosen})["bad_records"]
-    chosen["bad_records"] = QUARANTINE
-    pending = begin_load(branch, options=chosen)
+    policy = write.settings(branch.config)["bad_records"]
+    write = replace(write, options={**write.options, "bad_records": QUARANTINE})
+    pending = begin_load(branch, write)
     assert isinstance(pending, PendingLoad)  # only a token has a first result
     nowhere, new_id = cast(Store, Nowhere(branch.store)), branch.context.ids.new
     building = PreviewBuilder(
         nowhere, branch.config.key, pending.origin, pending.memory, new_id, rule=branch.rule
     )
-    with branch.open_files(files, options=chosen, progress=progress) as source:
-        for block in source.blocks(format):
+    with branch.open_files(files, write) as source:
+        for block in source.blocks(write.format):
             building.add(block)
     written = building.finish()
     answer = replace(building.preview(), notes=source.notes)

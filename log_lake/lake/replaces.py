@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput
-from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject
-from lake_core.records.conditions import Condition
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
 from log_lake.lake.line import Line
 from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.texts.keytext import RangeText, check_classes, check_range
 
@@ -52,76 +51,41 @@ class PendingReplace:
 
 
 def begin_replace(
-    branch: Line,
-    *,
-    key_range: KeyRange | RangeText,
-    where: str | Condition | None,
-    token: str,
-    message: str,
-    options: Mapping[str, str] | None = None,
-    brought: pa.Schema | None = None,
-    narrow: bool = False,
+    branch: Line, write: WriteArguments, *, brought: pa.Schema | None = None, narrow: bool = False
 ) -> PendingReplace | LoadResult:
     """A load and what it replaces, or the first result under the token; `brought` are fields of the new records.
 
     A range as text waits for the records if nothing else tells the class of its values.  With `narrow` the
     condition narrows the range.
     """
-    pending = begin_load(branch, token=token, message=message, options=options)
+    pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
-    if where is not None and branch.rule.kind == "upsert":
+    if write.where is not None and branch.rule.kind == "upsert":
         raise InvalidInput(
             "in an upsert pool a replace takes a range without a condition; delete by the condition, then load"
         )
-    revision, waiting = branch.revision(), None
+    revision, key_range, waiting = branch.revision(), write.key_range, None
     if isinstance(key_range, RangeText):
         if not key_range.is_readable(revision.key, revision.key_classes):
             waiting, key_range = key_range, EVERYTHING
         else:
             key_range = key_range.read(revision.key, revision.key_classes)
-    spec = check_delete(revision, key_range=key_range, where=where, narrow=narrow, brought=brought)
+    spec = check_delete(revision, key_range=key_range, where=write.where, narrow=narrow, brought=brought)
     if spec is None:
         raise InvalidInput("replace: no record can fulfil the condition; change it")
     return PendingReplace(pending, spec, waiting)
 
 
-def replace_by_files(
-    branch: Line,
-    files: list[str],
-    *,
-    key_range: KeyRange | RangeText,
-    where: str | Condition | None,
-    format: str,
-    options: Mapping[str, str] | None,
-    token: str,
-    message: str,
-    progress: Callable[[str, float], None],
-) -> LoadResult:
+def replace_by_files(branch: Line, files: list[str], write: WriteArguments) -> LoadResult:
     """Replace records by those of files."""
-    with branch.open_files(files, options=options, progress=progress) as source:
-        done = replace_by_blocks(
-            branch,
-            source.blocks(format),
-            key_range=key_range,
-            where=where,
-            token=token,
-            message=message,
-            options=options,
-        )
+    with branch.open_files(files, write) as source:
+        done = replace_by_blocks(branch, source.blocks(write.format), write)
     return replace(done, notes=source.notes)
 
 
 def replace_by_blocks(
-    branch: Line,
-    blocks: Iterable[Block],
-    *,
-    key_range: KeyRange | RangeText,
-    where: str | Condition | None,
-    token: str,
-    message: str,
-    options: Mapping[str, str] | None = None,
-    narrow: bool = False,
+    branch: Line, blocks: Iterable[Block], write: WriteArguments, *, narrow: bool = False
 ) -> LoadResult:
     """Replace records by others, which must be among those that they replace.
 
@@ -129,17 +93,9 @@ def replace_by_blocks(
     fulfil it.
     """
     blocks = iter(blocks)
-    first = next(blocks, None) if where is not None else None
-    begun = begin_replace(
-        branch,
-        key_range=key_range,
-        where=where,
-        token=token,
-        message=message,
-        options=options,
-        brought=first.table.schema if first is not None else None,
-        narrow=narrow,
-    )
+    first = next(blocks, None) if write.where is not None else None
+    brought = first.table.schema if first is not None else None
+    begun = begin_replace(branch, write, brought=brought, narrow=narrow)
     if isinstance(begun, LoadResult):
         return begun
     builder = builder_of(branch, begun.load)

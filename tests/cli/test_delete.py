@@ -10,6 +10,7 @@ import pytest
 
 from log_lake.lake import Lake
 from log_lake.lake.loads import load_blocks
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from tests.support.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
 
@@ -342,7 +343,7 @@ def test_a_load_that_a_replace_overtook_is_told_so_and_explained(
         yield Block(pa.table({"k": [1, 7], "v": ["late", "late"]}))
 
     branch = Lake.open(lake.uri).pool("p").branch()
-    load_blocks(branch, while_a_replace_commits(), token="", message="")
+    load_blocks(branch, while_a_replace_commits(), WriteArguments())
     assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
         "p: version 4 was overtaken by the replace of version 3, which hides its records in that range"
     ]

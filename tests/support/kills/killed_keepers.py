@@ -39,6 +39,7 @@ from log_lake.lake import Lake
 from log_lake.lake.loads import load_blocks
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.repair.fsck import Fsck
 from tests.support.kills.killing import kill_at_random
@@ -128,7 +129,7 @@ class Actor:
             time.sleep(self.grace * 1.5)
 
         self.note("try", name)
-        load_blocks(self.pool.branch(), blocks(), token="", message="")
+        load_blocks(self.pool.branch(), blocks(), WriteArguments())
         self.note("done", name)
 
     def act_branch(self, name: str) -> None:

@@ -20,6 +20,7 @@ from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.loads import load_blocks
+from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_orphans
@@ -155,7 +156,7 @@ def test_a_load_that_outlives_the_grace_time_is_committed_since_it_holds_a_lease
         yield Block(pa.table({"k": [5000]}))
 
     other = Lake.open_on(store, ids=IdSource(clock=clock), author="vacuum").pool("p")
-    load_blocks(pool.branch(), blocks(), token="", message="")
+    load_blocks(pool.branch(), blocks(), WriteArguments())
     assert pool.at().to_table().num_rows == 1501
 
 

@@ -1,0 +1,36 @@
+"""What the caller of a write asks for, as one value: `Branch` makes it, and each step takes what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.records.conditions import Condition
+from lake_core.records.pools import PoolConfig
+from log_lake.loading.block import silent
+from log_lake.settings import Settings
+from log_lake.texts.keytext import RangeText
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteArguments:
+    """The arguments of a load, a replace or a delete.
+
+    `key_range` and `where`: which records are replaced or deleted.  `format`, `options` and `progress`: how files
+    are read; `options` take precedence over the pool's settings of the same names.  `token` and `message` go with
+    the transaction; the reason of a delete is its message.
+    """
+
+    token: str = ""
+    message: str = ""
+    key_range: KeyRange | RangeText = EVERYTHING
+    where: str | Condition | None = None
+    format: str = "auto"
+    options: Mapping[str, str] = field(default_factory=dict)
+    progress: Callable[[str, float], None] = silent
+
+    def settings(self, config: PoolConfig) -> Settings:
+        """The pool's settings, with the options above them."""
+        return Settings({**config.settings, **self.options})
