@@ -31,6 +31,7 @@ from log_lake.erasure.target import Target
 from log_lake.erasure.verify import verify
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
+from log_lake.workers import Worker
 from tests.unit.erasure.conftest import Row, World
 
 KEYS, NAMES = 6, ("ann", "bob", "cid", None)
@@ -107,7 +108,7 @@ class Random:
         )
         target = self.pool.branch(branch)
         work = begin_compaction(target, chosen, outputs=1, message="")
-        written = rewrite(work, 0, self.pool.store, new_id=self.pool.context.ids.new)
+        written = rewrite(work, Worker(self.pool.store, self.pool.context.ids.new), 0)
         if committed:
             commit_compaction(target, work, [written] if written is not None else [])
 

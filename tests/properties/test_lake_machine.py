@@ -54,6 +54,7 @@ from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
+from log_lake.workers import Worker
 from tests.support import lake_model
 from tests.support.lake_model import (
     CONDITIONS,
@@ -478,7 +479,7 @@ class LakeMachine(RuleBasedStateMachine):
         branch = self.pool(kind).branch()
         held = {(r.object, r.low) for r in self.pool(kind).at().references}
         made = [
-            rewrite(work, p, self.lake.store, new_id=self.lake.context.ids.new)
+            rewrite(work, Worker(self.lake.store, self.lake.context.ids.new), p)
             for p in range(len(work.pieces))
         ]
         written = [w for w in made if w is not None]

@@ -30,6 +30,7 @@ from log_lake.objects.read import DataObject
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
 from log_lake.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild
+from log_lake.workers import Worker
 
 START = 1_800_000_000.0
 
@@ -72,7 +73,7 @@ class World:
         branch = self.pool.branch()
         work = begin_compaction(branch, chosen, outputs=outputs, message="")
         new_id = self.lake.context.ids.new
-        written = [rewrite(work, n, self.store, new_id=new_id) for n in range(len(work.pieces))]
+        written = [rewrite(work, Worker(self.store, new_id), n) for n in range(len(work.pieces))]
         if committed:
             commit_compaction(branch, work, [w for w in written if w is not None])
 

@@ -55,6 +55,7 @@ from log_lake.lake.view import View
 from log_lake.loading.block import Block
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_orphans
+from log_lake.workers import Worker
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.oracle import ERASED, PairTruth, Promise, Rows, Write
 from tests.simulation.scheduler import Actor, Scheduler
@@ -304,7 +305,7 @@ def stalled_writer(me: Process) -> None:
     if references and me.chance.random() < 0.4:
         chosen = references if me.world.kind == "aggregate" else references[: me.chance.randint(1, 3)]
         work = begin_compaction(branch, chosen, outputs=1, message="")
-        written = rewrite(work, 0, me.pool.store, new_id=me.lake.context.ids.new)
+        written = rewrite(work, Worker(me.pool.store, me.lake.context.ids.new), 0)
         me.sleep(pause)
         commit_compaction(branch, work, [written] if written is not None else [])
         return

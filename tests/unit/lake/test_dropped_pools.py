@@ -23,6 +23,7 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
+from log_lake.workers import Worker
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 DROPPED = r"the pool(?: '\w+')? was dropped by test at 20..-..-..T..:..:..Z \(version \d+\)"
@@ -73,7 +74,7 @@ def finish_compaction(branch: Branch) -> Work:
     references = branch.history.load().state.branches["main"].snapshot.overlapping()
     work = begin_compaction(branch, references, outputs=1, message="")
     new_id = branch.context.ids.new
-    written = [rewrite(work, piece, branch.store, new_id=new_id) for piece in range(len(work.pieces))]
+    written = [rewrite(work, Worker(branch.store, new_id), piece) for piece in range(len(work.pieces))]
     return lambda branch: commit_compaction(branch, work, [w for w in written if w is not None])
 
 

@@ -12,6 +12,7 @@ from log_lake.agents.tombstones.run import apply
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.repair.removal import plan_repair, repair
+from log_lake.workers import Worker
 from tests.unit.lake.test_branches import checkpointed, ingest, keys, load, new_pool, reopened
 from tests.unit.lake.test_merges import compact_all, put, values
 
@@ -590,7 +591,7 @@ def test_a_compaction_is_planned_again_if_what_lies_between_its_inputs_came_back
     add(pool, 1, 100)
     reverted = pool.branch().revert("2").version
     work = begin_compaction(pool.branch(), pool.at().references, outputs=1, message="")
-    written = rewrite(work, 0, pool.store, new_id=pool.context.ids.new)
+    written = rewrite(work, Worker(pool.store, pool.context.ids.new), 0)
     assert written is not None
     pool.branch().revert(str(reverted))
     expected = sums(pool)
@@ -661,7 +662,7 @@ def test_a_compaction_is_planned_again_if_what_it_left_out_is_shown_again(
     older = pool.at().references
     TAKEN_BACK[what](pool)
     work = begin_compaction(pool.branch(), older, outputs=1, message="")
-    written = rewrite(work, 0, pool.store, new_id=pool.context.ids.new)
+    written = rewrite(work, Worker(pool.store, pool.context.ids.new), 0)
     assert written is not None
     if by == "revert":
         pool.branch().revert("3")
