@@ -5,6 +5,7 @@ A command that begins with its imports takes a second of a core before its first
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -47,7 +48,8 @@ class Running:
         self.process.join(longest)
         is_hanging = self.process.exitcode is None
         if is_hanging:
-            os.kill(self.process.pid or 0, signal.SIGABRT)  # faulthandler shows where it waits
+            with contextlib.suppress(ProcessLookupError):  # it ended just now
+                os.kill(self.process.pid or 0, signal.SIGABRT)  # faulthandler shows where it waits
             self.process.join(10)
             self.process.kill()
             self.process.join()
