@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from log_lake.lake import Lake
+from tests.support.user_dags import SECONDS
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow]
 
@@ -138,7 +139,7 @@ def runs(place: Path) -> dict[str, tuple[str, dict[str, str]]]:
             env=environ,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-5000:]

@@ -23,6 +23,7 @@ import pytest
 from log_lake.lake import Lake
 from tests.support.apart import install_target, named_or_installed
 from tests.support.repository import ROOT
+from tests.support.user_dags import SECONDS
 from tests.support.wheel import build
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(600)]
@@ -180,7 +181,7 @@ def runs(lake: Lake, folder: Path, provider: str) -> dict[str, dict[str, list[An
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=SECONDS,
             check=False,
         )
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]

@@ -43,9 +43,23 @@ class Kept(dict):
     async def aset(self, key, value):
         self[key] = value
 
-async def events(trigger, count, then=lambda: None):
+def looked_at(trigger):
+    loop = trigger._alone or transactions._LOOPS.get(trigger.shared_stream_key())
+    return set(loop.interest.positions) if loop else set()
+
+async def begun(*triggers):
+    # Wait until the loop looks at all pools of the triggers: what is committed then is new to them.
+    while not all(looked_at(one) >= set(one.pools) for one in triggers):
+        await asyncio.sleep(0.01)
+
+async def events(trigger, count, then=None):
     stream, got = trigger.run(), []
-    asyncio.get_running_loop().call_later(0.5, then)
+
+    async def act():
+        await begun(trigger)
+        then()
+
+    acting = asyncio.create_task(act()) if then else None
     try:
         async for event in stream:
             got.append((event.payload["pool"], event.payload["version"], event.payload["entries"]))
@@ -59,13 +73,13 @@ async def events(trigger, count, then=lambda: None):
 def answer(folder: Path, program: str) -> Any:
     """What a program says, whose `main` is a coroutine function."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
-    after = "\nprint('ANSWER ' + json.dumps(asyncio.run(asyncio.wait_for(main(), 60))))"
+    after = "\nprint('ANSWER ' + json.dumps(asyncio.run(asyncio.wait_for(main(), 900))))"
     done = subprocess.run(
         [sys.executable, "-c", BEFORE + program + after, str(folder / "lake")],
         env={**clean, "AIRFLOW_HOME": str(folder / "airflow")},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1_200,
         check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
@@ -126,7 +140,7 @@ SHARED = """
 import itertools
 from airflow.triggers.shared_stream import SharedStreamManager
 
-streams, ids = SharedStreamManager(), itertools.count()
+streams, ids, heard = SharedStreamManager(), itertools.count(), []
 
 async def shared(trigger, count):
     \"""The first events of a trigger as the triggerer runs it, each with the number that says it is stored.\"""
@@ -135,19 +149,22 @@ async def shared(trigger, count):
     try:
         async for event in stream:
             number = streams.bind_pending_event(trigger_id=id, key=key)
-            got.append((event.payload["pool"], event.payload["version"], event.payload["entries"], number))
+            got.append((event.payload["pool"], event.payload["version"], event.payload["entries"]))
+            heard.append(number)
             if len(got) == count:
-                return sorted(entry[:3] for entry in got)
+                return sorted(got)
     finally:
         await streams.unsubscribe(id, key)
 
 async def stored(said):
     \"""What is kept of the pool a before and after Airflow has stored its first event; then all that is said.\"""
-    await asyncio.sleep(1)
+    while not heard:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)  # in which it would be kept if it did not wait
     before = kept["lake_seen:a"][1]
-    streams.confirm_persisted([0])
-    await asyncio.sleep(0.2)
-    after = kept["lake_seen:a"][1]
+    streams.confirm_persisted(heard[:1])
+    while (after := kept["lake_seen:a"][1]) == before:
+        await asyncio.sleep(0.01)
     load("a")
     return [before, after, await said]
 """
@@ -159,8 +176,11 @@ async def main():
     one, two = trigger("a", "b"), trigger("b", "c")
     assert one.shared_stream_key() == two.shared_stream_key()
     assert one.shared_stream_key() != TransactionTrigger(pools=["a"], lake="/other").shared_stream_key()
-    asyncio.get_running_loop().call_later(0.5, lambda: [load(name) for name in "abc"])
-    said = await asyncio.gather(shared(one, 2), shared(two, 2))
+    said = asyncio.gather(shared(one, 2), shared(two, 2))
+    await begun(one, two)
+    for name in "abc":
+        load(name)
+    said = await said
     (loop,) = transactions._LOOPS.values()
     await asyncio.sleep(0)
     return said + [sorted(loop.interest.positions)]
@@ -220,16 +240,23 @@ from log_lake.agents.compact.rewrite import compact
 pool = lake.pool("a")
 id = pool.config.id
 async def main():
-    first = asyncio.create_task(shared(trigger("a"), 9))
-    await asyncio.sleep(1)
+    other = trigger("a")
+    first = asyncio.create_task(shared(other, 9))
+    await begun(other)
+    (loop,) = transactions._LOOPS.values()
+
+    async def passed(version):
+        while loop.interest.positions["a"].version < version:
+            await asyncio.sleep(0.01)
+
     load("a")
     load("a")
-    await asyncio.sleep(0.5)
+    await passed(2)
     late, begin = trigger("a", after={{"a": [id, 0]}}), TransactionTrigger._begin
 
     async def slow(self, loop):
         compact(pool.branch(), pool.at().references)
-        await asyncio.sleep(0.5)
+        await passed(3)
         return await begin(self, loop)
 
     late._begin = slow.__get__(late)
@@ -339,8 +366,8 @@ async def main():
 
 
 SLOW = """
-import asyncio, contextlib, json, sys, threading
-threads = set()
+import asyncio, json, logging, sys, threading
+threads, said = set(), []
 
 class Spy:
     @staticmethod
@@ -351,12 +378,20 @@ class Spy:
 sys.meta_path.insert(0, Spy)
 from airflow_lake.triggers.transactions import TransactionTrigger
 
-async def main():
-    async for event in TransactionTrigger(pools=["a"], lake=sys.argv[1], pause=0.05).run():
-        pass
+class Hears(logging.Handler):
+    def emit(self, record):
+        said.append(record.getMessage())
 
-with contextlib.suppress(TimeoutError):
-    asyncio.run(asyncio.wait_for(main(), 10))
+logging.getLogger("airflow_lake.triggers.transactions").addHandler(Hears())
+
+async def main():
+    stream = TransactionTrigger(pools=["a"], lake=sys.argv[1], pause=0.05).run()
+    waiting = asyncio.create_task(anext(stream))
+    while not said:  # there is no lake: it looked, and looks again
+        await asyncio.sleep(0.01)
+    waiting.cancel()
+
+asyncio.run(asyncio.wait_for(main(), 900))
 print(json.dumps([sorted(threads), "log_lake.lake.watch" in sys.modules]))
 """
 
@@ -367,7 +402,7 @@ def test_what_takes_long_to_import_is_imported_beside_the_loop_of_the_triggerer(
         env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1_200,
         check=False,
     )
     assert done.stdout.splitlines()[-1:] == ["[[false], true]"], done.stderr
@@ -382,7 +417,7 @@ async def main():
     async for event in watching.run():
         return event.payload["version"]
 
-print(json.dumps([asyncio.run(asyncio.wait_for(main(), 60)), "pandas" in sys.modules]))
+print(json.dumps([asyncio.run(asyncio.wait_for(main(), 900)), "pandas" in sys.modules]))
 """
 
 
@@ -397,7 +432,7 @@ def test_a_triggerer_does_not_import_pandas_to_watch_pools(tmp_path: Path) -> No
         env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1_200,
         check=False,
     )
     assert done.stdout.splitlines()[-1:] == ["[2, false]"], done.stderr

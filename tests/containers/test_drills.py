@@ -58,7 +58,7 @@ DRILLS = (
         "Detected a task instance without a heartbeat",
         "scheduler",
         ("died", "done"),
-        told="did not end well",
+        told="says how that ended",
     ),
     Drill("spark-worker", "Lost executor", "spark-connect"),
     Drill(

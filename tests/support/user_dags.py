@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+SECONDS = 1_500
+"""The bound of a command; on a machine with a load of 80 some runs took more than ten minutes."""
 RUN = """
 import datetime as dt, json, sys
 import dags
@@ -59,7 +61,7 @@ def run_dags(
             env=env,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-5000:]

@@ -376,7 +376,7 @@ def test_a_task_that_is_tried_again_says_what_became_of_the_try_before(
     instance.try_number = number  # type: ignore[attr-defined]
     with caplog.at_level("WARNING", logger="airflow_lake.tries"):
         run_loads(lake, Loads({"a": 4}), instance)
-    said = [message for message in caplog.messages if "try 1 did not end well" in message]
+    said = [message for message in caplog.messages if "the log of try 1 says how that ended" in message]
     assert len(said) == lines
     assert all("if that log just ends, its worker was killed" in message for message in said)
 
