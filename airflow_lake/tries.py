@@ -17,8 +17,8 @@ def tell_of_tries(task_instance: Any) -> None:
     number = getattr(task_instance, "try_number", 1)
     if number > 1:
         log.warning(
-            "try %s: the log of try %s says how that ended: it failed, or it succeeded and the task was cleared; if "
-            "that log just ends, its worker was killed. What it committed stays, and is not done again",
+            "try %s: the log of try %s says how that ended: it failed, or it succeeded and the task was cleared; "
+            "if that log just ends, its worker was killed. What it committed stays, and is not done again",
             number,
             number - 1,
         )

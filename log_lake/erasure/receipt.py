@@ -82,12 +82,12 @@ class Held(msgspec.Struct, frozen=True):
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """An erasure in a pool.
 
-    `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that was
-    looked at last.  `version_before`: the version before the first step.  `erased` are the objects that held such
-    records, `written` those that took their place.  `not_searched`: records of sub-pools that the erasure did not look
-    at.  `purged`: the version up to which the journal is purged for it, 0 if it is not.  `keeps_history`: no run of
-    this erasure purges it.  `until`: records of later versions are not its concern, because a run has ended since
-    which they were loaded; 0: no run has.
+    `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that
+    was looked at last.  `version_before`: the version before the first step.  `erased` are the objects that
+    held such records, `written` those that took their place.  `not_searched`: records of sub-pools that the
+    erasure did not look at.  `purged`: the version up to which the journal is purged for it, 0 if it is not.
+    `keeps_history`: no run of this erasure purges it.  `until`: records of later versions are not its concern,
+    because a run has ended since which they were loaded; 0: no run has.
     """
 
     format: int
