@@ -12,7 +12,7 @@
 #   make fuzz [COUNT=n]                  every kind of stored thing, changed n times (5,000) with right checksums
 #   make sim [SEEDS=n] [FROM=m]          the journal under every fault
 #   make sim-pairs [SEEDS=n] [FROM=m]    every two of those who work on a pool, under every fault
-#   make mutants [N=n] [SEED=s]          one line of history/ broken at a time: do its tests see it?
+#   make mutants [N=n] [SEED=s]          one small change of the core at a time: do its tests see it?
 #   make sim-compaction [ARGS=...]       months of loads against the planner of compaction (ARGS=--help)
 #   make wheel                           the wheel, the source distribution and the bill of materials (CycloneDX), in dist/
 #   make audit                           known holes of the locked packages, where a service of them can be reached
@@ -109,7 +109,7 @@ sim-pairs: env
 	@$(PY) -m tests.simulation --pairs $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))
 
 mutants: env
-	@$(PY) -m local.mutants $(or $(N),20) $(if $(SEED),--seed $(SEED))
+	@$(PY) -m local.mutation $(or $(N),20) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 sim-compaction: env
 	@$(PY) -m tests.simulation.compaction $(ARGS)

@@ -1,0 +1,142 @@
+"""Makes one small change of the core at a time, in a copy, and says which the tests do not see.
+
+    make mutants [N=n] [SEED=s] [ARGS='--reach FILE']
+
+The seed is the date by default, so that a run a day rotates over all of them.  First each test of `TESTS` runs
+once, and tells which lines it reaches.  A mutant then runs the tests that reach its line, the quickest first, until
+one fails.  `--reach FILE` keeps that for the next run on the same code.  A mutant that lives gets a test, or a
+reason in `local/mutation/survivors.toml`, and is not tried again.  It is not part of CI: a run takes an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from local.mutation.changes import Change, changed, changes
+from local.mutation.survivors import survivors
+
+FOLDERS = (
+    "lake_core/journal",
+    "lake_core/history",
+    "lake_core/checkpoints",
+    "lake_core/leases",
+    "log_lake/vacuum",
+    "log_lake/erasure",
+)
+TESTS = tuple(
+    f"tests/unit/{room}"
+    for room in ("journal", "history", "checkpoints", "leases", "lake", "vacuum", "erasure", "repair")
+)
+TIMEOUT = 900
+"""Seconds for the tests of one mutant: one that hangs counts as seen."""
+
+Reach = dict[str, tuple[float, dict[str, list[int]]]]
+
+
+def copied(to: Path) -> Path:
+    """A copy of all that the tests need."""
+    for name in (
+        "lake_core",
+        "log_lake",
+        "tests",
+        "docs",
+        "local",
+        "spark_apps",
+        "pyspark_lake",
+        "airflow_lake",
+    ):
+        shutil.copytree(name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy("pyproject.toml", to)
+    return to
+
+
+def measured(copy: Path, file: Path) -> Reach:
+    """What each test reaches; read from the file if it is there, otherwise written to it."""
+    if not file.exists():
+        environment = {
+            **os.environ,
+            "LAKE_MUTATION_FOLDERS": ":".join(FOLDERS),
+            "LAKE_MUTATION_REACH": str(file),
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "local.mutation.reach", *TESTS]
+        subprocess.run(command, cwd=copy, env=environment, check=True)
+    reach: Reach = json.loads(file.read_text())
+    return reach
+
+
+def is_seen(copy: Path, file: str, change: Change, tests: list[str]) -> bool:
+    """Whether one of the tests fails with the change."""
+    whole = (copy / file).read_text()
+    (copy / file).write_text(changed(whole, change))
+    try:
+        command = [sys.executable, "-m", "pytest", "-q", "-x", *tests]
+        run = subprocess.run(command, cwd=copy, capture_output=True, timeout=TIMEOUT, check=False)
+        return run.returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        (copy / file).write_text(whole)
+
+
+def reaching(reach: Reach, file: str, line: int) -> list[str]:
+    """The tests that reach a line of a file, the quickest first."""
+    return [
+        test
+        for test, (_, files) in sorted(reach.items(), key=lambda item: item[1][0])
+        if line in files.get(file, ())
+    ]
+
+
+def main() -> int:
+    """Print each mutant that lives; the status is 1 if one does."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", default=dt.datetime.now(dt.UTC).date().isoformat())
+    parser.add_argument("--reach", type=Path, help="file that keeps which test reaches what")
+    parser.add_argument(
+        "--workers", type=int, default=1, help="copies in which mutants are tried side by side"
+    )
+    parser.add_argument("--folder", action="append", help="only mutants below it; repeatable (default: all)")
+    args = parser.parse_args()
+    files = sorted(str(file) for folder in args.folder or FOLDERS for file in Path(folder).rglob("*.py"))
+    listed = {(one.file, one.change) for one in survivors()}
+    everything = [
+        (file, change)
+        for file in files
+        for change in changes(Path(file).read_text())
+        if (file, change.name) not in listed
+    ]
+    chosen = random.Random(args.seed).sample(everything, min(args.count, len(everything)))
+    with tempfile.TemporaryDirectory() as folder:
+        copies = [copied(Path(folder) / str(number)) for number in range(args.workers)]
+        reach = measured(copies[0], args.reach or Path(folder) / "reach.json")
+
+        def lives(at: int, file: str, change: Change) -> bool:
+            tests = reaching(reach, file, change.line)
+            alive = not tests or not is_seen(copies[at], file, change, tests)
+            if alive:
+                why = f"{len(tests)} tests reach it" if tests else "no test reaches it"
+                print(f"{file}:{change.line}: lives ({why}): {change.name}", flush=True)
+            return alive
+
+        def share(at: int) -> int:
+            return sum(lives(at, *one) for one in chosen[at :: args.workers])
+
+        with ThreadPoolExecutor(args.workers) as pool:
+            alive = sum(pool.map(share, range(args.workers)))
+    print(f"{len(chosen)} of {len(everything)} mutants, {alive} live (seed {args.seed})")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
