@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import fastavro
 from pyiceberg.io import InputFile, OutputFile
 from pyiceberg.manifest import (
     DataFile,
@@ -108,8 +109,15 @@ class Files:
         self._read = read
 
     def new_input(self, location: str) -> InputFile:
-        """The file at a location, as pyiceberg asks for it."""
-        return MemoryFile(location, self._read(location))
+        """The file at a location, as pyiceberg asks for it.
+
+        pyiceberg's decoder reads behind the end of a damaged file, and the process ends.  So fastavro, which looks
+        at the end, reads it first, and raises.
+        """
+        data = self._read(location)
+        for _ in fastavro.reader(io.BytesIO(data)):
+            pass
+        return MemoryFile(location, data)
 
     def listed(self, manifest_list: str) -> list[Listed]:
         """The manifests of a table, with their files."""

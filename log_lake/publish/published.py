@@ -23,6 +23,9 @@ FILES, RECORDS = "total-data-files", "total-records"
 DELETE_FILES, DELETED_RECORDS = "total-delete-files", "total-position-deletes"
 """Totals of a snapshot, as Iceberg names them."""
 
+DAMAGED, ADVICE = "damaged, or of a table that the lake did not publish", "publish to another folder"
+"""What is wrong with a table that cannot be read, and what to do."""
+
 WITHOUT = "lake.without"
 """A property of the table: the fields that it does not have, as JSON."""
 
@@ -90,8 +93,7 @@ def _listed(place: Place) -> int:
 
 
 def described(place: Place, number: int, text: bytes) -> Published:
-    name, advice = f"{place.location}: metadata {number}", "publish to another folder"
-    with decoding(name, "damaged, or of a table that the lake did not publish", advice=advice):
+    with decoding(f"{place.location}: metadata {number}", DAMAGED, advice=ADVICE):
         decoded = msgspec.json.decode(text, type=_Metadata)
         (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
         summary = snapshot.summary

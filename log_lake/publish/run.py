@@ -21,6 +21,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ import pyarrow as pa
 from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.extras import need
 from lake_core.naming import MAIN
+from lake_core.records.decoding import decoding
 from lake_core.schemas.hidden import ORDER
 from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
@@ -37,7 +39,9 @@ from log_lake.presence.absence import planning_again
 from log_lake.publish.commit import check_free, commit_metadata, create_file, delete_leftovers, point_hint
 from log_lake.publish.place import BESIDE, Place, place_of
 from log_lake.publish.published import (
+    ADVICE,
     BRANCH,
+    DAMAGED,
     DELETE_FILES,
     DELETED_RECORDS,
     FILES,
@@ -200,9 +204,12 @@ class _Publisher:
         from log_lake.publish import metadata as m
 
         place, ids = self.place, self.pool.context.ids
-        before = None if self.before is None else m.parsed(self.before.text)
-        layout = m.layout_of(before, plan.columns, plan.names, stored=(*schemas_of(plan.rules, view), ORDER))
-        was = f.files_before(before, layout, place, self._rules_before())
+        rules_before = self._rules_before()
+        with self._reading_table():
+            before = None if self.before is None else m.parsed(self.before.text)
+            stored = (*schemas_of(plan.rules, view), ORDER)
+            layout = m.layout_of(before, plan.columns, plan.names, stored=stored)
+            was = f.files_before(before, layout, place, rules_before)
         files = f.Describing(view, place, layout, was, ids.new).described(plan.rules.values())
         if (
             before is not None
@@ -255,6 +262,12 @@ class _Publisher:
         locations = [manifest_list, *(m.manifest_path for m in manifests), *(d.file_path for d in deletes)]
         delete_leftovers(place, number=number, locations=locations, grace=self.pool.settings["vacuum.grace"])
         return result
+
+    def _reading_table(self) -> AbstractContextManager[None]:
+        """Within the block the table that is there is read: what pyiceberg cannot read is Corrupt."""
+        if self.before is None:
+            return nullcontext()
+        return decoding(f"{self.place.location}: table {self.before.number}", DAMAGED, advice=ADVICE)
 
     def finished(
         self, table: Published, outcome: str, *, added: int = 0, added_deletes: int = 0
