@@ -102,6 +102,10 @@ class InvalidInput(LakeError):
     exit_status = 9
 
 
+class ClocksApart(InvalidInput):
+    """The clocks of the store and of this machine are too far apart to count an age; nothing was changed."""
+
+
 class NoCreate(InvalidInput):
     """The store has no create-only put, or only claims to: a lake on it needs a lock (`store.locked`)."""
 

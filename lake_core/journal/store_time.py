@@ -11,16 +11,12 @@ import logging
 from typing import Any
 
 from lake_core import naming
-from lake_core.errors import InvalidInput, Unavailable
+from lake_core.errors import ClocksApart, Unavailable
 from lake_core.journal import hints
 from lake_core.journal.journal import Journal
 from lake_core.phrases import human_duration
 
 log = logging.getLogger(__name__)
-
-
-class ClocksApart(InvalidInput):
-    """The clocks of the store and of this machine are too far apart to count an age; nothing was changed."""
 
 
 SAID = 60.0

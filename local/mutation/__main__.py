@@ -33,9 +33,12 @@ FOLDERS = (
     "log_lake/vacuum",
     "log_lake/erasure",
 )
-TESTS = tuple(
-    f"tests/unit/{room}"
-    for room in ("journal", "history", "checkpoints", "leases", "lake", "vacuum", "erasure", "repair")
+TESTS = (
+    "tests/loading/test_limits.py",
+    *(
+        f"tests/unit/{room}"
+        for room in ("journal", "history", "checkpoints", "leases", "lake", "vacuum", "erasure", "repair")
+    ),
 )
 TIMEOUT = 900
 """Seconds for the tests of one mutant: one that hangs counts as seen."""

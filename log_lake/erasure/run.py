@@ -25,12 +25,11 @@ from dataclasses import replace
 
 import msgspec
 
-from lake_core.errors import Conflict, NotFound, PlanAgain
+from lake_core.errors import ClocksApart, Conflict, NotFound, PlanAgain
 from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.ids import first_id
 from lake_core.journal.purge import purge, write_newest
-from lake_core.journal.store_time import ClocksApart
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted

@@ -30,12 +30,11 @@ from functools import partial
 from itertools import islice, pairwise
 
 from lake_core import naming
-from lake_core.errors import Corrupt
+from lake_core.errors import ClocksApart, Corrupt
 from lake_core.history import PoolState
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.ids import ID_LENGTH, first_above, first_id, id_seconds
 from lake_core.journal.hints import read_head_hint
-from lake_core.journal.store_time import ClocksApart
 from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans

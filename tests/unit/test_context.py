@@ -53,7 +53,7 @@ READS_THE_CLOCK = {
 }
 
 
-CLOCKS = ("lake_core/naming.py:", "lake_core/store/memory.py:")
+CLOCKS = ("lake_core/ids.py:", "lake_core/store/memory.py:")
 """The source of ids; a store in memory, which is its own server and says when its objects were written."""
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import ClocksApart, InvalidInput
 from lake_core.ids import IdSource
-from lake_core.journal.store_time import ClocksApart
 from lake_core.store.memory import MemoryStore
 from log_lake import Lake
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
