@@ -4,6 +4,7 @@
       InvalidInput            correct the input; the message names file, record, line or field
         NoCreate              the store has no create-only put: use another store, or name a lock
         CannotHold            a format has no form for a record: write the object in a plainer one
+        ClocksApart           set the clock of this machine, or of the store; nothing was changed
       NotFound                name something that exists
       AlreadyExists           use another name, or the thing that has it
       Conflict                load again, decide again, try again
