@@ -26,6 +26,7 @@ from lake_core.errors import Corrupt
 from lake_core.history.layered_map import LayeredMap, NothingBelow
 from lake_core.ids import check_id
 from lake_core.naming import check_objects
+from lake_core.records.decoding import check_times
 from lake_core.records.transactions import version_of
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
@@ -65,6 +66,7 @@ class Vacuum(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_id(self.transaction_id, what="vacuum: its transaction")
+        check_times("vacuum", time=self.time)
         check_objects(self.objects, what="vacuum")
         if len(self.objects) != len(self.removals) or len(set(self.objects)) != len(self.objects):
             raise Corrupt(

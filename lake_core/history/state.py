@@ -39,7 +39,7 @@ from lake_core.records import (
     Source,
     Transaction,
 )
-from lake_core.records.decoding import check_counts
+from lake_core.records.decoding import check_counts, check_times
 from lake_core.schemas.schema import stored_schema
 
 
@@ -62,6 +62,7 @@ class Remembered(msgspec.Struct, frozen=True, array_like=True):
     def __post_init__(self) -> None:
         counts = (self.version, self.objects, self.size, self.records, self.nokey, self.rejected)
         check_counts(f"token of transaction {self.transaction_id[:80]!r}", least=min(counts))
+        check_times(f"token of transaction {self.transaction_id[:80]!r}", time=self.time)
 
 
 def remembered(version: int, transaction: Transaction) -> Remembered:
@@ -120,6 +121,7 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_counts("tag", version=self.version, set=self.set_at, boundary=self.boundary)
+        check_times("tag", time=self.time, expires=self.expires)
 
     def is_live(self, now: int) -> bool:
         """Whether it holds its version at `now`, in microseconds since 1970."""
@@ -135,6 +137,7 @@ class Closing(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         check_counts("closing", version=self.version)
+        check_times("closing", time=self.time)
 
 
 @dataclass(frozen=True)

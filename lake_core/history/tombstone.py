@@ -24,7 +24,7 @@ from lake_core.history.snapshot.reference import Reference
 from lake_core.keys import KeyRange
 from lake_core.records.branching import check_hidden
 from lake_core.records.conditions import Condition
-from lake_core.records.decoding import check_counts
+from lake_core.records.decoding import check_counts, check_times
 from lake_core.records.transactions import sequence
 
 NEVER = 1 << 40
@@ -65,6 +65,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         check_hidden(self.id, sub_pool=self.sub_pool, only=self.only)
         versions = {"version": self.version, "base": self.read_version, "replaced_in": self.replaced_in}
         check_counts(f"tombstone {self.id!r}", seq=self.seq, **versions)
+        check_times(f"tombstone {self.id!r}", time=self.time)
 
     @property
     def since(self) -> int:

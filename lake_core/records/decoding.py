@@ -19,6 +19,9 @@ from lake_core.errors import Corrupt, InvalidInput, LakeError, Unavailable
 MAX_INTEGER = 2**63 - 1
 """The greatest integer that is stored: signed, of 64 bits."""
 
+FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""Microseconds since 1970, inclusive: the years 1 to 9999, which every reader can show."""
+
 
 class decoding:
     """Within the block every failure is `Corrupt`, in one line: the name of the stored thing, and what is wrong.
@@ -64,6 +67,13 @@ def _reason(error: Exception, name: str, what: str) -> str:
     if isinstance(error, LakeError):  # a guarantee of a type, which says what is broken
         return text
     return f"{what}: {text if isinstance(error, msgspec.MsgspecError) else f'{type(error).__name__}: {text}'}"
+
+
+def check_times(what: str, **times: int | None) -> None:
+    """Raises Corrupt if one of these times, in microseconds since 1970, is outside of the years 1 to 9999."""
+    for name, time in times.items():
+        if time is not None and not FIRST_TIME <= time <= LAST_TIME:
+            raise Corrupt(f"{what}: {name} is {time}, which is outside of the years 1 to 9999")
 
 
 def check_counts(what: str, **counts: int | None) -> None:

@@ -8,7 +8,7 @@ from lake_core.ids import check_id
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.naming import check_pool_name
-from lake_core.records.decoding import check_counts
+from lake_core.records.decoding import check_counts, check_times
 
 
 class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,6 +101,7 @@ class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_counts(f"dropped pool {self.pool.id}", version=self.version)
+        check_times(f"dropped pool {self.pool.id}", time=self.time)
 
 
 class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,6 +118,7 @@ class PoolsEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_id(self.id, what="entry of the list of pools")
+        check_times(f"entry {self.id} of the list of pools", time=self.time)
 
     @property
     def written_at(self) -> float:

@@ -30,7 +30,7 @@ from lake_core.records.branching import (
 )
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
-from lake_core.records.decoding import check_counts
+from lake_core.records.decoding import check_counts, check_times
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
 MAX_TRANSACTIONS = 65_536
@@ -262,6 +262,7 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
                 f"transaction {self.id!r}: needs an id, a branch, a parent, a read version and actions"
             )
         check_counts(f"transaction {self.id}", parent=self.parent, base=self.read_version)
+        check_times(f"transaction {self.id}", time=self.time)
 
     @property
     def width(self) -> int:

@@ -18,6 +18,7 @@ from lake_core.history.create import branch_of
 from lake_core.history.state import Tag
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.records import DeleteTag, Discard, SetTag
+from lake_core.records.decoding import LAST_TIME
 from log_lake.lake.branches import keeping, planned
 from log_lake.lake.journaled import Journaled
 
@@ -43,6 +44,8 @@ def set_tag(pool: Journaled, name: str, *, at: str, reason: str, expires: float 
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
         raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")
+    if expires is not None and not expires * 1e6 <= LAST_TIME:
+        raise InvalidInput(f"tag {name!r}: its time of expiry is after the year 9999; leave it out")
     return planned(lambda: _set(pool, name, at=at, reason=reason, expires=expires))
 
 

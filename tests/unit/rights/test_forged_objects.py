@@ -9,9 +9,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, InvalidInput
+from lake_core.history.state import Closing
 from lake_core.keys import PoolKey
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.records import SetSchema, Transaction
+from lake_core.records.pools import PoolsEntry
 from lake_core.schemas.schema import stored_schema
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
@@ -19,6 +22,7 @@ from log_lake.objects.facts import read_facts
 from log_lake.objects.read import DataObject
 from log_lake.repair.fsck import Fsck
 from tests.support.changed_objects import Parts, _set_pair, with_group
+from tests.support.records import an_id
 from tests.support.thrift import BINARY, LIST
 
 NOT_TEXT = b"n\xebme"
@@ -100,3 +104,21 @@ def test_a_stored_schema_whose_names_are_not_utf8(nested: bool) -> None:
     assert stored_schema(data) == schema
     with pytest.raises(Corrupt, match="a stored schema"):
         stored_schema(data.replace(b"name", NOT_TEXT))
+
+
+@pytest.mark.parametrize("time", [2**62, -(2**62), 253_402_300_800_000_000])
+def test_a_time_that_no_reader_can_show(time: int) -> None:
+    for made in (
+        lambda: Transaction(an_id(1), "main", 0, 0, time, "me", (SetSchema("0" * 20, b""),)),
+        lambda: Closing(1, time, "me"),
+        lambda: PoolsEntry(an_id(1), time, "me", ()),
+    ):
+        with pytest.raises(Corrupt, match="years 1 to 9999"):
+            made()
+
+
+@pytest.mark.parametrize("expires", [1e12, float("inf")])
+def test_a_tag_expires_before_the_year_10000(expires: float) -> None:
+    lake = lake_of("parquet", lambda data: data)
+    with pytest.raises(InvalidInput, match="after the year 9999"):
+        lake.pool("b").tag("t", at="main", expires=expires)
