@@ -12,7 +12,7 @@ import pytest
 
 from lake_core.errors import Unavailable
 from lake_core.store import Created, LockedStore
-from lake_core.store.locked import Check
+from lake_core.store.locked import LockCheck
 from lake_core.store.memory import MemoryStore
 
 NAME, OURS, THEIRS = "p/journal/1", b"ours", b"theirs"
@@ -28,7 +28,7 @@ class Revocable:
         self.at, self.is_lost = at, False
 
     @contextlib.contextmanager
-    def hold(self, name: str) -> Iterator[Check]:
+    def hold(self, name: str) -> Iterator[LockCheck]:
         def check() -> None:
             if self.is_lost:
                 raise Unavailable("the lock was lost")
