@@ -103,10 +103,6 @@ class InvalidInput(LakeError):
     exit_status = 9
 
 
-class ClocksApart(InvalidInput):
-    """The clocks of the store and of this machine are too far apart to count an age; nothing was changed."""
-
-
 class NoCreate(InvalidInput):
     """The store has no create-only put, or only claims to: a lake on it needs a lock (`store.locked`)."""
 
@@ -119,6 +115,10 @@ class NoCreate(InvalidInput):
 
 class CannotHold(InvalidInput):
     """A format has no form for a record.  The writer of the object takes the next plainer format."""
+
+
+class ClocksApart(InvalidInput):
+    """The clocks of the store and of this machine are too far apart to count an age; nothing was changed."""
 
 
 class NotFound(LakeError):

@@ -22,8 +22,9 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from local.mutation.changes import Change, changed, changes
-from local.mutation.survivors import survivors
+import msgspec
+
+from local.mutation.changes import LineChange, changed, changes
 
 FOLDERS = (
     "lake_core/journal",
@@ -43,7 +44,8 @@ TESTS = (
 TIMEOUT = 900
 """Seconds for the tests of one mutant: one that hangs counts as seen."""
 
-Reach = dict[str, tuple[float, dict[str, list[int]]]]
+SURVIVORS = Path(__file__).parent / "survivors.toml"
+ReachOfTests = dict[str, tuple[float, dict[str, list[int]]]]
 
 
 def copied(to: Path) -> Path:
@@ -63,7 +65,24 @@ def copied(to: Path) -> Path:
     return to
 
 
-def measured(copy: Path, file: Path) -> Reach:
+class Survivor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A change (`LineChange.name`) of a file that no test sees, and why that is right."""
+
+    file: str
+    change: str
+    reason: str
+
+
+class _Survivors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    survivor: tuple[Survivor, ...] = ()
+
+
+def survivors() -> tuple[Survivor, ...]:
+    """All of them, in the order of the file."""
+    return msgspec.toml.decode(SURVIVORS.read_bytes(), type=_Survivors).survivor
+
+
+def measured(copy: Path, file: Path) -> ReachOfTests:
     """What each test reaches; read from the file if it is there, otherwise written to it."""
     if not file.exists():
         environment = {
@@ -73,11 +92,11 @@ def measured(copy: Path, file: Path) -> Reach:
         }
         command = [sys.executable, "-m", "pytest", "-q", "-p", "local.mutation.reach", *TESTS]
         subprocess.run(command, cwd=copy, env=environment, check=True)
-    reach: Reach = json.loads(file.read_text())
+    reach: ReachOfTests = json.loads(file.read_text())
     return reach
 
 
-def is_seen(copy: Path, file: str, change: Change, tests: list[str]) -> bool:
+def is_seen(copy: Path, file: str, change: LineChange, tests: list[str]) -> bool:
     """Whether one of the tests fails with the change."""
     whole = (copy / file).read_text()
     (copy / file).write_text(changed(whole, change))
@@ -91,7 +110,7 @@ def is_seen(copy: Path, file: str, change: Change, tests: list[str]) -> bool:
         (copy / file).write_text(whole)
 
 
-def reaching(reach: Reach, file: str, line: int) -> list[str]:
+def reaching(reach: ReachOfTests, file: str, line: int) -> list[str]:
     """The tests that reach a line of a file, the quickest first."""
     return [
         test
@@ -124,7 +143,7 @@ def main() -> int:
         copies = [copied(Path(folder) / str(number)) for number in range(args.workers)]
         reach = measured(copies[0], args.reach or Path(folder) / "reach.json")
 
-        def lives(at: int, file: str, change: Change) -> bool:
+        def lives(at: int, file: str, change: LineChange) -> bool:
             tests = reaching(reach, file, change.line)
             alive = not tests or not is_seen(copies[at], file, change, tests)
             if alive:

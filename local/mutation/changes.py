@@ -22,13 +22,13 @@ NEIGHBOURS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.IsNot: ast.Is,
 }
 ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-Place = tuple[str, ast.expr | ast.stmt, str, ast.AST]
+NodePlace = tuple[str, ast.expr | ast.stmt, str, ast.AST]
 """The path of a function, a node of it, the kind of the change, what comes instead."""
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
-class Change:
+class LineChange:
     """One change: `function` is the path of the function, `before` and `after` are the text of what changes."""
 
     function: str
@@ -47,17 +47,17 @@ class Change:
         return f"{self.function}: {self.kind}: {self.before} -> {self.after}"
 
 
-def changes(source: str) -> list[Change]:
+def changes(source: str) -> list[LineChange]:
     """Every change of a source, in its order."""
     tree = ast.parse(source)
     place_by_node = {node: place for place, node in enumerate(ast.walk(tree))}
     return [
-        Change(function, node.lineno, kind, _one_line(node), _one_line(after), place_by_node[node], after)
+        LineChange(function, node.lineno, kind, _one_line(node), _one_line(after), place_by_node[node], after)
         for function, node, kind, after in _places(tree)
     ]
 
 
-def changed(source: str, change: Change) -> str:
+def changed(source: str, change: LineChange) -> str:
     """The source with one of its changes."""
     tree = ast.parse(source)
     target = next(node for place, node in enumerate(ast.walk(tree)) if place == change.place)
@@ -79,8 +79,8 @@ def _one_line(node: ast.AST) -> str:
     return text[0] if len(text) == 1 else f"{text[0]} ..."
 
 
-def _places(tree: ast.Module) -> Iterator[Place]:
-    def walk(node: ast.AST, path: tuple[str, ...]) -> Iterator[Place]:
+def _places(tree: ast.Module) -> Iterator[NodePlace]:
+    def walk(node: ast.AST, path: tuple[str, ...]) -> Iterator[NodePlace]:
         if isinstance(node, Scope):
             path = (*path, node.name)
         elif path and isinstance(node, ast.expr | ast.stmt) and not _is_words(node):
