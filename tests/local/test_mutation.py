@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.mutation.__main__ import FOLDERS
+from local.mutation.__main__ import FOLDERS, survivors
 from local.mutation.changes import changed, changes
-from local.mutation.survivors import survivors
 
 SOURCE = """
 def refuse(a, b, found):
