@@ -31,6 +31,7 @@ from lake_core.records import (
 )
 from lake_core.records.codec import Codec
 from lake_core.records.conditions import IsNull
+from lake_core.records.decoding import FIRST_TIME, LAST_TIME
 from lake_core.records.pools import PoolConfig
 
 IDS = st.text("0123456789ABCXYZabcxyz", min_size=27, max_size=27)
@@ -71,13 +72,14 @@ ACTIONS = st.one_of(
     st.builds(Consume, st.lists(SOURCES, max_size=3).map(tuple)),
     st.builds(Close),
 )
+TIMES = st.integers(FIRST_TIME, LAST_TIME)
 TRANSACTIONS = st.builds(
     Transaction,
     id=IDS,
     branch=NAMES,
     parent=COUNTS,
     read_version=COUNTS,
-    time=st.integers(-(2**62), 2**62),
+    time=TIMES,
     author=TEXTS,
     actions=st.lists(ACTIONS, min_size=1, max_size=4).map(tuple),
     message=TEXTS,
@@ -95,7 +97,7 @@ POOL_ACTIONS = st.one_of(
     st.builds(DropPool, IDS),
 )
 POOLS_ENTRIES = st.builds(
-    PoolsEntry, IDS, COUNTS, TEXTS, st.lists(POOL_ACTIONS, min_size=1, max_size=4).map(tuple)
+    PoolsEntry, IDS, TIMES, TEXTS, st.lists(POOL_ACTIONS, min_size=1, max_size=4).map(tuple)
 )
 
 
