@@ -47,7 +47,7 @@ def test_a_change_is_made_in_its_place_alone() -> None:
     [
         (
             "log_lake/vacuum/plan.py",
-            "Limits.keeps: shift: removal.version > self.leased -> removal.version > self.leased + 1",
+            "Keeping.keeps: shift: removal.version > self.leased -> removal.version > self.leased + 1",
         ),
         (
             "lake_core/history/vacuuming.py",
