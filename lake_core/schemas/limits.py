@@ -119,28 +119,6 @@ def batch_rows(schema: pa.Schema, most: int) -> int:
     return max(1, min(most, MAX_CELLS // max(1, sum(1 for _ in leaves(schema)))))
 
 
-def cells(records: list[Any]) -> int:
-    """Values of the columns that JSON records become: every field has one in each record of its list."""
-    lengths: dict[LeafPath, int] = {}
-    lists: dict[LeafPath, LeafPath] = {}
-    """By field, the list in which it is."""
-
-    def look(path: LeafPath, above: LeafPath, value: Any) -> None:
-        if isinstance(value, dict) and value:
-            for name, inner in value.items():
-                look((*path, name), above, inner)
-        elif isinstance(value, list):
-            path = (*path, None)
-            lengths[path] = lengths.get(path, 0) + len(value)
-            for inner in value:
-                look(path, path, inner)
-        elif path[-1] is not None:  # the items of a list of other values are as many as are written
-            lists[path] = above
-
-    look((), (), records)
-    return sum(lengths[above] for above in lists.values())
-
-
 class Fields:
     """Counts the distinct fields of records that come in parts.  What goes beyond the limit is not taken.
 

@@ -51,10 +51,7 @@ _NOT_FINITE = {
     "-infinity": -math.inf,
     "-inf": -math.inf,
 }
-_DOUBLE_DIGITS = 17
-"""The most digits with which programs print a double.  A number with more, zeros excepted, is a decimal."""
-
-_LONGEST_NUMBER = 400
+LONGEST_NUMBER = 400
 """Characters of a number at most, because int() and Decimal() take time in the square of them."""
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
@@ -142,7 +139,7 @@ def read_boolean(text: str) -> bool:
 
 def read_number(text: str) -> int | float:
     """An int if the text has digits only and fits 64 bits, otherwise the nearest double."""
-    if len(text) <= _LONGEST_NUMBER and WHOLE.fullmatch(text):
+    if len(text) <= LONGEST_NUMBER and WHOLE.fullmatch(text):
         whole = int(text)
         if -(2**63) <= whole < 2**64:
             return whole
@@ -163,37 +160,13 @@ def read_double(text: str) -> float:
 
 def read_decimal(text: str) -> decimal.Decimal:
     """The number, exactly."""
-    if not NUMBER.fullmatch(text) or len(text) > _LONGEST_NUMBER:
-        raise NotReadable("not a number" if len(text) <= _LONGEST_NUMBER else "too long for a number")
+    if not NUMBER.fullmatch(text) or len(text) > LONGEST_NUMBER:
+        raise NotReadable("not a number" if len(text) <= LONGEST_NUMBER else "too long for a number")
     with decimal.localcontext(prec=2 * DECIMAL_DIGITS), contextlib.suppress(decimal.InvalidOperation):
         value = decimal.Decimal(text)
         if not value or (value.adjusted() < DECIMAL_DIGITS and value == round(value, FRACTION_DIGITS)):
             return value
     raise NotReadable(f"more digits than a decimal has ({DECIMAL_DIGITS}, {FRACTION_DIGITS} after the point)")
-
-
-def exact_number(text: str) -> int | float | decimal.Decimal:
-    """A number of JSON, exactly: an int of 64 bits, a double if programs print one so, otherwise a decimal.
-
-    Programs print a double with the fewest digits that give it back, or with 16 or 17 of them: `0.1` and
-    `0.10000000000000001` are the same double.  Raises NotReadable if a decimal has too few digits for the
-    number.
-    """
-    if len(text) < 16 and "e" not in text and "E" not in text:  # so few digits are always given back
-        return float(text) if "." in text else int(text)
-    if WHOLE.fullmatch(text):
-        if len(text) <= _LONGEST_NUMBER and -(2**63) <= (whole := int(text)) < 2**64:
-            return whole
-        return read_decimal(text)
-    double = float(text)
-    if math.isfinite(double) and len(text) <= _LONGEST_NUMBER:
-        with contextlib.suppress(decimal.InvalidOperation):
-            exact = decimal.Decimal(text)
-            digits = len(exact.as_tuple().digits)
-            printed = repr(double) if digits > _DOUBLE_DIGITS else f"{double:.{digits - 1}e}"
-            if decimal.Decimal(printed) == exact:
-                return double
-    return read_decimal(text)
 
 
 def read_bytes(text: str) -> bytes:

@@ -26,8 +26,8 @@ from lake_core.values.text import (
     NAIVE,
     TIME,
     ZONED,
-    exact_number,
 )
+from log_lake.texts.exact import exact_number
 
 MAX_DEPTH = 32
 """Levels of objects and arrays: what one field may have (docs/limits.md)."""

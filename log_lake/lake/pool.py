@@ -15,7 +15,7 @@ from lake_core.errors import Conflict, Denied, InvalidInput, NotFound
 from lake_core.history import PoolState
 from lake_core.history.state import Closing, Tag
 from lake_core.journal import LoadedState
-from lake_core.leases import HeldLease, LeaseNote, Leases, list_leases
+from lake_core.leases import HeldLease, LeaseNote, Leases
 from lake_core.leases.lease import MAX_TTL, READ
 from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean, human_duration
@@ -27,6 +27,7 @@ from log_lake.lake.feed import Feed
 from log_lake.lake.journaled import Journaled
 from log_lake.lake.tags import TagResult
 from log_lake.lake.view import FAIL, WARN, View
+from log_lake.presence.lease_list import list_leases
 
 log = logging.getLogger(__name__)
 

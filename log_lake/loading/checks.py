@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from lake_core.errors import InvalidInput
 from lake_core.schemas import hidden
 from lake_core.schemas.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
-from lake_core.schemas.rule import Rule, uncombinable
+from lake_core.schemas.rule import Rule
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list
+from log_lake.combine.prepare import uncombinable
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.key_paths import with_key_paths
 from log_lake.loading.partitions import with_constants

@@ -12,13 +12,13 @@ import re
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from lake_core.schemas.limits import MAX_NESTING, cells, names_fault
-from lake_core.values.text import exact_number
+from lake_core.schemas.limits import MAX_NESTING, LeafPath, names_fault
 from lake_core.values.types import is_json
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.declared import DoesNotFit, convert
 from log_lake.loading.formats.json_structure import Frame
 from log_lake.loading.formats.python_values import table_from_records
+from log_lake.texts.exact import exact_number
 from log_lake.texts.typed_json import PLAIN
 
 
@@ -172,3 +172,25 @@ def _near(text: str, position: int) -> str:
     """Names the field before a position of a JSON text, for messages; "" if there is none."""
     names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
     return f" in field {names[-1]!r}" if names else ""
+
+
+def cells(records: list[Any]) -> int:
+    """Values of the columns that JSON records become: every field has one in each record of its list."""
+    lengths: dict[LeafPath, int] = {}
+    lists: dict[LeafPath, LeafPath] = {}
+    """By field, the list in which it is."""
+
+    def look(path: LeafPath, above: LeafPath, value: Any) -> None:
+        if isinstance(value, dict) and value:
+            for name, inner in value.items():
+                look((*path, name), above, inner)
+        elif isinstance(value, list):
+            path = (*path, None)
+            lengths[path] = lengths.get(path, 0) + len(value)
+            for inner in value:
+                look(path, path, inner)
+        elif path[-1] is not None:  # the items of a list of other values are as many as are written
+            lists[path] = above
+
+    look((), (), records)
+    return sum(lengths[above] for above in lists.values())

@@ -1,0 +1,39 @@
+"""Numbers of JSON, exactly: what a program printed, as the number that it meant.
+
+Called by the readers of JSON, by typed JSON and by VARIANT.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import math
+
+from lake_core.values.text import LONGEST_NUMBER, WHOLE, read_decimal
+
+_DOUBLE_DIGITS = 17
+"""The most digits with which programs print a double.  A number with more, zeros excepted, is a decimal."""
+
+
+def exact_number(text: str) -> int | float | decimal.Decimal:
+    """A number of JSON, exactly: an int of 64 bits, a double if programs print one so, otherwise a decimal.
+
+    Programs print a double with the fewest digits that give it back, or with 16 or 17 of them: `0.1` and
+    `0.10000000000000001` are the same double.  Raises NotReadable if a decimal has too few digits for the
+    number.
+    """
+    if len(text) < 16 and "e" not in text and "E" not in text:  # so few digits are always given back
+        return float(text) if "." in text else int(text)
+    if WHOLE.fullmatch(text):
+        if len(text) <= LONGEST_NUMBER and -(2**63) <= (whole := int(text)) < 2**64:
+            return whole
+        return read_decimal(text)
+    double = float(text)
+    if math.isfinite(double) and len(text) <= LONGEST_NUMBER:
+        with contextlib.suppress(decimal.InvalidOperation):
+            exact = decimal.Decimal(text)
+            digits = len(exact.as_tuple().digits)
+            printed = repr(double) if digits > _DOUBLE_DIGITS else f"{double:.{digits - 1}e}"
+            if decimal.Decimal(printed) == exact:
+                return double
+    return read_decimal(text)
