@@ -61,3 +61,21 @@ def test_every_decision_is_in_the_index_of_decisions() -> None:
     index = (ROOT / "docs/decisions/README.md").read_text()
     decisions = {page.name for page in (ROOT / "docs/decisions").glob("[0-9]*.md")}
     assert {page for page in decisions if f"]({page})" not in index} == set()
+
+
+def test_a_heading_of_the_index_has_at_most_15_decisions_and_the_first_ten() -> None:
+    index = (ROOT / "docs/decisions/README.md").read_text()
+    counts = {
+        part.partition("\n")[0]: len(re.findall(r"^\| \d+ \|", part, re.MULTILINE))
+        for part in index.split("\n## ")[1:]
+    }
+    assert counts["Ten to read first"] == 10
+    assert {heading for heading, count in counts.items() if count > 15} == set()
+
+
+def test_each_decision_has_a_status_and_a_date() -> None:
+    pages = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+    stated = re.compile(
+        r"# .+\n\nStatus: (?:accepted|(?:superseded|changed|continued) by \[\d+\].*)\. Date: 20\d\d-\d\d-\d\d\.\n"
+    )
+    assert [page.name for page in pages if not stated.match(page.read_text())] == []
