@@ -166,15 +166,17 @@ def stack(folder: Path) -> Iterator[Stack]:
     api = AirflowApi(f"http://127.0.0.1:{port}", user="admin", password=secrets["AIRFLOW_PASSWORD"])
     running = Stack(environ, compose, secrets, api, tuple(stand_ins))
     up = [*compose, "up", "--detach", "--no-deps"]
+    down = [*compose, "down", "--volumes", "--timeout", "5"]
     try:
         said_by([*compose, "build"], environ, seconds=UP_SECONDS)
+        said_by(down, environ, seconds=UP_SECONDS)  # what a run that was killed has left: its secrets are others
         said_by([*up, *FIRST], environ, seconds=UP_SECONDS)
         eventually(lambda: not running.runs("setup"), seconds=UP_SECONDS, what="setup ended")
         said_by(up, environ, seconds=UP_SECONDS)
         running.wait_until_healthy(*SERVICES)
         yield running
     finally:
-        said_by([*compose, "down", "--volumes", "--timeout", "5"], environ, seconds=UP_SECONDS)
+        said_by(down, environ, seconds=UP_SECONDS)
 
 
 def _podman_compose(folder: Path) -> str:
