@@ -13,6 +13,6 @@ An agent's DAG, Spark application, settings (`compact.*`) and schedule (LAKE_COM
 of `retention` bear the names of its steps (`expire.*`, `vacuum.*`, `lease.*`), and `erasure` has none of its own.
 The tasks of a DAG are `find`, `run` and `report`; `find` and `report` need no Spark, and `spark_apps` has `run`.
 `roster` says what tells the agents apart.  All share `request` (what a run was asked for), `finding` (looking at
-pools, and which to leave alone for now), `packs` (work kept for tasks), `jobs` (what was done, kept) and `reporting`
-(how a run ends).
+pools, and which to leave alone for now), `packs` (work kept for tasks), `jobs` (what was done, kept) and
+`reporting` (how a run ends).
 """

@@ -169,7 +169,9 @@ def stack(folder: Path) -> Iterator[Stack]:
     down = [*compose, "down", "--volumes", "--timeout", "5"]
     try:
         said_by([*compose, "build"], environ, seconds=UP_SECONDS)
-        said_by(down, environ, seconds=UP_SECONDS)  # what a run that was killed has left: its secrets are others
+        said_by(
+            down, environ, seconds=UP_SECONDS
+        )  # what a run that was killed has left: its secrets are others
         said_by([*up, *FIRST], environ, seconds=UP_SECONDS)
         eventually(lambda: not running.runs("setup"), seconds=UP_SECONDS, what="setup ended")
         said_by(up, environ, seconds=UP_SECONDS)
