@@ -57,7 +57,7 @@ DeleteProgress = Callable[[int, int], None]
 """Called with the objects and bytes that were deleted so far."""
 
 BATCH, ALONE = 1_000, 5
-"""Names that one task deletes: as many as one request of S3; and batches that need no task."""
+"""Names that one task deletes: as many as one request of S3; and batches that this process deletes itself."""
 
 
 @dataclass(frozen=True)
@@ -210,9 +210,14 @@ class _Means:
     progress: DeleteProgress
 
     def delete(self, names: Sequence[str]) -> None:
-        """Delete objects by their names.  Raises Unavailable if some may remain."""
-        batches = [tuple(names[at : at + BATCH]) for at in range(0, len(names), BATCH)]
-        self.workers.map(delete_batch, batches, alone=ALONE)
+        """Delete objects by their names.  Raises Unavailable if some may remain.
+
+        In this process they are one batch: a store deletes parts of it side by side.
+        """
+        few = self.workers.at_once == 1 or len(names) <= ALONE * BATCH
+        size = len(names) if few else BATCH
+        batches = [tuple(names[at : at + size]) for at in range(0, len(names), max(1, size))]
+        self.workers.map(delete_batch, batches, alone=1)
 
 
 def delete_batch(worker: Worker, names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ bytes (decision 124).  Called by `objects.write`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import BinaryIO
 
@@ -22,6 +22,7 @@ from log_lake.objects.checksums import SummedFile
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.containers.stored_names import stored_names
 from log_lake.objects.metadata import ObjectMetadata
+from log_lake.objects.weight import leaves_of
 
 _FEW = 256
 """Records sampled of an object smaller than a row group.  Sampling all would take as long as the dictionaries save
@@ -38,7 +39,9 @@ class ParquetSink:
     def __init__(self, file: SummedFile, first: pa.Table, *, key: PoolKey, limits: ObjectLimits) -> None:
         self._file = file
         self._stored_as = stored_names(first.schema.names, key)
-        self._parquet = parquet_writer(file, self._renamed(first), key=key, limits=limits)
+        self._parquet = parquet_writer(
+            file, self._renamed(first), key=key, stored_as=self._stored_as, limits=limits
+        )
 
     def write(self, table: pa.Table, groups: Sequence[int]) -> None:
         """Write the records as row groups of these sizes."""
@@ -81,13 +84,26 @@ class ParquetSink:
 
 
 def parquet_writer(
-    file: BinaryIO | SummedFile, first: pa.Table, *, key: PoolKey, limits: ObjectLimits = OBJECT_LIMITS
+    file: BinaryIO | SummedFile,
+    first: pa.Table,
+    *,
+    key: PoolKey,
+    stored_as: Mapping[str, str] | None = None,
+    limits: ObjectLimits = OBJECT_LIMITS,
 ) -> pq.ParquetWriter:
-    """A writer for tables like the first one; the first one's values decide which columns get a dictionary."""
+    """A writer for tables like the first one; the first one's values decide which columns get a dictionary.
+
+    `stored_as`: the columns of the key's fields that have other names.
+    """
+    leaves, names = leaves_of(first.schema), stored_as or {}
+    columns = [names.get(field.name, field.name) for field in key.fields]
     sorting = [
-        pq.SortingColumn(first.schema.get_field_index(f.name), descending=f.descending, nulls_first=True)
-        for f in key.fields
+        pq.SortingColumn(leaves[column].start, descending=field.descending, nulls_first=True)
+        for column, field in zip(columns, key.fields, strict=True)
+        if column in leaves
     ]
+    if len(sorting) < len(columns):  # no promise that the file does not keep
+        sorting = []
     return pq.ParquetWriter(
         file,
         first.schema,

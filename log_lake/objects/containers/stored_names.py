@@ -2,7 +2,8 @@
 
 A pool with the key `user.id` has a field of that name beside the record `user` (`loading.key_paths`).  Readers of
 Iceberg write paths with dots, so they open no file that has both (decision 202).  Such a key field lies in every
-object under the name `user:id`; the footer says so.  Nothing above the container knows it.  Pure.
+object under the name `user:id`; the footer says so.  Above the container only DataFusion's merge knows it, which
+opens files itself.  Pure.
 """
 
 from __future__ import annotations

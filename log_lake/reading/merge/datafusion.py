@@ -33,6 +33,7 @@ from lake_core.phrases import human_size
 from lake_core.schemas.hidden import ORDER, ORDINAL, SEQ
 from lake_core.store import Store
 from log_lake.objects.checksums import Sums
+from log_lake.objects.containers.stored_names import renamed
 from log_lake.objects.failures import missing
 from log_lake.objects.failures import reading as reading_as_errors
 from log_lake.objects.read import DataObject
@@ -82,6 +83,8 @@ class Input:
     """The bytes that they take, in the columns wanted."""
     sums: Sums
     """Checksums of the part of the file that holds them."""
+    stored_as: Mapping[str, str]
+    """The names of columns in the file that differ from those of their fields."""
 
 
 def datafusion_merge(
@@ -141,7 +144,7 @@ def inputs_of(
     references: Sequence[Reference], store: Store, *, pool_id: str, key_range: KeyRange, schema: pa.Schema
 ) -> list[Input] | None:
     """The references as files; None if one is not on this machine.  Raises ObjectMissing, Corrupt."""
-    names = [*schema.names, *ORDER.names]
+    wanted = [*schema.names, *ORDER.names]
     inputs = []
     for reference in references:
         path = store.local_path(naming.data_object(pool_id, reference.object))
@@ -149,9 +152,10 @@ def inputs_of(
             return None
         with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
             clip = key_range.intersect(reference.key_range)
-            rows, weight = data.rows(clip), data.weigh(clip, names)
+            rows, weight = data.rows(clip), data.weigh(clip, wanted)
             cut, sums = not data.inside(clip), data.sums(clip)
-            inputs.append(Input(reference, path, data.schema, clip, cut, rows, weight, sums))
+            names = data.metadata.stored_as
+            inputs.append(Input(reference, path, data.schema, clip, cut, rows, weight, sums, names))
     return inputs
 
 
@@ -314,11 +318,14 @@ def _branch(
     context: Any, table: str, one: Input, key: PoolKey, schema: pa.Schema, constants: Mapping[str, int]
 ) -> Any:
     """One file in the columns of `schema`, clipped, in its stored order; `constants` replace some columns."""
-    stored = ORDER if one.reference.oldest is not None else ()
-    order = [[_sorting(name, d) for name, d in _order(key, stored)]]
+    stored, names = ORDER if one.reference.oldest is not None else (), one.stored_as
+    order = [[_sorting(names.get(name, name), d) for name, d in _order(key, stored)]]
+    in_file = renamed(one.columns, names)
     # given the schema, DataFusion plans without reading footers: for 64 files that takes longer than the rest
-    context.register_parquet(table, one.path, schema=one.columns, file_sort_order=order, skip_metadata=False)
+    context.register_parquet(table, one.path, schema=in_file, file_sort_order=order, skip_metadata=False)
     frame = context.table(table)
+    if names:
+        frame = frame.select(*(column(names.get(name, name)).alias(name) for name in one.columns.names))
     if one.cut:
         for bound, above in ((one.clip.low, True), (one.clip.high, False)):
             at = comparison(bound, key, schema) if bound else None

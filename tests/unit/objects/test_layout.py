@@ -107,3 +107,16 @@ def test_objects_of_the_layout_before_are_read_merged_and_compacted_with_new_one
     (file,) = files(pool)
     assert physical(file)["k"] == "INT64"
     assert pool.at().to_table().equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("key", "paths"),
+    [("k", ["k"]), ("id.orig_h", ["id:orig_h"]), ("id.orig_h:desc,k", ["id:orig_h", "k"])],
+)
+def test_the_footer_says_by_which_columns_the_file_is_sorted(key: str, paths: list[str]) -> None:
+    """By the column chunks, of which a record before the key has several."""
+    table = pa.table({"r": [{"a": 1, "b": [2]}], "id.orig_h": ["x"], "k": [5]})
+    (file,) = files(a_pool(table, key=key))
+    sorting = file.metadata.row_group(0).sorting_columns
+    assert [file.schema.column(one.column_index).path for one in sorting] == paths
+    assert [one.descending for one in sorting] == ["desc" in part for part in key.split(",")]

@@ -17,6 +17,7 @@ from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import ORDER
 from lake_core.store.local import LocalStore
+from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers.limits import ObjectLimits
@@ -66,6 +67,30 @@ def test_the_plan_is_a_sorted_merge_and_no_sort(tmp_path: Path, key: str) -> Non
             assert "SortPreservingMergeExec" in merge.plan
             assert "SortExec" not in merge.plan
             assert not merge.sorts
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize("key", ["id.orig_h", "id.orig_h:desc,k", "k,id.orig_h"])
+def test_a_key_whose_columns_have_other_names_is_merged_by_it(tmp_path: Path, kind: str, key: str) -> None:
+    limits = ScanLimits(min_datafusion_rows=0)
+    tables = [
+        pa.table({"id.orig_h": [3, 1], "k": [1, 2], "v": ["a", "b"]}),
+        pa.table({"id.orig_h": [2, 1], "k": [1, 2], "v": ["c", "d"]}),
+    ]
+    pool = a_pool(*tables, store=LocalStore(tmp_path), key=key, kind=kind, limits=limits)
+    windows = a_pool(*tables, store=MemoryStore(), key=key, kind=kind)
+    merge = merge_of(pool)
+    assert merge is not None
+    assert not merge.sorts
+    expected = windows.at().to_table().to_pylist()
+    assert pool.at().to_table().to_pylist() == expected
+    low = pool.at().bound(2) if key.startswith("id.orig_h") and "desc" not in key else b""
+    with_range = [t.to_pylist() for t in pool.at().scan(key_range=KeyRange(low, None))]
+    assert [row for rows in with_range for row in rows] == [
+        row for table in windows.at().scan(key_range=KeyRange(low, None)) for row in table.to_pylist()
+    ]
+    compact(pool.branch(), pool.at().references)
+    assert pool.at().to_table().to_pylist() == expected
 
 
 def test_records_come_by_key_then_by_age_with_fields_united(tmp_path: Path) -> None:
