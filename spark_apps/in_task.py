@@ -2,8 +2,8 @@
 
 A JVM takes seconds to start.  A connection of Airflow may say up to how many bytes of work do without one
 (`in_task_mib`, `airflow_lake.reach`); work on the lake's own pools needs none (`packs`).  Then the agents are given
-an `InTask` in place of a session.  `spread` knows it: the units are the same, and so is what comes of them.  Memory
-stays that of one unit at a time.
+an `InTask` in place of a session, and `workers` are then those of the process.  Memory stays that of one unit at a
+time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 
 class InTask:
-    """Stands where a session would; only `spread.gather`, `spread.spread` and `spread.parallelism` take it."""
+    """Stands where a session would; only `workers` and `spread.parallelism` take it."""
 
     parallelism = 1
     """Units at a time."""

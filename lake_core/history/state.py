@@ -39,7 +39,7 @@ from lake_core.records import (
     Source,
     Transaction,
 )
-from lake_core.records.decoding import check_counts, check_times
+from lake_core.records.decoding import LAST_TIME, check_counts, check_times
 from lake_core.schemas.schema import stored_schema
 
 
@@ -121,7 +121,9 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_counts("tag", version=self.version, set=self.set_at, boundary=self.boundary)
-        check_times("tag", time=self.time, expires=self.expires)
+        check_times("tag", time=self.time)
+        if self.expires is not None and self.expires > LAST_TIME:  # the first release set no bound
+            msgspec.structs.force_setattr(self, "expires", LAST_TIME)
 
     def is_live(self, now: int) -> bool:
         """Whether it holds its version at `now`, in microseconds since 1970."""

@@ -13,7 +13,7 @@ from lake_core.errors import Corrupt
 from lake_core.naming import SUB_POOLS, check_branch_name, is_object
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
-from lake_core.records.decoding import check_counts, check_times
+from lake_core.records.decoding import check_counts
 
 SEQUENCE_BYTES = 8
 """Bytes of a sequence in `writes`: little-endian."""
@@ -168,7 +168,6 @@ class SetTag(msgspec.Struct, frozen=True, tag="set_tag", omit_defaults=True):
     def __post_init__(self) -> None:
         check_branch_name(self.tag, what="tag")
         check_counts(f"tag {self.tag!r}", version=self.version, expires=self.expires)
-        check_times(f"tag {self.tag!r}", expires=self.expires)
 
 
 class DeleteTag(msgspec.Struct, frozen=True, tag="delete_tag"):

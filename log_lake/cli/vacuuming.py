@@ -51,7 +51,8 @@ def vacuum_pool(args: Namespace) -> None:
         seconds = pool.context.now() - begun
         job.update(vars(done))
     if args.json:
-        orphans = 0 if scanned is None else scanned.orphans
+        skipped = scanned is None and planned is None
+        orphans = None if skipped else scanned.orphans if scanned else 0
         print_json(vars(done) | {"orphans": orphans, "seconds": round(seconds, 3)})
         return
     resumed = f", of them {done.resumed:,} of an interrupted vacuum" if done.resumed else ""

@@ -5,7 +5,6 @@
     search    which objects hold such records, wherever they are: branches, tags, removed objects, orphans
     hiding    the tombstones of an erasure, on every branch
     rewrite   one reference written again without such records
-    means     how objects are searched, summed, written and deleted: here, or by what `spark_apps` gives
     holders   who may still need an object, and how to release it (pure)
     receipt   what was erased, what is held and by whom: an object beside the pool
     noting    what a run notes in its receipt

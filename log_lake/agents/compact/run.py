@@ -91,8 +91,10 @@ def run_jobs(
     Raises the first failure after all jobs have been tried.
     """
 
+    size = workers.size if jobs else 1  # once: Spark Connect is asked for it
+
     def run(job: CompactionJob) -> CompactionResult | LakeError:
-        pieces = pieces_for(job.outputs, size=job.size, parallelism=workers.size)
+        pieces = pieces_for(job.outputs, size=job.size, parallelism=size)
         try:
             work = begin_compaction(branch, job.inputs, outputs=pieces, message=f"compaction: {job.why}")
             with planning_again(branch.history), lease_of(branch, work):

@@ -21,6 +21,7 @@ from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 from lake_core.records.pools import PoolConfig
+from log_lake.agents.compact.report import job_line
 from log_lake.agents.compact.run import run_jobs
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.quiet import Quiet
@@ -104,7 +105,8 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
         "searched for deleted records",
     )
     jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
-    done = [one for one in run_jobs(branch, jobs, workers) if one.version is not None]
+    results = run_jobs(branch, jobs, workers, progress=lambda job, one: log.info("%s", job_line(job, one)))
+    done = [one for one in results if one.version is not None]
     retired, retired_at = retire(branch, now=now)
     after = branch.revision(now=now)
     left = after.held.tombstones.values()

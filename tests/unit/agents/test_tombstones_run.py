@@ -103,8 +103,9 @@ def test_the_log_says_what_was_searched_rewritten_and_left(caplog: pytest.LogCap
     branch.delete(where="n = 2")
     caplog.set_level(logging.INFO, "log_lake.agents.tombstones")
     apply(branch, now=time.time(), at_once=True)
-    planned, searched, done = caplog.messages
+    planned, searched, job, done = caplog.messages
     assert planned == "p: 1 delete is due: search 2 objects; 1 left"
+    assert job.startswith("  version 5: merged 1 object")
     assert re.fullmatch(r"p: 1 object, [0-9.]+ kB, to rewrite; 1 object without deleted records", searched)
     assert re.fullmatch(
         r"p: searched 2 objects, rewrote 1 \([0-9.]+ kB -> [0-9.]+ kB\); 1 delete finished; none left", done

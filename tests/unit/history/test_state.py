@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from lake_core.errors import Corrupt
 from lake_core.history.fold import fold_entry
 from lake_core.history.snapshot.snapshot import Snapshot
-from lake_core.history.state import PoolState, Remembered
+from lake_core.history.state import PoolState, Remembered, Tag
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, Entry, RemoveReference, SetSchema, Source, Transaction
+from lake_core.records.branching import SetTag
+from lake_core.records.decoding import LAST_TIME
 from lake_core.records.transactions import sequence
 from tests.support.records import KNOWN, SCHEMA, SCHEMA_ID, add, an_id, entry, transaction
 
@@ -157,3 +160,13 @@ def test_a_range_finds_the_references_that_may_hold_keys_of_it() -> None:
     assert found(0, 6) == [an_id(1), an_id(3)]
     assert found(10, 11) == [an_id(3), an_id(2)]
     assert found(20, 30) == []
+
+
+def test_a_tag_that_an_earlier_program_let_expire_after_the_year_9999_is_read_and_expires_then() -> None:
+    stored = msgspec.msgpack.decode(
+        msgspec.msgpack.encode(SetTag("t", 1, "main", expires=2**62)), type=SetTag
+    )
+    assert stored.expires == 2**62
+    assert Tag(1, "main", "o", 5, 1, expires=2**62).expires == LAST_TIME
+    with pytest.raises(Corrupt, match="time is"):
+        Tag(1, "main", "o", 2**62, 1)
