@@ -14,7 +14,8 @@ import pytest
 
 from tests.support.repository import ROOT
 from tests.support.rotation import LAST, Choice
-from tests.support.side_by_side import GROUPS, groups
+from tests.support.side_by_side import GROUPS, groups, main
+from tests.support.side_by_side import run as run_commands
 
 PLAIN = ("-p", "no:cacheprovider", "-p", "no:randomly")
 """Tests in their order, for who has pytest-randomly too."""
@@ -214,6 +215,53 @@ def test_side_by_side_a_group_that_finds_no_test_fails_the_whole(tmp_path: Path)
 
 
 LONGEST = 600.0
+
+
+def python(text: str) -> list[str]:
+    return [sys.executable, "-c", text]
+
+
+FINE = python("print('tests/fine  1 passed  1 s')")
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_side_by_side_bytes_that_are_no_text_are_shown_and_the_status_counts(
+    at_once: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bad = python("import os; os.write(1, b'failed: a\\xff\\n'); os._exit(3)")
+    assert run_commands([bad, FINE, FINE], seconds=LONGEST, at_once=at_once) == 3
+    said = capfd.readouterr().out
+    assert r"failed: a\xff" in said
+    assert said.count("tests/fine") == 2, "those that waited run as well"
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_side_by_side_what_cannot_be_begun_has_failed_and_the_others_run(
+    tmp_path: Path, at_once: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    missing = str(tmp_path / "no-such")
+    assert run_commands([[missing], FINE, FINE], seconds=LONGEST, at_once=at_once) == 1
+    out, err = capfd.readouterr()
+    assert out.count("tests/fine") == 2
+    assert err.startswith(f"cannot begin {missing}: ")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_side_by_side_what_cannot_be_shown_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "closed").open("w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+    assert run_commands([FINE], seconds=LONGEST, at_once=1) == 1
+
+
+def test_side_by_side_without_a_process_at_once_nothing_is_green(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_commands([FINE], seconds=LONGEST, at_once=0) == 1
+    for number in ("0", "-1"):
+        with pytest.raises(SystemExit) as refused:
+            main([f"--at-once={number}"])
+        assert refused.value.code == 2
+        assert f"--at-once={number}: how many" in capsys.readouterr().err
 
 
 def wait_until(happened: Callable[[], bool]) -> None:

@@ -8,8 +8,9 @@ keeps the cores at work (decision 210).
 
 With LAKE_TEST_PART, as in CI, the first line says which slow tests run, and why (`tests.support.rotation`).  A line
 is printed when a part ends, as soon as a test fails, and at least each minute.  What a process says at its end is
-printed in one piece.  The exit status is that of the first group that failed, and 0 if none did.  Interrupted,
-terminated, or after `--seconds`, it ends all of them.
+printed in one piece.  The exit status is that of the first group that failed, and 0 if every group ended with 0.  A
+group that was never begun, or whose output could not be read to its end, has failed.  Interrupted, terminated, or
+after `--seconds`, it ends all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -55,6 +57,8 @@ BEGUN = re.compile(r"\w[\w/]* *$")
 """The begin of a part's line, which a failure has cut off; the whole line follows."""
 LATE = 124
 """The exit status after `--seconds`, as that of coreutils' `timeout`."""
+UNKNOWN = 1
+"""The exit status of a group that was not begun, or did not end."""
 GRACE = 60.0
 """Seconds in which a process that was terminated ends its servers."""
 
@@ -79,26 +83,40 @@ class Runs:
     """Processes that run and those that wait; all under one lock."""
 
     waiting: deque[tuple[int, Sequence[str]]]
+    statuses: list[int]
+    """Of each command, in their order: `UNKNOWN` until it has ended."""
     running: list[subprocess.Popen[str]] = field(default_factory=list)
-    statuses: dict[int, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     printing: threading.Lock = field(default_factory=threading.Lock)
 
     def work(self) -> None:
         """Run one after the other, until none waits."""
-        while True:  # once a command
-            with self.lock:
-                if not self.waiting:
-                    return
-                number, command = self.waiting.popleft()
-                process = subprocess.Popen(
-                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-                )
-                self.running.append(process)
+        while (begun := self.begin()) is not None:
+            number, process = begun
             relay(process, self.printing)
             with self.lock:
                 self.running.remove(process)
                 self.statuses[number] = process.returncode
+
+    def begin(self) -> tuple[int, subprocess.Popen[str]] | None:
+        """The next that can be begun, and its number; None if none waits."""
+        with self.lock:
+            while self.waiting:
+                number, command = self.waiting.popleft()
+                try:
+                    process = subprocess.Popen(
+                        command,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                        text=True,
+                        errors="backslashreplace",
+                    )
+                except OSError as error:
+                    print(f"cannot begin {shlex.join(command)}: {error}", file=sys.stderr, flush=True)
+                    continue
+                self.running.append(process)
+                return number, process
+        return None
 
     def end(self) -> None:
         """Begin no other; terminate what runs, and kill what takes longer than `GRACE` to end its servers."""
@@ -130,9 +148,12 @@ def relay(process: subprocess.Popen[str], printing: threading.Lock) -> None:
 
 
 def run(commands: Sequence[Sequence[str]], *, seconds: float, at_once: int) -> int:
-    """Run the commands; the status of the first that failed, in their order, `LATE` after `seconds`."""
+    """Run the commands; the status of the first that failed, in their order, `LATE` after `seconds`.
+
+    A command that was not run to its end has failed, with `UNKNOWN`.
+    """
     deadline = time.monotonic() + seconds
-    runs = Runs(deque(enumerate(commands)))
+    runs = Runs(deque(enumerate(commands)), [UNKNOWN] * len(commands))
     workers = [threading.Thread(target=runs.work) for _ in range(min(at_once, len(commands)))]
     try:
         for worker in workers:
@@ -147,7 +168,7 @@ def run(commands: Sequence[Sequence[str]], *, seconds: float, at_once: int) -> i
     if late:
         print(f"stopped after {seconds:.0f} s (TEST_SECONDS sets the bound)", file=sys.stderr)
         return LATE
-    return next((status for _, status in sorted(runs.statuses.items()) if status), 0)
+    return next((status for status in runs.statuses if status), 0)
 
 
 def terminated(signal_number: int, frame: FrameType | None) -> None:
@@ -160,6 +181,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=5_400.0)
     parser.add_argument("--at-once", type=int, default=(os.cpu_count() or 1) + 1)
     args = parser.parse_args(words)
+    if args.at_once < 1:
+        parser.error(f"--at-once={args.at_once}: how many processes run at once is at least 1")
     signal.signal(signal.SIGTERM, terminated)
     try:
         choice = chosen(os.environ)
