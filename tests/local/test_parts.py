@@ -186,12 +186,13 @@ def test_each_name_of_a_group_is_there() -> None:
 def test_side_by_side_says_first_which_slow_tests_run(tmp_path: Path) -> None:
     make(tmp_path, other=ONE)
     (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {' '.join(PLAIN)}\n")
-    status, said = finished(tmp_path, "tests.support.side_by_side", LAKE_TEST_PART="1/4")
-    assert status == 0
-    assert re.match(r"slow tests: \d+ minutes of \d+; part 1/4 has ", said)
-    status, said = finished(tmp_path, "tests.support.side_by_side", LAKE_TEST_PART="5/4")
+    for part in ("1/5", "5/5"):  # whatever the diff of HEAD asks for; there are no containers in this folder
+        status, said = finished(tmp_path, "tests.support.side_by_side", LAKE_TEST_PART=part)
+        assert status == 0
+        assert re.match(rf"slow tests: \d+ minutes of \d+; (containers/ in place of )?part {part}", said)
+    status, said = finished(tmp_path, "tests.support.side_by_side", LAKE_TEST_PART="6/5")
     assert status == 2
-    assert said.splitlines()[-1].endswith("a part is a number and how many there are, such as 1/4")
+    assert said.splitlines()[-1].endswith("a part is a number and how many there are, such as 1/5")
 
 
 @pytest.mark.parametrize("bad", ["spark", "unit"])

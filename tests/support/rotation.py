@@ -1,14 +1,16 @@
 """Slow tests that rarely break: CI runs those of the rooms that a commit changes, and a part of the others.
 
-    LAKE_TEST_PART=1/4    the first of four parts of the tests below; all others run whatever it says
+    LAKE_TEST_PART=1/5    the first of five parts of the tests below; all others run whatever it says
     LAKE_CI_BASE=abc123   the changes since this commit decide, instead of those since the parent of HEAD
+                          (a CI that runs once for several commits sets it, or sees those of the last one only)
 
 Without a part all tests run, as in `make test` on a developer's machine.
 
 A commit's own diff decides first: whoever changes a room, or a slow test itself, runs the slow tests of that room,
-in the order of `SLOW`, as long as they take no more than `MINUTES` with the part.  The part is there in any case,
-so after a round of commits every slow test has run.  Parts take about as long as each other, by the minutes in the
-table; the last part is that of the containers.  A clone that has no parent of HEAD runs its part only.
+in the order of `SLOW`, as long as they take no more than `MINUTES` with the part.  The last part is that of the
+containers, which fit beside no other: a commit that changes their rooms runs them in place of its part.  Any other
+commit runs its part, so after a round of those every slow test has run.  The other parts take about as long as each
+other, by the minutes in the table.  A clone that has no parent of HEAD runs its part only.
 """
 
 from __future__ import annotations
@@ -40,8 +42,16 @@ MINUTES = 16.0
 """Of slow tests in one run, at most (decision 209)."""
 
 OF_HISTORIES = ("lake_core/journal/", "lake_core/history/", "lake_core/checkpoints/", "lake_core/catalog/")
-OF_VALUES = ("lake_core/keys/", "lake_core/values/", "lake_core/schemas/", "lake_core/conditions/")
-OF_READING = ("log_lake/reading/", "log_lake/combine/", "log_lake/objects/")
+OF_VALUES = (
+    "lake_core/keys/",
+    "lake_core/values/",
+    "lake_core/schemas/",
+    "lake_core/conditions/",
+    "log_lake/columns/",
+    "log_lake/texts/",
+)
+OF_READING = ("log_lake/reading/", "log_lake/combine/", "log_lake/objects/", "log_lake/where/")
+OF_WORKERS = ("spark_apps/", "log_lake/workers.py")
 OF_AIRFLOW = ("airflow_lake/", "dags/", "local/")
 
 SLOW = (
@@ -53,9 +63,9 @@ SLOW = (
     Slow("tests/airflow/test_provider_on_airflow.py", 4.0, OF_AIRFLOW),
     Slow("tests/airflow/test_lineage.py", 1.0, ("airflow_lake/",)),
     Slow("tests/spark/test_native.py", 1.0, ("spark_apps/native/", *OF_READING)),
-    Slow("tests/spark/test_masters.py", 2.0, ("spark_apps/", "pyspark_lake/")),
+    Slow("tests/spark/test_masters.py", 2.0, (*OF_WORKERS, "pyspark_lake/")),
     Slow("tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/")),
-    Slow("tests/spark/test_kills.py", 1.0, ("spark_apps/", "log_lake/agents/ingest/")),
+    Slow("tests/spark/test_kills.py", 1.0, (*OF_WORKERS, "log_lake/agents/ingest/")),
     Slow("tests/spark/test_stream_reader.py", 1.0, ("spark_apps/datasource/",)),
     Slow("tests/spark/test_stream_writer.py::test_spark_killed", 1.0, ("spark_apps/datasource/",)),
     Slow("tests/spark/test_recipes.py", 1.0, ("spark_apps/datasource/", "pyspark_lake/", "docs/spark.md")),
@@ -117,23 +127,29 @@ def minutes(entries: Sequence[Slow]) -> float:
 
 
 def choose(part: str, diff: Diff | None, *, table: Sequence[Slow] = SLOW, bound: float = MINUTES) -> Choice:
-    """The part and what the diff asks for beside it, within `bound` minutes.  Raises ValueError for a bad part."""
+    """The part and what the diff asks for beside it, within `bound` minutes.  Raises ValueError for a bad part.
+
+    Containers that the diff asks for take the place of the part.
+    """
     number, slash, count = part.partition("/")
     if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
-        raise ValueError(f"LAKE_TEST_PART={part!r}: a part is a number and how many there are, such as 1/4")
+        raise ValueError(f"LAKE_TEST_PART={part!r}: a part is a number and how many there are, such as 1/5")
     rotated = parts(int(count), table=table)[int(number) - 1]
+    asked = [] if diff is None else [entry for entry in table if any(map(entry.is_changed_by, diff.paths))]
+    instead = [entry for entry in asked if is_last(entry) and entry not in rotated]
+    chosen = instead or rotated
+    said = f"{names(instead)} in place of part {part}" if instead else f"part {part} has {names(rotated)}"
     added: list[Slow] = []
     left_out: list[Slow] = []
-    for entry in table:
-        if entry in rotated or diff is None or not any(map(entry.is_changed_by, diff.paths)):
-            continue
-        fits = minutes([*rotated, *added, entry]) <= bound
-        (added if fits else left_out).append(entry)
-    chosen = [*added, *rotated]
+    for entry in asked:
+        if entry not in chosen:
+            fits = minutes([*chosen, *added, entry]) <= bound
+            (added if fits else left_out).append(entry)
+    chosen = [*added, *chosen]
     return Choice(
         frozenset(entry.begin for entry in chosen),
-        f"slow tests: {minutes(chosen):.0f} minutes of {minutes(table):.0f}; part {part} has "
-        f"{names(rotated)}; {explained(diff, added, left_out)}",
+        f"slow tests: {minutes(chosen):.0f} minutes of {minutes(table):.0f}; {said}; "
+        f"{explained(diff, added, left_out)}",
     )
 
 
@@ -156,12 +172,18 @@ def chosen(environ: Mapping[str, str], *, root: Path = ROOT) -> Choice | None:
 
 
 def diff_of_head(root: Path, base: str = "") -> Diff | None:
-    """What HEAD changed since it left `base`, or since its parent if there is no such commit; None without both."""
+    """What HEAD changed since it left `base`; None without a parent of HEAD.
+
+    If there is no such commit, or it already has HEAD, that is what HEAD changed since its parent.
+    """
+    head = git(root, "rev-parse", "HEAD")
     for since in (base, "HEAD^"):
         if since and not since.startswith("-"):
             fork = git(root, "merge-base", since, "HEAD")
-            paths = fork and git(root, "diff", "--name-only", "--no-renames", "-z", fork.strip(), "HEAD")
-            if fork and paths is not None:
+            if not fork or fork == head:
+                continue
+            paths = git(root, "diff", "--name-only", "--no-renames", "-z", fork.strip(), "HEAD")
+            if paths is not None:
                 return Diff(fork[:9], tuple(filter(None, paths.split("\0"))))
     return None
 

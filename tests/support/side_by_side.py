@@ -66,7 +66,8 @@ GRACE = 60.0
 def groups(tests: str, choice: Choice | None = None) -> list[list[str]]:
     """The arguments of each process, in the order in which they begin."""
     named = [[f"{tests}/{name}" for name in group if Path(tests, name).exists()] for group in GROUPS]
-    containers = [f"{tests}/{LAST}"] if choice is not None and choice.runs(f"tests/{LAST}/") else []
+    runs_last = choice is not None and choice.runs(f"tests/{LAST}/") and Path(tests, LAST).exists()
+    containers = [f"{tests}/{LAST}"] if runs_last else []
     everywhere = [path for group in named for path in group] + containers
     asked: list[list[str]] = [containers] if containers else []
     for group, paths in zip(GROUPS, named, strict=True):

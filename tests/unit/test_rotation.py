@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -24,8 +25,9 @@ from tests.support.rotation import (
 STORE = Slow("tests/contract/", 3.0, ("lake_core/store/",))
 KEYS = Slow("tests/properties/test_keys.py", 2.0, ("lake_core/keys/", "lake_core/values/"))
 REST = Slow("tests/properties/", 4.0, ("lake_core/",))
+CONTAINERS = f"tests/{LAST}/"
 ONE = Slow("tests/airflow/test_a.py::test_long", 5.0, ("airflow_lake/",))
-IMAGES = Slow(f"tests/{LAST}/", 9.0, ("deploy/",))
+IMAGES = Slow(CONTAINERS, 9.0, ("deploy/",))
 TABLE = (STORE, KEYS, REST, ONE, IMAGES)
 
 
@@ -46,8 +48,19 @@ def test_without_changes_each_slow_test_is_in_one_part_and_the_containers_are_in
 def test_a_changed_room_adds_its_slow_tests_in_every_part() -> None:
     for number in (1, 2, 3):
         assert STORE in slow(f"{number}/3", "docs/store.md", "lake_core/store/s3.py")
-        assert IMAGES in slow(f"{number}/3", "deploy/Dockerfile")
         assert slow(f"{number}/3", "README.md", "lake_core.md") == slow(f"{number}/3")
+
+
+def test_containers_that_a_diff_asks_for_take_the_place_of_the_part() -> None:
+    for number in (1, 2, 3):
+        for path in ("deploy/Dockerfile", f"tests/{LAST}/test_stack.py"):
+            assert slow(f"{number}/3", path, bound=9.0) == [IMAGES]
+        assert slow(f"{number}/3", "deploy/Dockerfile", "lake_core/store/a.py", bound=12.0) == [STORE, IMAGES]
+    said = choose("1/3", Diff("abc", ("deploy/a", "airflow_lake/b")), table=TABLE, bound=9.0).said
+    assert said == (
+        "slow tests: 9 minutes of 23; containers/ in place of part 1/3; "
+        "the diff since abc (2 paths) adds none, but for want of time not airflow/test_a.py::test_long"
+    )
 
 
 def test_a_changed_slow_test_runs_itself() -> None:
@@ -57,14 +70,14 @@ def test_a_changed_slow_test_runs_itself() -> None:
 
 
 def test_a_diff_adds_in_the_order_of_the_table_what_fits_beside_the_part() -> None:
-    everything = [room for entry in TABLE for room in entry.rooms]
+    everything = [room for entry in TABLE if entry is not IMAGES for room in entry.rooms]
     part = slow("1/3")
     assert minutes(part) == 7.0
     for bound in range(7, 30):
         ran = slow("1/3", *everything, bound=float(bound))
         assert set(part) <= set(ran), "the part is there in any case"
         assert minutes(ran) <= bound
-        left = [entry for entry in TABLE if entry not in ran]
+        left = [entry for entry in TABLE if entry not in ran and entry is not IMAGES]
         assert all(minutes([*ran, entry]) > bound for entry in left), "what fits is taken"
     assert STORE in slow("1/3", *everything, bound=10.0) or STORE in part
 
@@ -97,7 +110,7 @@ def test_a_slow_test_runs_if_it_was_chosen_and_all_others_run_anyhow() -> None:
 
 @pytest.mark.parametrize("part", ["0/4", "5/4", "1", "a/3", "1/", "-1/4"])
 def test_a_part_that_is_none_is_refused(part: str) -> None:
-    with pytest.raises(ValueError, match="such as 1/4"):
+    with pytest.raises(ValueError, match="such as 1/5"):
         chosen({"LAKE_TEST_PART": part})
 
 
@@ -152,6 +165,15 @@ def test_a_base_that_is_not_there_leaves_the_parent(repository: Path, base: str)
     assert diff_of_head(repository, base) == diff_of_head(repository)
 
 
+def test_a_base_that_already_has_head_leaves_the_parent(repository: Path) -> None:
+    git(repository, "branch", "later")
+    git(repository, "checkout", "-q", "--detach", "HEAD^")
+    for base in ("later", "HEAD"):
+        assert (diff := diff_of_head(repository, base)) is not None
+        assert diff.paths == ("f1.py",)
+        assert diff == diff_of_head(repository)
+
+
 def test_a_shallow_clone_and_a_folder_without_git_have_no_diff(repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
     for folder in (tmp_path / "shallow", tmp_path):
@@ -161,7 +183,15 @@ def test_a_shallow_clone_and_a_folder_without_git_have_no_diff(repository: Path,
         assert choice == choose("1/4", None)
 
 
-# --- the table itself
+# --- the table itself, in as many parts as CI has
+
+(OF_CI,) = set(re.findall(r"% (\d+) \+ 1\)\)/(\d+)", (ROOT / ".ci/run").read_text()))
+COUNT = int(OF_CI[1])
+PARTS = [f"{number}/{COUNT}" for number in range(1, COUNT + 1)]
+
+
+def test_ci_chooses_each_part_and_no_other() -> None:
+    assert set(OF_CI) == {str(COUNT)}
 
 
 def test_what_is_in_the_table_is_there() -> None:
@@ -177,14 +207,44 @@ def test_no_entry_hides_a_later_one() -> None:
 
 
 def test_whatever_a_commit_changes_no_part_takes_longer_than_the_bound() -> None:
-    everything = Diff("abc", tuple(room for entry in SLOW for room in entry.rooms))
-    for number in (1, 2, 3, 4):
-        for diff in (everything, Diff("abc", ())):
-            choice = choose(f"{number}/4", diff)
+    others = tuple(room for entry in SLOW if entry.begin != CONTAINERS for room in entry.rooms)
+    for part in PARTS:
+        for paths in (others, (*others, "deploy/"), ()):
+            choice = choose(part, Diff("abc", paths))
             assert sum(entry.minutes for entry in SLOW if entry.begin in choice.slow) <= MINUTES
 
 
-def test_the_four_parts_take_about_as_long() -> None:
-    *others, last = [minutes(part) for part in parts(4)]
+def test_a_commit_that_changes_the_containers_runs_them_in_every_part() -> None:
+    (containers,) = [entry for entry in SLOW if entry.begin == CONTAINERS]
+    for room in (*containers.rooms, f"{CONTAINERS}test_stack.py"):
+        assert all(CONTAINERS in choose(part, Diff("abc", (room,))).slow for part in PARTS)
+
+
+@pytest.mark.parametrize("entry", SLOW, ids=lambda entry: entry.begin)
+def test_what_a_room_asks_for_fits_beside_some_part_that_is_not_its_own(entry: Slow) -> None:
+    own = [part for part, slow in zip(PARTS, parts(len(PARTS)), strict=True) if entry in slow]
+    for room in entry.rooms:
+        ran = [part for part in PARTS if entry.begin in choose(part, Diff("abc", (room,))).slow]
+        assert set(ran) > set(own), room
+
+
+@pytest.mark.parametrize(
+    ("path", "begin"),
+    [
+        ("log_lake/columns/variant.py", "tests/spark/test_conversion.py"),
+        ("log_lake/texts/exact.py", "tests/spark/test_conversion.py"),
+        ("log_lake/where/parse.py", "tests/spark/test_native.py"),
+        ("log_lake/where/parse.py", "tests/properties/test_merge_ways.py"),
+        ("log_lake/workers.py", "tests/spark/test_masters.py"),
+        ("spark_apps/workers.py", "tests/spark/test_kills.py"),
+        ("log_lake/workers.py", "tests/spark/test_kills.py"),
+    ],
+)
+def test_rooms_that_moved_still_ask_for_their_tests(path: str, begin: str) -> None:
+    assert begin in [entry.begin for entry in SLOW if entry.is_changed_by(path)]
+
+
+def test_the_parts_take_about_as_long() -> None:
+    *others, last = [minutes(part) for part in parts(len(PARTS))]
     assert max(others) - min(others) <= max(entry.minutes for entry in SLOW) / 2
     assert last <= MINUTES
