@@ -4,8 +4,9 @@
 
 The seed is the date by default, so that a run a day rotates over all of them.  First each test of `TESTS` runs
 once, and tells which lines it reaches.  A mutant then runs the tests that reach its line, the quickest first, until
-one fails.  `--reach FILE` keeps that for the next run on the same code.  A mutant that lives gets a test, or a
-reason in `local/mutation/survivors.toml`, and is not tried again.  It is not part of CI: a run takes an hour.
+one fails.  `--reach FILE` keeps that for the next run on the same code; if it names tests that are not there, the
+run ends with status 2.  A mutant that lives gets a test, or a reason in `local/mutation/survivors.toml`, and is not
+tried again.  It is not part of CI: a run takes an hour.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ TESTS = (
 )
 TIMEOUT = 900
 """Seconds for the tests of one mutant: one that hangs counts as seen."""
+
+NONE_RAN = (4, 5)
+"""pytest's exit status if it was called with tests that are not there, and if it found none."""
 
 SURVIVORS = Path(__file__).parent / "survivors.toml"
 ReachOfTests = dict[str, tuple[float, dict[str, list[int]]]]
@@ -96,18 +100,38 @@ def measured(copy: Path, file: Path) -> ReachOfTests:
     return reach
 
 
+class NoTests(Exception):
+    """pytest runs none of the tests that are to see a change: nothing can be said of it."""
+
+
 def is_seen(copy: Path, file: str, change: LineChange, tests: list[str]) -> bool:
-    """Whether one of the tests fails with the change."""
+    """Whether one of the tests fails with the change.  Raises NoTests if they are not there without it either."""
     whole = (copy / file).read_text()
     (copy / file).write_text(changed(whole, change))
     try:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", *tests]
-        run = subprocess.run(command, cwd=copy, capture_output=True, timeout=TIMEOUT, check=False)
-        return run.returncode != 0
+        status = pytest_of(copy, "-x", *tests).returncode
     except subprocess.TimeoutExpired:
         return True
     finally:
         (copy / file).write_text(whole)
+    if status in NONE_RAN:  # the tests are not there, or the change breaks the import of a conftest.py
+        without = pytest_of(copy, "--collect-only", *tests)
+        if without.returncode:
+            raise NoTests(f"{file}:{change.line}: its tests are not there:\n{without.stdout}{without.stderr}")
+    return status != 0
+
+
+def pytest_of(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """pytest in the copy, ended.  Raises subprocess.TimeoutExpired after `TIMEOUT`."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *words],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",
+        timeout=TIMEOUT,
+        check=False,
+    )
 
 
 def reaching(reach: ReachOfTests, file: str, line: int) -> list[str]:
@@ -120,7 +144,7 @@ def reaching(reach: ReachOfTests, file: str, line: int) -> list[str]:
 
 
 def main() -> int:
-    """Print each mutant that lives; the status is 1 if one does."""
+    """Print each mutant that lives; the status is 1 if one does, and 2 if its tests are not there."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", default=dt.datetime.now(dt.UTC).date().isoformat())
@@ -155,7 +179,11 @@ def main() -> int:
             return sum(lives(at, *one) for one in chosen[at :: args.workers])
 
         with ThreadPoolExecutor(args.workers) as pool:
-            alive = sum(pool.map(share, range(args.workers)))
+            try:
+                alive = sum(pool.map(share, range(args.workers)))
+            except NoTests as error:
+                print(f"{error}\nmeasure again: --reach with the name of a new file", file=sys.stderr)
+                return 2
     print(f"{len(chosen)} of {len(everything)} mutants, {alive} live (seed {args.seed})")
     return 1 if alive else 0
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from local.mutation.__main__ import FOLDERS, survivors
-from local.mutation.changes import changed, changes
+from local.mutation.__main__ import FOLDERS, NoTests, is_seen, survivors
+from local.mutation.changes import LineChange, changed, changes
+from tests.support.repository import ROOT
 
 SOURCE = """
 def refuse(a, b, found):
@@ -68,3 +72,61 @@ def test_every_survivor_is_still_a_change_of_the_code() -> None:
         assert one.file.startswith(FOLDERS)
         assert one.change in [change.name for change in changes(Path(one.file).read_text())], one
         assert len(one.reason) > 20, one
+
+
+CORE = """
+def is_more(a, b):
+    return a > b
+"""
+TESTS_OF_CORE = """
+from core import is_more
+
+def test_equal(): assert not is_more(1, 1)
+
+def test_more(): assert is_more(2, 1)
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    (tmp_path / "core.py").write_text(CORE)
+    (tmp_path / "test_core.py").write_text(TESTS_OF_CORE)
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+    return tmp_path
+
+
+def at_least() -> LineChange:
+    """`>` becomes `>=`."""
+    (change,) = [change for change in changes(CORE) if change.kind == "compare"]
+    return change
+
+
+@pytest.mark.parametrize(("test", "seen"), [("test_equal", True), ("test_more", False)])
+def test_a_change_is_seen_if_a_test_fails(copy: Path, test: str, seen: bool) -> None:
+    assert is_seen(copy, "core.py", at_least(), [f"test_core.py::{test}"]) is seen
+    assert (copy / "core.py").read_text() == CORE
+
+
+@pytest.mark.parametrize("test", ["test_core.py::test_gone", "test_gone.py::test_equal"])
+def test_a_test_that_is_not_there_sees_nothing_and_ends_the_run(copy: Path, test: str) -> None:
+    with pytest.raises(NoTests, match=r"core\.py:3: its tests are not there:\n(.|\n)*not found: .*_gone"):
+        is_seen(copy, "core.py", at_least(), ["test_core.py::test_more", test])
+
+
+@pytest.mark.parametrize("importer", ["conftest.py", "test_core.py"])
+def test_a_change_that_breaks_an_import_is_seen(copy: Path, importer: str) -> None:
+    """pytest ends with 4 if a conftest.py cannot be imported, with 2 if a test cannot."""
+    (copy / importer).write_text(f"from core import is_more\nassert not is_more(1, 1)\n{TESTS_OF_CORE}")
+    assert is_seen(copy, "core.py", at_least(), ["test_core.py::test_more"])
+
+
+def test_a_run_on_a_measure_of_tests_that_are_gone_ends_with_an_error(tmp_path: Path) -> None:
+    files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "lake_core/leases").glob("*.py")]
+    reach = {"tests/unit/test_gone.py::test_it": (0.1, {file: list(range(1, 1000)) for file in files})}
+    (tmp_path / "reach.json").write_text(json.dumps(reach))
+    words = ["1", "--folder", "lake_core/leases", "--reach", str(tmp_path / "reach.json")]
+    command = [sys.executable, "-m", "local.mutation", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 2
+    assert "its tests are not there:" in done.stderr
+    assert done.stderr.endswith("measure again: --reach with the name of a new file\n")
