@@ -13,6 +13,7 @@ from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
 
 from airflow_lake.effects import Effect, only_target
+from airflow_lake.lineage import Tells
 from airflow_lake.reach import key_of
 from airflow_lake.view.plugin import PREFIX
 
@@ -24,11 +25,20 @@ class _ViewLink(BaseOperatorLink):
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
         """The address of the page; empty if the task worked on no pool."""
+        if not isinstance(operator, Tells):  # a mapped task that Airflow could not expand
+            return ""
         effects = list(operator.effects or operator.planned_effects())
-        # a task whose templates could not be filled in has what the DAG says, such as another task's result
-        if not effects or not all(isinstance(one.pool, str) for one in effects):
+        if not effects or not all(map(_is_filled_in, effects)):
             return ""
         return address(self.page, only_target(effects), lake=effects[0].lake)
+
+
+def _is_filled_in(effect: Effect) -> bool:
+    """Whether it names a lake, a pool and a branch.
+
+    A task whose templates could not be filled in has what the DAG says, such as the result of another task.
+    """
+    return all(isinstance(name, str) for name in (effect.lake, effect.pool, effect.branch))
 
 
 class PoolLink(_ViewLink):
