@@ -10,7 +10,7 @@ its lake in the same way.
 
 An interval's partitions are its days, or its hours if it does not begin and end at midnight, in the zone of the
 DAG's schedule.  A key is the time there at which the partition begins, as Airflow's partition mappers read it:
-`2026-01-31T00:00:00`.
+`2026-01-31T00:00:00`.  An interval of whole days of UTC, as `{{ ds }}` gives them, has those days.
 """
 
 from __future__ import annotations
@@ -121,10 +121,13 @@ def event_of(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -> list[str]:
-    """The keys of the partitions of [begin, end), two instants: days of the zone, otherwise hours, otherwise one.
+    """The keys of the partitions of [begin, end), two instants: days of the zone, otherwise days of UTC.
+
+    Otherwise they are hours, if both instants are whole ones in the zone or in UTC; otherwise it is one.
 
     `zone` is the name of a zone or an object of pendulum, as of `interval.zone_of`.  Keys have its times, as those
-    of Airflow's own CronPartitionTimetable do (decision 206).  An hour that a clock shows twice has one key.
+    of Airflow's own CronPartitionTimetable do (decision 206); those of days of UTC have the times of UTC.  An hour
+    that a clock shows twice has one key.
 
     Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """
@@ -135,12 +138,14 @@ def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -
 
     if begin >= end:
         raise InvalidInput(empty_interval(begin, end))
-    first, last = (pendulum.instance(moment).in_timezone(zone) for moment in (begin, end))
-    if _begins_day(first) and _begins_day(last):
-        count = (last.date() - first.date()).days
-        midnight = dt.datetime.combine(first.date(), dt.time())
+    spans = [[pendulum.instance(moment).in_timezone(one) for moment in (begin, end)] for one in (zone, "UTC")]
+    first = spans[0][0]
+    if days := next((span for span in spans if all(map(_begins_day, span))), None):
+        first_day, last_day = (moment.date() for moment in days)
+        count = (last_day - first_day).days
+        midnight = dt.datetime.combine(first_day, dt.time())
         moments = (midnight + dt.timedelta(days=index) for index in range(count))
-    elif not any(moment.minute or moment.second or moment.microsecond for moment in (first, last)):
+    elif any(all(map(_begins_hour, span)) for span in spans):
         count = (end - begin) // dt.timedelta(hours=1)
         moments = (first.add(hours=index) for index in range(count))
     else:
@@ -156,3 +161,8 @@ def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -
 def _begins_day(moment: Any) -> bool:
     """Whether a day begins then: in some zones one day a year begins at one o'clock."""
     return bool(moment.subtract(microseconds=1).date() != moment.date())
+
+
+def _begins_hour(moment: Any) -> bool:
+    """Whether an hour begins then."""
+    return not (moment.minute or moment.second or moment.microsecond)

@@ -17,6 +17,7 @@ from airflow_lake.assets import (
     lake_asset,
     partition_keys,
 )
+from airflow_lake.interval import in_zone
 from lake_core.errors import InvalidInput
 
 
@@ -119,6 +120,47 @@ def test_an_interval_has_days_or_hours_for_partitions(begin: str, end: str, keys
 )
 def test_partitions_are_those_of_the_schedules_zone(begin: str, end: str, zone: str, keys: list[str]) -> None:
     assert partition_keys(at(begin), at(end), zone=zone) == keys
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata", "America/New_York", "UTC"])
+@pytest.mark.parametrize(
+    ("begin", "end", "count"),
+    [("2026-01-31", "2026-02-01", 1), ("2026-01-01", "2026-02-01", 31), ("2026-03-01", "2026-04-12", 42)],
+    ids=["a day", "a month", "six weeks in which clocks are put forward"],
+)
+def test_days_of_utc_stay_days_in_every_zone(begin: str, end: str, count: int, zone: str) -> None:
+    """A DAG writes begin="{{ ds }}", and a time without a zone is in UTC."""
+    interval = at(f"{begin}T00:00Z"), at(f"{end}T00:00Z")
+    keys = partition_keys(*interval, zone=zone)
+    assert keys == partition_keys(*interval)
+    assert (len(keys), keys[0]) == (count, f"{begin}T00:00:00")
+    assert partition_keys(*in_zone(interval, zone), zone=zone) == keys, "as the replace operator asks"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "keys"),
+    [
+        ("2026-01-31T00:00Z", "2026-01-31T02:00Z", ["2026-01-31T05:30:00", "2026-01-31T06:30:00"]),
+        ("2026-01-31T18:30Z", "2026-01-31T20:30Z", ["2026-02-01T00:00:00", "2026-02-01T01:00:00"]),
+        ("2026-01-31T00:10Z", "2026-02-28T00:10Z", ["2026-01-31T05:40:00"]),
+    ],
+    ids=["hours of UTC", "hours of the zone", "neither"],
+)
+def test_hours_of_utc_stay_hours_where_no_hour_of_the_zone_begins(
+    begin: str, end: str, keys: list[str]
+) -> None:
+    assert partition_keys(at(begin), at(end), zone="Asia/Kolkata") == keys
+
+
+def test_days_of_the_zone_go_before_days_of_utc() -> None:
+    """London's winter has both; an interval that ends in its summer is of days of UTC."""
+    begin, zone = at("2026-03-28T00:00Z"), "Europe/London"
+    assert partition_keys(begin, at("2026-03-30T23:00Z"), zone=zone) == [
+        "2026-03-28T00:00:00",
+        "2026-03-29T00:00:00",
+        "2026-03-30T00:00:00",
+    ]
+    assert len(partition_keys(begin, at("2026-03-31T00:00Z"), zone=zone)) == 3
 
 
 def test_an_interval_of_no_partition_or_of_too_many_is_refused() -> None:
