@@ -9,7 +9,7 @@ Called by Airflow, for the operators, the sensor, and the tasks of the groups.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jinja2 import pass_context
@@ -22,11 +22,14 @@ class KeepsTexts:
     """Renders templates alone, and reads no text as Python."""
 
     template_ext: Any
+    params_of_run: Mapping[str, Any] | None = None
+    """The parameters of the run, once Airflow fills in templates for it: what is asked later has no context."""
 
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
         """As Airflow's own; it calls this for each text in a field too."""
+        self.params_of_run = context.get("params")
         env = jinja_env or self.get_template_env()  # type: ignore[attr-defined]
         if not isinstance(env, NativeEnvironment):
             return super().render_template(content, context, env, seen_oids)  # type: ignore[misc]

@@ -90,10 +90,12 @@ class AgentGroup(TaskGroup):
             from airflow_lake.groups.approval import LakeApproval
 
             timeout = self.config.approval_timeout
-            asking = LakeApproval(task_id="approve", agent=self.agent, packs=packs, timeout=timeout, **ASKED)
+            asking = LakeApproval(
+                task_id="approve", agent=self.agent, packs=packs, config=config, timeout=timeout, **ASKED
+            )
             asking >> results
             approve = asking.task_id
-        self.report_task(find=packs.operator.task_id, approve=approve)(packs, results)
+        self.report_task(find=packs.operator.task_id, approve=approve)(packs, results, config)
         self.add_after(results, config)
 
     def add_after(self, results: Any, config: dict[str, Any]) -> None:
@@ -184,13 +186,24 @@ class AgentGroup(TaskGroup):
         agent = self.agent
 
         @lake_task(**REPORT, **how)
-        def report(packs: list[dict[str, Any]] | None, results: Any) -> dict[str, int]:
-            ti = get_current_context()["ti"]
+        def report(
+            packs: list[dict[str, Any]] | None, results: Any, config: dict[str, Any]
+        ) -> dict[str, int]:
+            context = get_current_context()
+            ti = context["ti"]
             if packs is None:
                 tasks.check_wanted(ti, find)
             answer = ti.xcom_pull(task_ids=approve, key=ANSWER, map_indexes=ti.map_index) if approve else None
             put_off = tasks.put_off_by_find(ti, find)
-            return tasks.report(agent, packs, list(results or []), put_off, answer)
+            return tasks.report(
+                agent,
+                packs,
+                list(results or []),
+                config,
+                params=context.get("params"),
+                put_off=put_off,
+                answer=answer,
+            )
 
         return report
 

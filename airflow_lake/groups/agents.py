@@ -125,7 +125,7 @@ class CheckpointGroup(AgentGroup):
             results = run(packs=packs, config=config)
         else:
             results = self.submitted(work=packs, **self.submit_args(config)).output
-        self.report_task(find=packs.operator.task_id)(packs, results)
+        self.report_task(find=packs.operator.task_id)(packs, results, config)
 
 
 class TombstonesGroup(AgentGroup):

@@ -8,14 +8,14 @@ and `report` says that the pools are put off, and why.  While it waits, it holds
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 
 from airflow_lake.groups.question import ANSWER, REJECT, question
-from airflow_lake.groups.tasks import work_of
+from airflow_lake.groups.tasks import named_lake, work_of
 from airflow_lake.rendering import KeepsTexts
 from lake_core.errors import without_secrets
 
@@ -23,12 +23,16 @@ from lake_core.errors import without_secrets
 class LakeApproval(KeepsTexts, ApprovalOperator):
     """Ask whether the work in `packs`, of an agent, may be done; without an answer in `timeout` it may not.
 
+    `config`: the plain values of the group's.
+
     The answer goes to `report` as an XCom of its own: Airflow keeps no returned value of a task that was refused.
     """
 
-    template_fields: Collection[str] = ("subject", "body", "packs")
+    template_fields: Collection[str] = ("subject", "body", "packs", "config")
 
-    def __init__(self, *, agent: str, packs: Any, timeout: timedelta, **kwargs: Any) -> None:
+    def __init__(
+        self, *, agent: str, packs: Any, config: Mapping[str, Any], timeout: timedelta, **kwargs: Any
+    ) -> None:
         super().__init__(
             subject=f"May the {agent} agent delete this?",
             defaults=REJECT,
@@ -36,14 +40,20 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
             **kwargs,
         )
         self.packs = packs
+        self.config = config
 
     def execute(self, context: Any) -> Any:
-        """Ask, and wait for the answer.  Raises NotFound, Corrupt, Unavailable."""
+        """Ask, and wait for the answer.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
         if not self.packs:
             self.log.info("there is nothing to ask: no work was found")
             return None
-        self.body = question(work_of(self.packs), lake=without_secrets(str(self.packs[0]["lake"])))
+        self.body = self.asked(context)
         return super().execute(context)
+
+    def asked(self, context: Any) -> str:
+        """What a person is asked.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+        named = named_lake(self.config, context.get("params"))
+        return question(work_of(self.packs, named=named), lake=without_secrets(named))
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Hand over the answer, and skip `run` if it is a refusal.  Raises HITLTriggerEventError."""

@@ -34,9 +34,11 @@ class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
 
     def planned_effects(self) -> Iterable[Effect]:
         """What the pack, or the packs, of a task `run` ask for; nothing of the other tasks."""
+        if not self.agent:
+            return []
         one = self.op_kwargs.get("work")
         packs = [one] if one else self.op_kwargs.get("packs") or []
-        return planned(self.agent, packs) if self.agent else []
+        return planned(self.agent, packs, self.op_kwargs["config"], params=self.params_of_run)
 
 
 def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:

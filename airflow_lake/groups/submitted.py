@@ -84,7 +84,8 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
     def planned_effects(self) -> Iterable[Effect]:
         """What the packs ask for."""
-        return tasks.planned(self.agent, self.packs)
+        work = [self.work] if isinstance(self.work, Mapping) else self.work
+        return tasks.planned(self.agent, work, self.config, params=self.params_of_run)
 
     def execute(self, context: Any) -> list[dict[str, Any]]:
         """The results of the packs.  Raises what a piece of work raised; AirflowException if the job failed."""
@@ -97,12 +98,13 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
         tell_of_tries(context.get("ti"))
         tasks.check_any(self.packs)
-        tasks.check_lake(self.packs, self.config, context)
-        lake = open_lake(self.packs[0]["lake"])
+        named = tasks.named_lake(self.config, context.get("params"))
+        tasks.check_lake(self.packs, named=named)
+        lake = open_lake(named)
         self.fresh = self.outcome = naming.pack(lake.context.ids.new(), 0)
         kept = context.get("task_state_store")
         if kept is not None and (before := kept.get(OUTCOME)) is not None:
-            if before["packs"] == self.pack_names and not self._has_changed(lake):
+            if before["packs"] == self.pack_names and not self._has_changed(lake, named):
                 self.outcome = str(before["outcome"])
             else:
                 self._end_other(lake, str(before["outcome"]), context)
@@ -118,7 +120,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
             os.environ.pop(OPTIONS, None)
         values = read_outcome(lake, self.outcome)
         _forget(kept)
-        outcome, all_work = Outcome.of(values), tasks.work_of(self.packs)
+        outcome, all_work = Outcome.of(values), tasks.work_of(self.packs, named=named)
         self.effects = [
             effect
             for piece, result in outcome.done
@@ -135,12 +137,12 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
             kept.set(OUTCOME, {"outcome": self.fresh, "packs": self.pack_names})
         return super().submit_job(context)
 
-    def _has_changed(self, lake: Lake) -> bool:
-        """Whether an interval of the packs has other files now than `find` found."""
+    def _has_changed(self, lake: Lake, named: str) -> bool:
+        """Whether an interval of the packs has other files now than `find` found, in the lake of that name."""
         from log_lake.agents.intervals.run import has_changed
 
         return self.agent == "intervals" and any(
-            has_changed(lake, work) for work in tasks.work_of(self.packs)
+            has_changed(lake, work) for work in tasks.work_of(self.packs, named=named)
         )
 
     def _end_other(self, lake: Lake, outcome: str, context: Any) -> None:

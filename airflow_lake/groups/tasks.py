@@ -104,33 +104,39 @@ def keep(lake: Lake, name: str, all_work: Sequence[Mapping[str, Any]]) -> list[d
     ]
 
 
-def work_of(packs: Packs, *, opened: Callable[[str], Lake] = open_lake) -> list[dict[str, Any]]:
-    """All the work in packs; `opened` opens their lake.  Raises NotFound, Corrupt, Unavailable."""
+def named_lake(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> str:
+    """The name of the lake that the group names, or its run, which has these `params`.  Raises InvalidInput."""
+    return lake_name(request_of(config, params if config.get("takes_params") else None)["lake"])
+
+
+def work_of(packs: Packs, *, named: str, opened: Callable[[str], Lake] = open_lake) -> list[dict[str, Any]]:
+    """All the work in packs of the lake that the run has `named`; `opened` opens it.
+
+    Raises InvalidInput if they are of another lake, NotFound, Corrupt, Unavailable.
+    """
     from log_lake.agents.packs import read_packs
 
     if not packs:
         return []
-    name = packs[0]["lake"]
-    parts = read_packs(opened(name), [part["pack"] for part in packs])
+    check_lake(packs, named=named)
+    parts = read_packs(opened(named), [part["pack"] for part in packs])
     all_work = [work for part in parts for work in part]
-    if other := next((one["lake"] for one in (*packs, *all_work) if one["lake"] != name), None):
+    if other := next((one["lake"] for one in all_work if one["lake"] != named), None):
         raise Corrupt(
-            f"{packs[0]['pack']}: not work of the lake {name!r}, but of {other!r}; clear the task `find`"
+            f"{packs[0]['pack']}: not work of the lake {named!r}, but of {other!r}; clear the task `find`"
         )
     return all_work
 
 
-def check_lake(packs: Packs, config: Mapping[str, Any], context: Mapping[str, Any]) -> None:
-    """Raises InvalidInput unless the packs are of the lake that the group, or its run, names.
+def check_lake(packs: Packs, *, named: str) -> None:
+    """Raises InvalidInput unless the packs are of the lake that the run has `named`.
 
     Airflow lets some people edit what goes between tasks, who may not name a lake (`airflow_lake.allowed`).
     """
-    params = context.get("params") if config.get("takes_params") else None
-    named, handed_over = lake_name(request_of(config, params)["lake"]), packs[0]["lake"]
-    if named != handed_over:
+    if other := next((pack["lake"] for pack in packs if pack["lake"] != named), None):
         raise InvalidInput(
-            f"the work that `find` handed over is of the lake {handed_over!r}, and the run names {named!r}; "
-            "nothing was done: clear the task `find`"
+            f"the work that `find` handed over is of the lake {other!r}, which was not opened; the run names "
+            f"{named!r}: clear the task `find`"
         )
 
 
@@ -168,12 +174,20 @@ def check_wanted(task: Any, find: str) -> None:
         raise Incomplete("nothing was done, because a task before this group failed")
 
 
-def planned(agent: str, packs: Packs) -> list[Effect]:
-    """What packs ask for; nothing if they cannot be read, which the task itself will say."""
+def planned(
+    agent: str, packs: Any, config: Mapping[str, Any], *, params: Mapping[str, Any] | None
+) -> list[Effect]:
+    """What packs ask for, in a run that has these `params`.
+
+    Nothing if they cannot be read, or are not of the lake that the run names, which the task itself will say; nor
+    if they are no packs yet, because Airflow could not hand them over.
+    """
     from lake_core.errors import LakeError
 
+    if not isinstance(packs, list) or not all(isinstance(pack, Mapping) for pack in packs):
+        return []
     try:
-        return planned_work(work_of(packs), agent=agent)
+        return planned_work(work_of(packs, named=named_lake(config, params)), agent=agent)
     except LakeError as error:
         log.debug("no lineage of %s: %s", packs, error)
         return []
@@ -199,7 +213,8 @@ def run(
     from spark_apps.packs import carry_out
 
     tell_of_tries(context.get("ti"))
-    check_lake(packs, config, context)
+    named = named_lake(config, context.get("params"))
+    check_lake(packs, named=named)
     opened = cache(open_lake)
     if to_announce:
         announce_later((), context)  # what an earlier try committed
@@ -214,9 +229,9 @@ def run(
 
     outcome = carry_out(
         agent,
-        work_of(packs, opened=opened),
+        work_of(packs, named=named, opened=opened),
         open_lake=opened,
-        open_spark=open_spark(packs[0]["lake"], config["spark"], conf=config["spark_conf"]),
+        open_spark=open_spark(named, config["spark"], conf=config["spark_conf"]),
         application=application,
         done=done,
     )
@@ -251,21 +266,25 @@ def report(
     agent: str,
     packs: Packs | None,
     results: Sequence[Any],
+    config: Mapping[str, Any],
+    *,
+    params: Mapping[str, Any] | None = None,
     put_off: Sequence[Mapping[str, Any]] | None = None,
     answer: Any = None,
 ) -> dict[str, int]:
     """The totals.  `put_off`: what `find` put off; `answer`: that of a person who was asked, if one was.
 
-    Raises Incomplete if something failed.
+    Raises Incomplete if something failed, InvalidInput if the packs are not of the lake that the run names.
     """
     from log_lake.agents.put_off_jobs import record_put_off
 
     flat = _each(results)
     task = import_module(f"log_lake.agents.{agent}.report").report
-    asked_about = None if packs is None else put_off_by(answer, work_of(packs))
+    named = named_lake(config, params)
+    asked_about = None if packs is None else put_off_by(answer, work_of(packs, named=named))
     if packs and answer:
         refused = [one for one in asked_about or () if one.get("put_off")]
-        record_put_off(open_lake(packs[0]["lake"]), refused, agent=agent)
+        record_put_off(open_lake(named), refused, agent=agent)
     all_work = None if asked_about is None else [*asked_about, *(put_off or ())]
     return dict(task(all_work, flat))
 

@@ -115,7 +115,7 @@ for pack in packs:
     except LakeError as error:
         answer["error"] = type(error).__name__
 try:
-    answer["totals"] = tasks.report(AGENT, packs, results)
+    answer["totals"] = tasks.report(AGENT, packs, results, CONFIG)
 except LakeError as error:
     answer["totals"] = str(error)
 answer["submitted"] = yarn["submitted"]

@@ -18,7 +18,7 @@ from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core import naming
-from lake_core.errors import Conflict, Corrupt, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
+from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
 from log_lake.agents.jobs import list_jobs, recorded
 from log_lake.agents.packs import write_packs
 from log_lake.agents.retention.report import RetentionResult
@@ -87,13 +87,13 @@ def test_what_is_found_is_done_and_reported(lake: Lake) -> None:
     ]
     (effect,) = task.effects
     assert (effect.pool, effect.branch, effect.writes, effect.version) == ("c", "main", True, None)
-    totals = tasks.report("retention", packs, results)
+    totals = tasks.report("retention", packs, results, config(lake))
     assert (totals["pools"], totals["purged"]) == (3, 9)
 
 
 def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), None)
-    (name,) = write_packs(lake, [tasks.work_of(packs)])
+    (name,) = write_packs(lake, [tasks.work_of(packs, named=lake.store.uri)])
     together = {**packs[0], "pack": name}
     journal = Path(lake.store.uri.removeprefix("file://")) / lake.pool("b").config.id / "journal"
     os.truncate(next(journal.glob("*1.txn")), 3)
@@ -106,23 +106,7 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
         "a task that fails tells what it did before"
     )
     with pytest.raises(Incomplete, match=r"1 failure: b: run\[1\] failed; its log says why"):
-        tasks.report("retention", [together], [results])
-
-
-def test_work_of_another_lake_is_not_done(lake: Lake, tmp_path: Path) -> None:
-    """Airflow lets some people edit what goes between tasks, who may not name a lake."""
-    other = Lake.create(str(tmp_path / "other"))
-    other.create_pool("a", key="k")
-    found = tasks.work_of(tasks.find("retention", config(lake), None))[:1]
-    work = [{**found[0], "lake": other.store.uri}]
-    (inside,), (outside,) = (tasks.keep(one, one.store.uri, work) for one in (lake, other))
-    before = sorted(info.name for info in other.store.list(""))
-    given = {"ti": Instance(), "task": Task(), "params": {"lake": other.store.uri}}
-    for one, error in ((inside, Corrupt), (outside, InvalidInput), ({**inside, "lake": "any"}, InvalidInput)):
-        with pytest.raises(error, match="clear the task `find`"):
-            tasks.run("retention", [one], config(lake), given)
-    assert sorted(info.name for info in other.store.list("")) == before
-    tasks.check_lake([outside], {**config(lake), "takes_params": True}, given)  # the run names it
+        tasks.report("retention", [together], [results], config(lake))
 
 
 @dataclass
@@ -259,7 +243,7 @@ def test_what_is_put_off_goes_to_the_report_beside_the_packs(
     tasks.find("retention", dry, None, task=Instance())
     assert len(list_jobs(lake, state="put off")) == 1, "a dry run changes nothing"
     put_off = tasks.put_off_by_find(instance, "lake_upkeep.retention.find")
-    assert tasks.report("retention", packs, results, put_off)["pools"] == 2
+    assert tasks.report("retention", packs, results, config(lake), put_off=put_off)["pools"] == 2
     assert "b: put off: agents=paused" in caplog.messages
 
 
@@ -267,9 +251,9 @@ def test_what_a_person_refused_is_a_job_that_was_put_off(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), {"pools": ["a", "b"]})
     for chosen, refused in ((["Approve"], 0), (["Reject"], 2)):
         answer = {"chosen_options": chosen, "by": "ann"}
-        work = tasks.work_of(packs) if not refused else []
+        work = tasks.work_of(packs, named=lake.store.uri) if not refused else []
         results = [{**NOTHING, "pool": one["pool"], "piece": one["piece"]} for one in work]
-        tasks.report("retention", packs, results, (), answer)
+        tasks.report("retention", packs, results, config(lake), answer=answer)
         assert [job.why for job in list_jobs(lake, state="put off")] == ["ann refused"] * refused
 
 
@@ -284,7 +268,7 @@ def test_more_pools_than_a_report_names_are_cut(lake: Lake) -> None:
 
 def test_a_report_without_packs_says_that_find_failed(lake: Lake) -> None:
     with pytest.raises(Incomplete, match="the task `find` failed"):
-        tasks.report("retention", None, [])
+        tasks.report("retention", None, [], config(lake))
 
 
 def files_of(lake: Lake, pool: str, folder: Path, count: int) -> None:
@@ -303,7 +287,7 @@ def test_a_plan_of_ten_thousand_files_goes_between_tasks_by_name(lake: Lake, tmp
     assert len(packs) == 64
     assert len(json.dumps(packs)) < 64 * 300
     assert {tuple(part) for part in packs} == {("title", "lake", "pack")}
-    all_work = tasks.work_of(packs)
+    all_work = tasks.work_of(packs, named=lake.store.uri)
     assert (len(all_work), sum(len(one["files"]) for one in all_work)) == (1_000, 10_000)
     assert len(json.dumps(all_work)) > 1_000_000, "what Airflow would have kept otherwise"
 
