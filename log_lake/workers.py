@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 from lake_core.context import Context
@@ -29,8 +30,13 @@ R = TypeVar("R")
 class Worker:
     """What a unit is given: the store of the lake, and new ids for what it writes."""
 
-    store: Store
+    opens: Callable[[], Store]
     new_id: Callable[[], str]
+
+    @cached_property
+    def store(self) -> Store:
+        """The store, opened when a unit first asks for it: a failure is that unit's own.  Raises LakeError."""
+        return self.opens()
 
 
 class Workers(Protocol):
@@ -65,7 +71,7 @@ class Here:
     @classmethod
     def of(cls, context: Context) -> Here:
         """With the store and the ids of an open lake."""
-        return cls(Worker(context.store, context.ids.new))
+        return cls(Worker(lambda: context.store, context.ids.new))
 
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0

@@ -69,5 +69,5 @@ def _done(
     store: Address, do: Callable[[Worker, U], R], parts: Sequence[Sequence[U]], number: int
 ) -> list[Pair]:
     """In a task: what came of each unit of one part."""
-    worker = Worker(guarded(open_store(store)), IdSource().new)
+    worker = Worker(lambda: guarded(open_store(store)), IdSource().new)
     return [(pickle.dumps(do(worker, unit)), b"") for unit in parts[number]]

@@ -108,7 +108,7 @@ class Random:
         )
         target = self.pool.branch(branch)
         work = begin_compaction(target, chosen, outputs=1, message="")
-        written = rewrite(work, Worker(self.pool.store, self.pool.context.ids.new), 0)
+        written = rewrite(work, Worker(lambda: self.pool.store, self.pool.context.ids.new), 0)
         if committed:
             commit_compaction(target, work, [written] if written is not None else [])
 

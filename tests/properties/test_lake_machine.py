@@ -479,7 +479,7 @@ class LakeMachine(RuleBasedStateMachine):
         branch = self.pool(kind).branch()
         held = {(r.object, r.low) for r in self.pool(kind).at().references}
         made = [
-            rewrite(work, Worker(self.lake.store, self.lake.context.ids.new), p)
+            rewrite(work, Worker(lambda: self.lake.store, self.lake.context.ids.new), p)
             for p in range(len(work.pieces))
         ]
         written = [w for w in made if w is not None]

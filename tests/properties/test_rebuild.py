@@ -73,7 +73,7 @@ class World:
         branch = self.pool.branch()
         work = begin_compaction(branch, chosen, outputs=outputs, message="")
         new_id = self.lake.context.ids.new
-        written = [rewrite(work, Worker(self.store, new_id), n) for n in range(len(work.pieces))]
+        written = [rewrite(work, Worker(lambda: self.store, new_id), n) for n in range(len(work.pieces))]
         if committed:
             commit_compaction(branch, work, [w for w in written if w is not None])
 

@@ -369,7 +369,7 @@ def test_a_compaction_goes_on_though_a_merge_overtakes_it_unless_it_mixes_the_si
     load(pool, 2, branch="dev")
     dev = pool.branch("dev")
     work = begin_compaction(dev, pool.at("dev").references, outputs=1, message="")
-    written = rewrite_piece(work, Worker(pool.store, pool.context.ids.new), 0)
+    written = rewrite_piece(work, Worker(lambda: pool.store, pool.context.ids.new), 0)
     pool.branch().merge("dev")
     load(pool, 3, branch="dev")
     assert written is not None
@@ -387,7 +387,7 @@ def test_rebase_refuses_a_compaction_that_mixes_the_sides() -> None:
     load(pool, 2, branch="dev")
     dev = pool.branch("dev")
     work = begin_compaction(dev, pool.at("dev").references, outputs=1, message="")
-    written = rewrite_piece(work, Worker(pool.store, pool.context.ids.new), 0)
+    written = rewrite_piece(work, Worker(lambda: pool.store, pool.context.ids.new), 0)
     assert written is not None
     # a merger that had read the branch before the second load
     other.history.commit(Draft(other.context.ids.new(), "main", 2, "", (Merge("dev", 2),)))

@@ -591,7 +591,7 @@ def test_a_compaction_is_planned_again_if_what_lies_between_its_inputs_came_back
     add(pool, 1, 100)
     reverted = pool.branch().revert("2").version
     work = begin_compaction(pool.branch(), pool.at().references, outputs=1, message="")
-    written = rewrite(work, Worker(pool.store, pool.context.ids.new), 0)
+    written = rewrite(work, Worker(lambda: pool.store, pool.context.ids.new), 0)
     assert written is not None
     pool.branch().revert(str(reverted))
     expected = sums(pool)
@@ -662,7 +662,7 @@ def test_a_compaction_is_planned_again_if_what_it_left_out_is_shown_again(
     older = pool.at().references
     TAKEN_BACK[what](pool)
     work = begin_compaction(pool.branch(), older, outputs=1, message="")
-    written = rewrite(work, Worker(pool.store, pool.context.ids.new), 0)
+    written = rewrite(work, Worker(lambda: pool.store, pool.context.ids.new), 0)
     assert written is not None
     if by == "revert":
         pool.branch().revert("3")
