@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from airflow.sdk import DAG, BaseOperator
+from airflow.sdk import DAG, BaseOperator, Param
 from airflow.sdk.definitions.xcom_arg import XComArg
 
-from airflow_lake.groups import tasks
+from airflow_lake.groups import CheckpointGroup, RetentionGroup, tasks
 from airflow_lake.groups.approval import LakeApproval
 from airflow_lake.groups.config import LakeConfig
 from airflow_lake.groups.decorator import LakeTaskOperator
+from airflow_lake.groups.submitted import SubmittedRun
 from lake_core.errors import Corrupt, InvalidInput
 from log_lake.agents.jobs import list_jobs
 from log_lake.lake import Lake
@@ -154,3 +155,35 @@ def test_a_task_that_airflow_could_hand_no_pack_plans_nothing(lake: Lake) -> Non
     assert tasks.planned("retention", [result], config(lake), params=None) == []
     packs = tasks.find("retention", config(lake), None)
     assert len(tasks.planned("retention", packs, config(lake), params=None)) == 3
+
+
+def test_a_submitted_job_is_of_the_lake_that_the_run_names(lake: Lake, edited: Edited) -> None:
+    def task(work: Any) -> SubmittedRun:
+        with DAG("d", schedule=None):
+            return SubmittedRun(
+                task_id="run", agent="retention", work=work, config=config(lake), conn_id="none"
+            )
+
+    with pytest.raises(InvalidInput, match="clear the task `find`"):
+        task(edited.pack).execute({})
+    assert edited.is_untouched()
+    assert task(edited.pack).planned_effects() == []
+    waiting = task(edited.pack)
+    waiting.work = XComArg(BaseOperator(task_id="find"))
+    assert waiting.planned_effects() == []
+    assert len(list(task(tasks.find("retention", config(lake), None)).planned_effects())) == 3
+
+
+def test_every_task_that_reads_packs_knows_what_the_group_names() -> None:
+    params = {"lake": Param("l")}
+    with DAG("d", schedule=None, params=params) as dag:
+        named = LakeConfig(lake="{{ params.lake }}", approval=True)
+        RetentionGroup(named, takes_params=True)
+        CheckpointGroup(LakeConfig(lake="l"))
+    approve, report, others = map(
+        dag.get_task, ("retention.approve", "retention.report", "checkpoint.report")
+    )
+    approve.packs = []
+    approve.render_template_fields({"params": {"lake": "other"}})
+    assert tasks.named_lake(approve.config, None) == "other"
+    assert [one.op_args[2]["request"]["lake"] for one in (report, others)] == ["{{ params.lake }}", "l"]
