@@ -25,7 +25,7 @@ from log_lake.objects.read import DataObject
 from log_lake.publish.commit import create_file, read_file
 from log_lake.publish.data_files import data_file, deletes_description
 from log_lake.publish.manifests import Files, Listed, ManifestsOf, MemoryFile, is_deletes
-from log_lake.publish.metadata import Layout, current_snapshot, is_promoted, next_sequence
+from log_lake.publish.metadata import Layout, current_snapshot, is_promoted, lost_names, next_sequence
 from log_lake.publish.place import Place, location_of
 from log_lake.publish.positions import deletes_file, hidden_positions
 from log_lake.publish.rules import ObjectRule
@@ -47,8 +47,11 @@ class Before:
 def files_before(
     before: TableMetadataV2 | None, layout: Layout, place: Place, rules: Mapping[str, ObjectRule]
 ) -> Before:
-    """What of the table before may be carried over: nothing if a column got a wider type."""
-    if before is None or is_promoted(before, layout):
+    """What of the table before may be carried over.
+
+    Nothing is if a column got a wider type, or if readers do not find a field of the key by its own name any more.
+    """
+    if before is None or is_promoted(before, layout) or lost_names(before, layout):
         return Before()
     was = Before(Files(partial(read_file, place)).listed(current_snapshot(before).manifest_list), rules=rules)
     for one in was.listed:
@@ -99,12 +102,7 @@ class Describing:
         store, pool_id = self.view.store, self.view.config.id
         location = location_of(store, naming.data_object(pool_id, rule.object))
         with DataObject(store, pool_id=pool_id, object_id=rule.object) as opened:
-            if opened.metadata.stored_as != stored_names(opened.schema.names, self.view.key):
-                name = self.view.config.name
-                raise InvalidInput(
-                    f"pool {name!r}: an earlier program wrote objects whose columns Iceberg takes for one; let a "
-                    f"compaction write them anew (lake compact {name} --strategy full)"
-                )
+            self._check_names(opened)
             positions = hidden_positions(rule, opened, self.view, store)
             if len(positions) == opened.metadata.records:
                 return None
@@ -123,6 +121,17 @@ class Describing:
             location=deletes_location, size=len(file), count=len(positions), of=location
         )
         return Described(new, hides, is_new=data is None, has_new_deletes=True)
+
+    def _check_names(self, opened: DataObject) -> None:
+        """Raises InvalidInput if a field of the key has its own name in the object, and readers do not find it."""
+        name = self.view.config.name
+        for field_name in stored_names(opened.schema.names, self.view.key):
+            if field_name not in opened.metadata.stored_as and field_name not in self.layout.columns:
+                raise InvalidInput(
+                    f"pool {name!r}: an earlier program wrote objects with a column {field_name!r}, which Iceberg "
+                    "takes for a field inside of a record; let a compaction write them anew (lake compact "
+                    f"{name} --strategy full)"
+                )
 
 
 def manifests_of(

@@ -10,6 +10,7 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
@@ -20,7 +21,7 @@ from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, Sna
 from pyiceberg.table.sorting import SortOrder
 
 from log_lake.publish.names import KeyNames
-from log_lake.publish.schema import ids_of, name_mapping, sort_order, table_schema
+from log_lake.publish.schema import ids_of, mapped_columns, name_mapping, sort_order, table_schema
 
 MAX_LOG = 100
 """Earlier metadata files that the newest names, and schemas that it keeps."""
@@ -55,6 +56,11 @@ class Layout:
     orders: tuple[SortOrder, ...]
     names: KeyNames
 
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The columns of objects that readers find by the name mapping."""
+        return mapped_columns(self.mapping)
+
 
 def layout_of(
     before: TableMetadataV2 | None, columns: pa.Schema, names: KeyNames, *, stored: Iterable[pa.Schema]
@@ -86,6 +92,12 @@ def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:
     """Whether a column got a wider type: what was written of its bounds does not fit it any more."""
     earlier = _types(before.schema())
     return any(earlier.get(id, kind) != kind for id, kind in _types(layout.schema).items())
+
+
+def lost_names(before: TableMetadataV2, layout: Layout) -> frozenset[str]:
+    """The fields of the key that readers found in objects of earlier programs, and do not find there any more."""
+    lost = mapped_columns(before.properties[NAME_MAPPING]) - layout.columns
+    return lost.intersection(layout.names.key.names)
 
 
 def _types(schema: Schema) -> dict[int, str]:

@@ -47,11 +47,9 @@ class KeyNames:
         """Fields of the pool as an object with these fields names them."""
         return renamed(schema, stored_names(schema.names, self.key))
 
-    def mapped(self, schema: pa.Schema) -> dict[Path, Path]:
-        """The table's path of each column of an object with these fields that is named otherwise there."""
-        return {
-            (column,): (self.of_table(name),) for name, column in stored_names(schema.names, self.key).items()
-        }
+    def fields(self, schema: pa.Schema) -> dict[str, str]:
+        """The field of each column that an object with these fields names otherwise."""
+        return {column: name for name, column in stored_names(schema.names, self.key).items()}
 
 
 def names_of(columns: pa.Schema, key: PoolKey) -> KeyNames:

@@ -122,16 +122,31 @@ def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -
     """By which names readers find the columns, as a property of the table; `stored` are schemas of the pool.
 
     It has the columns of objects that are none of the table too, under ids that no schema has: pyiceberg opens an
-    object only if it finds all of its columns.
+    object only if it finds all of its columns.  A field of the key has its own name too, as objects of earlier
+    programs have it, unless a field inside of a record has that name in Iceberg.
     """
-    fields: dict[Path, dict[Path, Any]] = {}
-    columns: dict[Path, Path] = {}
+    columns: dict[Path, dict[Path, Any]] = {}
+    fields: dict[str, str] = {}
+    taken: set[str] = set()
     for schema in stored:
-        columns |= names.mapped(schema)
+        fields |= names.fields(schema)
         for column in names.stored(schema):
-            _add_names(fields, column, (column.name,))
-    text: str = NameMapping(root=_as_mapping(fields, ids, columns)).model_dump_json()
+            _add_names(columns, column, (column.name,))
+            taken |= {".".join(path) for path in inside(column, ())}
+    mapped = _as_mapping(
+        columns, ids, {(column,): (names.of_table(name),) for column, name in fields.items()}
+    )
+    for one in mapped:
+        name = fields.get(one.names[0])
+        if name is not None and name not in taken:
+            one.names.append(name)
+    text: str = NameMapping(root=mapped).model_dump_json()
     return text
+
+
+def mapped_columns(mapping: str) -> frozenset[str]:
+    """The columns of objects that readers find by the name mapping."""
+    return frozenset(name for one in parse_mapping_from_json(mapping).root for name in one.names)
 
 
 def _add_names(fields: dict[Path, dict[Path, Any]], column: pa.Field, path: Path) -> None:
@@ -154,9 +169,9 @@ def _as_mapping(
 
 def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, int]]:
     for one in fields:
-        path = (*above, one.names[0])
-        yield path, one.field_id
-        yield from _mapped(one.fields, path)
+        for path in ((*above, name) for name in one.names):
+            yield path, one.field_id
+            yield from _mapped(one.fields, path)
 
 
 def sort_order(names: KeyNames, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:

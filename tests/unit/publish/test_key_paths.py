@@ -20,6 +20,7 @@ from log_lake.lake.pool import Pool
 from log_lake.objects import read
 from log_lake.objects.containers import parquet_sink
 from log_lake.objects.containers.stored_names import fields_of_columns, stored_names
+from log_lake.publish import names
 from log_lake.publish.run import UNCHANGED, publish_iceberg
 from tests.support.iceberg import a_local_pool, read_table, values
 
@@ -30,9 +31,32 @@ def load(pool: Pool, folder: Path, *records: dict[str, Any]) -> None:
     pool.branch().load([str(file)])
 
 
-def in_table(pool: Pool, **names: str) -> list[str]:
+def load_as_earlier(
+    monkeypatch: pytest.MonkeyPatch, pool: Pool, folder: Path, *records: dict[str, Any]
+) -> None:
+    """As the program did before objects named a field of the key otherwise."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(parquet_sink, "stored_names", lambda fields, key: {})
+        load(pool, folder, *records)
+
+
+def publish_as_earlier(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
+    """As that program published a pool: its name mapping has the fields' own names."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(names, "stored_names", lambda fields, key: {})
+        publish_iceberg(pool)
+
+
+def mapped_names(location: str) -> dict[int, list[str]]:
+    """The names of columns in the table's name mapping, by id."""
+    mapping = StaticTable.from_metadata(location).metadata.name_mapping()
+    assert mapping is not None
+    return {one.field_id: one.names for one in mapping if one.field_id is not None}
+
+
+def in_table(pool: Pool, **columns: str) -> list[str]:
     """What the lake gives, with the names of the table."""
-    renamed = {field.replace("__", "."): column for field, column in names.items()}
+    renamed = {field.replace("__", "."): column for field, column in columns.items()}
     return values(
         {renamed.get(name, name): value for name, value in row.items()}
         for table in pool.at().scan()
@@ -93,9 +117,7 @@ def test_objects_whose_columns_readers_take_for_one_another_are_refused_until_a_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = a_local_pool(tmp_path, key="user.id")
-    with monkeypatch.context() as earlier:
-        earlier.setattr(parquet_sink, "stored_names", lambda names, key: {})
-        load(pool, tmp_path, {"user": {"id": 5}}, {"user": {"id": 3}})
+    load_as_earlier(monkeypatch, pool, tmp_path, {"user": {"id": 5}}, {"user": {"id": 3}})
     with pytest.raises(
         InvalidInput, match=r"an earlier program wrote objects .*lake compact p --strategy full"
     ):
@@ -106,10 +128,50 @@ def test_objects_whose_columns_readers_take_for_one_another_are_refused_until_a_
     assert values(read_table(done.location).to_pylist()) == in_table(pool, user__id="user_id")
 
 
+@pytest.mark.parametrize("published", [False, True])
+def test_objects_of_an_earlier_program_whose_key_is_no_path_are_published_beside_new_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool
+) -> None:
+    pool = a_local_pool(tmp_path, key="id.orig_h")
+    load_as_earlier(monkeypatch, pool, tmp_path, {"id.orig_h": 1, "v": 1}, {"id.orig_h": 2, "v": 2})
+    load_as_earlier(monkeypatch, pool, tmp_path, {"id.orig_h": 7, "v": 3})
+    if published:
+        publish_as_earlier(monkeypatch, pool)
+    load(pool, tmp_path, {"id.orig_h": 3, "v": 4})
+    pool.branch().delete(where='"id.orig_h" = 2')
+    done = publish_iceberg(pool)
+    assert values(read_table(done.location).to_pylist()) == in_table(pool)
+    assert done.added == (1 if published else 3)
+    assert read_table(done.location, row_filter="v >= 3").num_rows == 2
+    key_id = StaticTable.from_metadata(done.location).schema().find_field("id.orig_h").field_id
+    assert mapped_names(done.location)[key_id] == ["id:orig_h", "id.orig_h"]
+    without = publish_iceberg(pool, without=["id.orig_h"])
+    assert sorted(read_table(without.location).column("v").to_pylist()) == [1, 3, 4]
+    assert ["id:orig_h", "id.orig_h"] in mapped_names(without.location).values()
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_record_with_that_path_in_another_object_refuses_them_until_a_compaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool
+) -> None:
+    pool = a_local_pool(tmp_path, key="id.orig_h")
+    load_as_earlier(monkeypatch, pool, tmp_path, {"id.orig_h": 1}, {"id.orig_h": 2})
+    if published:
+        publish_as_earlier(monkeypatch, pool)
+    load(pool, tmp_path, {"id": {"orig_h": 3}})
+    with pytest.raises(InvalidInput, match=r"objects with a column 'id\.orig_h', .*lake compact p"):
+        publish_iceberg(pool)
+    compact(pool.branch(), pool.at().references)
+    done = publish_iceberg(pool)
+    assert values(read_table(done.location).to_pylist()) == in_table(pool, id__orig_h="id_orig_h")
+    load(pool, tmp_path, {"id": {"orig_h": 4}})
+    assert publish_iceberg(pool).added == 1, "the others are carried over"
+
+
 def test_a_column_never_has_the_name_of_a_field() -> None:
     key = PoolKey.parse("a.b,c.d,e")
-    names = ["a.b", "a:b", "a:b:", "e", "x.y"]
-    assert stored_names(names, key) == {"a.b": "a:b::"}
+    fields = ["a.b", "a:b", "a:b:", "e", "x.y"]
+    assert stored_names(fields, key) == {"a.b": "a:b::"}
 
 
 @pytest.mark.parametrize("stored_as", [{"user.id": "id"}, {"v": "user"}, {"user": "v", "user.id": "user:id"}])
