@@ -305,7 +305,7 @@ def stalled_writer(me: Process) -> None:
     if references and me.chance.random() < 0.4:
         chosen = references if me.world.kind == "aggregate" else references[: me.chance.randint(1, 3)]
         work = begin_compaction(branch, chosen, outputs=1, message="")
-        written = rewrite(work, Worker(me.pool.store, me.lake.context.ids.new), 0)
+        written = rewrite(work, Worker(lambda: me.pool.store, me.lake.context.ids.new), 0)
         me.sleep(pause)
         commit_compaction(branch, work, [written] if written is not None else [])
         return

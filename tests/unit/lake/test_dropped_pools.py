@@ -74,7 +74,9 @@ def finish_compaction(branch: Branch) -> Work:
     references = branch.history.load().state.branches["main"].snapshot.overlapping()
     work = begin_compaction(branch, references, outputs=1, message="")
     new_id = branch.context.ids.new
-    written = [rewrite(work, Worker(lambda: branch.store, new_id), piece) for piece in range(len(work.pieces))]
+    written = [
+        rewrite(work, Worker(lambda: branch.store, new_id), piece) for piece in range(len(work.pieces))
+    ]
     return lambda branch: commit_compaction(branch, work, [w for w in written if w is not None])
 
 
