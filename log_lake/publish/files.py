@@ -123,10 +123,10 @@ class Describing:
         return Described(new, hides, is_new=data is None, has_new_deletes=True)
 
     def _check_names(self, opened: DataObject) -> None:
-        """Raises InvalidInput if a field of the key has its own name in the object, and readers do not find it."""
+        """Raises InvalidInput if the object names a field of the key so that readers take it for another field."""
         name = self.view.config.name
         for field_name in stored_names(opened.schema.names, self.view.key):
-            if field_name not in opened.metadata.stored_as and field_name not in self.layout.columns:
+            if field_name not in opened.metadata.stored_as and field_name in self.layout.inside:
                 raise InvalidInput(
                     f"pool {name!r}: an earlier program wrote objects with a column {field_name!r}, which Iceberg "
                     "takes for a field inside of a record; let a compaction write them anew (lake compact "

@@ -21,7 +21,7 @@ from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, Sna
 from pyiceberg.table.sorting import SortOrder
 
 from log_lake.publish.names import KeyNames
-from log_lake.publish.schema import ids_of, mapped_columns, name_mapping, sort_order, table_schema
+from log_lake.publish.schema import ids_of, name_mapping, names_inside, sort_order, table_schema
 
 MAX_LOG = 100
 """Earlier metadata files that the newest names, and schemas that it keeps."""
@@ -57,9 +57,9 @@ class Layout:
     names: KeyNames
 
     @cached_property
-    def columns(self) -> frozenset[str]:
-        """The columns of objects that readers find by the name mapping."""
-        return mapped_columns(self.mapping)
+    def inside(self) -> frozenset[str]:
+        """What readers call the fields inside of records, lists and maps."""
+        return names_inside(self.mapping)
 
 
 def layout_of(
@@ -95,8 +95,8 @@ def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:
 
 
 def lost_names(before: TableMetadataV2, layout: Layout) -> frozenset[str]:
-    """The fields of the key that readers found in objects of earlier programs, and do not find there any more."""
-    lost = mapped_columns(before.properties[NAME_MAPPING]) - layout.columns
+    """The fields of the key whose names came to be those of fields inside of records."""
+    lost = layout.inside - names_inside(before.properties[NAME_MAPPING])
     return lost.intersection(layout.names.key.names)
 
 

@@ -144,9 +144,10 @@ def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -
     return text
 
 
-def mapped_columns(mapping: str) -> frozenset[str]:
-    """The columns of objects that readers find by the name mapping."""
-    return frozenset(name for one in parse_mapping_from_json(mapping).root for name in one.names)
+def names_inside(mapping: str) -> frozenset[str]:
+    """What a name mapping calls the fields inside of records, lists and maps."""
+    paths = (path for path, _ in _mapped(parse_mapping_from_json(mapping).root, ()))
+    return frozenset(".".join(path) for path in paths if len(path) > 1)
 
 
 def _add_names(fields: dict[Path, dict[Path, Any]], column: pa.Field, path: Path) -> None:
