@@ -79,8 +79,8 @@ REJECTED_SCHEMA = pa.schema(
 Faults = dict[int, str]
 """By row of a table, why the record is bad."""
 
-Locate = Callable[[int], tuple[int, bytes]]
-"""The line and the text of a block's record, by its row in the table."""
+Locate = Callable[[int], tuple[int, bytes | None]]
+"""The line and the text, if it has one, of a block's record, by its row in the table."""
 
 
 @dataclass(frozen=True)

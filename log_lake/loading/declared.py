@@ -129,8 +129,11 @@ def fitting_values(
         encoded = pa.concat_arrays(column.chunks)
     if pa.types.is_dictionary(encoded.type):
         encoded = encoded.cast(encoded.type.value_type)
-    encoded = encoded.dictionary_encode()  # a wrong value is often there many times
-    values, faults = _fitting(pa.chunked_array([encoded.dictionary]), field, target)
+    try:
+        encoded = encoded.dictionary_encode()  # a wrong value is often there many times
+    except pa.ArrowNotImplementedError:  # of records, lists and maps
+        return _fitting(pa.chunked_array([encoded]), field, target, first=first)
+    values, faults = _fitting(pa.chunked_array([encoded.dictionary]), field, target, first=first)
     wrong = {
         row: faults[at]
         for row, at in enumerate(encoded.indices.to_pylist())
@@ -142,9 +145,12 @@ def fitting_values(
 
 
 def _fitting(
-    values: pa.ChunkedArray, field: pa.Field, target: pa.Field
+    values: pa.ChunkedArray, field: pa.Field, target: pa.Field, *, first: bool
 ) -> tuple[pa.ChunkedArray, dict[int, str]]:
-    """The values in the declared type, null where one is not of it, found by halving; and by number why."""
+    """The values in the declared type, null where one is not of it, found by halving; and by number why.
+
+    `first`: as in `fitting_values`.
+    """
     parts: list[pa.Array] = []
     faults: dict[int, str] = {}
     stack = [(0, len(values))]
@@ -158,6 +164,9 @@ def _fitting(
                 stack += [(middle, high), (low, middle)]
                 continue
             faults[low] = str(error)
+            if first:
+                parts.append(pa.nulls(len(values) - low, target.type))
+                break
             parts.append(pa.nulls(1, target.type))
     return pa.chunked_array(parts, target.type), faults
 
@@ -166,13 +175,27 @@ def _converted(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa
     """The column in the declared type.  Raises DoesNotFit."""
     try:
         if is_json(target):
-            return typed(column, field)
+            return _as_json(column, field)
         return _from_json(column, field.name, target) if is_json(field) else _cast(column, field, target)
+    except UnicodeDecodeError as error:
+        raise DoesNotFit(f"field {field.name!r}: not UTF-8") from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if "UTF8" in str(error):
+            raise DoesNotFit(f"field {field.name!r}: not UTF-8") from error
         other = isinstance(error, pa.ArrowNotImplementedError)
         raise (OtherClass if other else DoesNotFit)(
             f"field {field.name!r}: {show_type(field)} is not a {show_type(target)}: {error}"
         ) from error
+
+
+def _as_json(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """The column as typed JSON.  Raises ArrowInvalid or UnicodeDecodeError for a text that is not UTF-8."""
+    if pa.types.is_dictionary(field.type) and not is_json(field):
+        field = field.with_type(field.type.value_type)
+        column = column.cast(field.type)
+    texts = typed(column, field)
+    texts.validate(full=True)
+    return texts
 
 
 def _from_json(column: pa.ChunkedArray, name: str, target: pa.Field) -> pa.ChunkedArray:

@@ -30,10 +30,10 @@ class TypedRecords:
     faults: Faults = field(default_factory=dict)
     raws: dict[int, str | None] = field(default_factory=dict)
 
-    def text(self, row: int) -> bytes:
-        """The text of a record, as far as it has one."""
+    def text(self, row: int) -> bytes | None:
+        """The text of a record; None if it has none."""
         raw = self.raws[row] if row in self.raws else shown_record(self.table.slice(row, 1))
-        return (raw or "").encode()
+        return None if raw is None else raw.encode()
 
 
 def with_declared(table: pa.Table, reading: Reading) -> TypedRecords:
@@ -57,7 +57,7 @@ def with_declared(table: pa.Table, reading: Reading) -> TypedRecords:
             raise InvalidInput(f"{reading.file}: {error}") from error
         faults = {**wrong, **faults}
         table = table.set_column(index, target, column)
-    return TypedRecords(table, faults, {row: shown_record(written.slice(row, 1)) for row in faults})
+    return TypedRecords(table, faults, dict(zip(faults, _shown_records(written, list(faults)), strict=True)))
 
 
 def united_records(parts: Sequence[TypedRecords], order: npt.NDArray[np.int64], *, what: str) -> TypedRecords:
@@ -75,12 +75,33 @@ def united_records(parts: Sequence[TypedRecords], order: npt.NDArray[np.int64], 
 
 def shown_record(record: pa.Table) -> str | None:
     """The record as JSON, without fields that cannot be written so; None if no field is left."""
-    texts = [text for name in record.schema.names if (text := _as_text(record.select([name]))) is not None]
-    return "{" + ",".join(filter(None, texts)) + "}" if texts else None
+    (text,) = _shown_records(record, [0])
+    return text
 
 
-def _as_text(column: pa.Table) -> str | None:
-    """The only field of a record as in its JSON: empty if it is null, None if it cannot be written so."""
+def _shown_records(records: pa.Table, rows: Sequence[int]) -> list[str | None]:
+    """The records in these rows, each as by `shown_record`."""
+    columns = [_texts(records.select([name]), rows) for name in records.schema.names]
+    shown: list[str | None] = []
+    for at in range(len(rows)):
+        texts = [text for column in columns if (text := column[at]) is not None]
+        shown.append("{" + ",".join(filter(None, texts)) + "}" if texts else None)
+    return shown
+
+
+def _texts(column: pa.Table, rows: Sequence[int]) -> list[str | None]:
+    """The only field in these rows as in JSON: empty where it is null, None where it cannot be written so.
+
+    All are written at once.  Only if that fails, each is alone.
+    """
+    try:
+        texts = json_lines(normalized(column.take(pa.array(rows, pa.int64())))).to_pylist()
+    except (pa.ArrowException, UnicodeDecodeError, InvalidInput):
+        return [_text(column.slice(row, 1)) for row in rows]
+    return [text[1:-1] for text in texts]
+
+
+def _text(column: pa.Table) -> str | None:
     try:
         text: str = json_lines(normalized(column))[0].as_py()
     except (pa.ArrowException, UnicodeDecodeError, InvalidInput):

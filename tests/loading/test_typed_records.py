@@ -11,6 +11,9 @@ import pyarrow as pa
 import pyarrow.orc
 import pytest
 
+from log_lake.loading import declared, typed_records
+from log_lake.loading.block import QUARANTINE, Reading
+from log_lake.loading.typed_records import TypedRecords, with_declared
 from tests.support.command import Command
 from tests.support.files import parquet
 
@@ -142,3 +145,80 @@ def test_the_advice_for_integer_keys_that_no_type_of_64_bits_holds_leads_to_a_po
     lake("compact", "q", "--strategy", "full")
     assert lake.scan("q") == [{"k": -1}, {"k": 2**63}]
     assert lake.query("SELECT k FROM q WHERE k > 5") == [{"k": 2**63}]
+
+
+def text_of(values: list[bytes | None]) -> pa.Array:
+    """Texts as a file may have them, UTF-8 or not."""
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+@pytest.mark.parametrize("kind", ["bigint", "timestamp", "json"])
+@pytest.mark.parametrize("is_encoded", [False, True])
+def test_a_text_that_is_not_utf8_is_a_bad_record_under_any_declared_type(
+    lake: Command, kind: str, is_encoded: bool
+) -> None:
+    value = {"bigint": b"5", "timestamp": b"2026-01-01T00:00:00", "json": b'{"b":[1]}'}[kind]
+    texts = text_of([b"\xff", value, None, b'"\xfe'])
+    column = texts.dictionary_encode() if is_encoded else texts
+    file = parquet(pa.table({"k": [1, 2, 3, 4], "a": column}))
+    lake.pool("p", types={"a": kind}, bad_records="quarantine")
+    assert lake.load_records("p", file, "a.parquet")["rejected"] == 2
+    assert [one["k"] for one in lake.scan("p")] == [2, 3]
+    rejected = sorted(lake.scan("p.$rejected"), key=lambda one: one["line"])
+    assert [(one["line"], json.loads(one["raw"])) for one in rejected] == [(1, {"k": 1}), (4, {"k": 4})]
+    assert all(one["reason"] == "field 'a': not UTF-8" for one in rejected)
+    lake.pool("q", types={"a": kind})
+    assert "a.parquet, line 1: field 'a': not UTF-8" in lake.refuses_records("q", file, "a.parquet")
+
+
+@pytest.mark.parametrize("nesting", ["record", "list", "map"])
+def test_a_text_that_is_not_utf8_inside_of_a_value_is_a_bad_record(lake: Command, nesting: str) -> None:
+    texts = text_of([b"\xff", b'"', b"z"])
+    offsets = pa.array([0, 1, 2, 3], pa.int32())
+    column = {
+        "record": pa.StructArray.from_arrays([texts, pa.array([None, 1, 2])], ["x", "y"]),
+        "list": pa.ListArray.from_arrays(offsets, texts),
+        "map": pa.MapArray.from_arrays(offsets, pa.array(["x"] * 3), texts),
+    }[nesting]
+    good = {
+        "record": [{"x": '"', "y": 1}, {"x": "z", "y": 2}],
+        "list": [['"'], ["z"]],
+        "map": [{"x": '"'}, {"x": "z"}],
+    }[nesting]
+    file = parquet(pa.table({"k": [1, 2, 3], "a": column}))
+    lake.pool("p", types={"a": "json"}, bad_records="quarantine")
+    assert lake.load_records("p", file, "a.parquet")["rejected"] == 1
+    assert [one["a"] for one in lake.scan("p")] == good
+    (rejected,) = lake.scan("p.$rejected")
+    assert (rejected["line"], rejected["reason"]) == (1, "field 'a': not UTF-8")
+    assert json.loads(rejected["raw"]) == {"k": 1}
+
+
+def test_where_every_value_is_wrong_the_reading_stops_at_the_first_or_shows_all_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    count = 4000
+    table = pa.table({"k": pa.array(range(count)), "n": [f"x{k}" for k in range(count)], "s": ["y"] * count})
+    seen: list[str] = []
+    read, write = declared.read_declared, typed_records.json_lines
+    monkeypatch.setattr(
+        declared, "read_declared", lambda text, field: (seen.append(text), read(text, field))[1]
+    )
+    monkeypatch.setattr(typed_records, "json_lines", lambda one: (seen.append(""), write(one))[1])
+    target = {"n": pa.field("n", pa.int32())}
+    failing = with_declared(table, Reading("f", declared=target))
+    assert failing.faults.keys() == {0}
+    assert failing.table.column("n").null_count == count
+    assert len(seen) < 50, "not each of the wrong values is looked at"
+    seen.clear()
+    bad = with_declared(table, Reading("f", declared=target, bad_records=QUARANTINE))
+    assert len(bad.faults) == len(bad.raws) == count
+    assert bad.raws[17] == '{"k":17,"n":"x17","s":"y"}'
+    assert seen.count("") == table.num_columns, "each column is written at once"
+
+
+def test_a_bad_record_without_any_text_has_none() -> None:
+    reading = Reading("f", bad_records=QUARANTINE)
+    records = TypedRecords(pa.table({"a": text_of([b"\xff"])}))
+    assert records.text(0) is None
+    assert reading.reject(1, "not UTF-8", records.text(0)).raw is None
