@@ -24,7 +24,6 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.errors import (
     CheckpointDamaged,
-    Conflict,
     Corrupt,
     LakeError,
     ObjectMissing,
@@ -42,7 +41,6 @@ from log_lake.agents.checkpoint.run import checkpoint_and_purge
 from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
 from log_lake.agents.retention.expire import expire
 from log_lake.agents.tombstones.run import apply
-from log_lake.compaction.jobs import CompactionJob, CompactionResult
 from log_lake.erasure.receipt import DONE
 from log_lake.erasure.run import erase
 from log_lake.erasure.verify import verify
@@ -189,17 +187,7 @@ def compactor(me: Process) -> None:
 
 
 def tombstones(me: Process) -> None:
-    branch = me.branch()
-
-    def run(jobs: list[CompactionJob]) -> list[CompactionResult]:
-        """One after the other, in this thread, so that others act in between."""
-        done = []
-        for job in jobs:
-            with suppress(Conflict):
-                done.append(compact(branch, job.inputs, outputs=job.outputs))
-        return done
-
-    apply(branch, now=me.now, at_once=me.chance.random() < 0.8, run=run)
+    apply(me.branch(), now=me.now, at_once=me.chance.random() < 0.8)
 
 
 def checkpoint(me: Process) -> None:

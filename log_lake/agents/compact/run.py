@@ -106,8 +106,11 @@ def run_jobs(
         progress(job, result)
         return result
 
-    with ThreadPoolExecutor(max_workers=workers.at_once) as threads:
-        outcomes = list(threads.map(run, jobs))
+    if workers.at_once == 1:
+        outcomes = [run(job) for job in jobs]
+    else:
+        with ThreadPoolExecutor(max_workers=workers.at_once) as threads:
+            outcomes = list(threads.map(run, jobs))
     for outcome in outcomes:
         if isinstance(outcome, LakeError):
             raise outcome
