@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lake_core.checkpoints.content import TEXTS, most_content, read_group
 from lake_core.checkpoints.layout import (
     ROW,
     CheckpointFooter,
@@ -45,6 +46,7 @@ from lake_core.errors import (
     Unavailable,
 )
 from lake_core.keys import KeyRange
+from lake_core.phrases import human_size
 from lake_core.records.decoding import decoding
 from lake_core.store import Store
 from lake_core.store.failures import words
@@ -95,8 +97,10 @@ class CheckpointFile:
         """Returns the rows of the same state from other objects, in the same order; called when damage is found."""
         self.groups_read = 0
         try:
-            self._file = pq.ParquetFile(store.open_input(name), page_checksum_verification=True)
-            metadata, schema = self._file.metadata, self._file.schema_arrow
+            file = store.open_input(name)
+            self._most = most_content(file.size())
+            plain = pq.ParquetFile(file)
+            metadata, schema = plain.metadata, plain.schema_arrow
         except FileNotFoundError as error:
             raise CheckpointGone(
                 f"{store.uri}/{name}: a purge deleted this checkpoint; load again"
@@ -113,6 +117,9 @@ class CheckpointFile:
             raise Corrupt(
                 f"{store.uri}/{name}: this checkpoint does not have the row groups that its footer lists"
             )
+        self._file = pq.ParquetFile(
+            file, metadata=metadata, page_checksum_verification=True, read_dictionary=TEXTS
+        )
 
     def count(self, section: str, *, branch: str = "", sub_pool: str = "") -> int:
         """The number of rows of a part, from the footer."""
@@ -246,7 +253,7 @@ class CheckpointFile:
         log.debug("%s: reads row group %d of %d", self.name, number, len(self.footer.groups))
         try:
             many = self.footer.groups[number].rows > _FEW
-            table = self._file.read_row_group(number, columns, use_threads=many)
+            table = read_group(self._file, number, columns, most=self._most, use_threads=many)
         except FileNotFoundError as error:
             raise CheckpointGone(f"{self.name}: a purge deleted this checkpoint; load again") from error
         except LakeError:
@@ -255,6 +262,8 @@ class CheckpointFile:
             if _is_of_the_store(error):
                 raise Unavailable(f"{self.name}: {words(error)}") from error
             raise self._damaged(number, str(error)) from error
+        if table is None:
+            raise self._damaged(number, f"its rows hold more than {human_size(self._most)}")
         if table.num_rows != self.footer.groups[number].rows or table["key"].null_count:
             raise self._damaged(number, "it does not have the rows that the footer lists")
         with decoding(self.name, "a row is damaged"):

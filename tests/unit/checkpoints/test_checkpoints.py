@@ -6,12 +6,14 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lake_core.checkpoints import CheckpointFile, CheckpointFooter, SectionPart, write_checkpoint
-from lake_core.checkpoints.layout import VERSION, rows
+from lake_core.checkpoints.content import TEXTS
+from lake_core.checkpoints.layout import ROW, VERSION, RowGroup, encode_footer, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.checkpoints.write import write_rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
@@ -299,3 +301,56 @@ def test_damage_in_a_row_group_is_told_when_it_is_read(small: bytes) -> None:
     with pytest.raises(CheckpointDamaged, match=rf"{NAME}: row group \d+ of this checkpoint is damaged"):
         content(store, damaged)
     assert damaged == [NAME]
+
+
+# ---------------------------------------------------------------- content
+
+
+def bomb(column: str, *, count: int = 1_000) -> bytes:
+    """A checkpoint of a few KB, one value of which stands in so many rows: 1 GB."""
+    dictionary = {
+        name: pa.dictionary(pa.int32(), kind) for name, kind in zip(ROW.names, ROW.types, strict=True)
+    }
+    schema = pa.schema(
+        [(name, dictionary[name] if name in TEXTS else ROW.field(name).type) for name in ROW.names]
+    )
+    values = {"section": "token", "branch": "", "sub": "", "key": b"k"} | {
+        column: b"x" * 1_000_000 if pa.types.is_binary(ROW.field(column).type) else "x" * 1_000_000
+    }
+    arrays = []
+    for field in ROW:
+        if field.name in TEXTS:
+            there = pa.array([0] * count if field.name in values else [None] * count, pa.int32())
+            dense = pa.array(
+                [values.get(field.name, b"" if pa.types.is_binary(field.type) else "")], field.type
+            )
+            arrays.append(pa.DictionaryArray.from_arrays(there, dense))
+        else:
+            arrays.append(pa.nulls(count, field.type))
+    group = RowGroup("token", "", "", first=b"k", last=b"k", reach=b"", rows=count)
+    file = io.BytesIO()
+    with pq.ParquetWriter(
+        file, schema, store_schema=False, compression="zstd", dictionary_pagesize_limit=1 << 30
+    ) as writer:
+        writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=count)
+        writer.add_key_value_metadata(encode_footer(msgspec.structs.replace(HEAD, groups=(group,))))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("column", ["value", "key", "schema"])
+def test_a_small_checkpoint_whose_rows_hold_a_gigabyte_is_damaged(column: str) -> None:
+    store, damaged = MemoryStore(), list[str]()
+    store.put(NAME, bomb(column))
+    assert len(store.get(NAME) or b"") < 64 << 10
+    file = CheckpointFile(store, NAME, on_damage=damaged.append)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(CheckpointDamaged, match=r"its rows hold more than 268.4 MB"):
+        list(file.scan("token"))
+    assert damaged == [NAME]
+    assert pa.total_allocated_bytes() - before < 1 << 28
+
+
+def test_a_value_that_stands_in_many_rows_is_read_whole() -> None:
+    recurring = rows(key=[number(n) for n in range(20_000)], value=[b"x" * 500] * 20_000)
+    file = written(part(recurring, section="token", branch=""))
+    assert sum(t["value"].to_pylist().count(b"x" * 500) for t in file.scan("token")) == 20_000

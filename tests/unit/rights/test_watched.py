@@ -26,6 +26,9 @@ ROOT = Path(__file__).parents[3]
 _CALL = re.compile(r"(?:\[pid +)?(?P<pid>\d+)\]? +(?P<name>\w+)\((?P<arguments>.*)")
 _PATH = re.compile(r'(?:(?:AT_FDCWD|\d+)<(?P<folder>[^>]*)>, )?"(?P<path>(?:[^"\\]|\\.)*)"')
 
+_OPENED = re.compile(r" = (?P<handle>\d+)<(?P<path>/[^>]*)>$")
+_BY_HANDLE = re.compile(r"/proc/self/fd/(?P<handle>\d+)(?P<rest>/.*)?")
+
 CHANGES = (
     "unlink",
     "rename",
@@ -60,8 +63,16 @@ def strace() -> str:
 
 
 def touches(trace: str, folder: str) -> Iterator[Touch]:
-    """Each file that the trace names, by its absolute path; the process begins in `folder`."""
+    """Each file that the trace names, by its absolute path; the process begins in `folder`.
+
+    A local store reaches folders by their handles (`/proc/self/fd/4/name`): a handle stands for the file that it was
+    opened for.
+    """
+    handles: dict[str, str] = {}
     for line in trace.splitlines():
+        opened = _OPENED.search(line)
+        if opened is not None:
+            handles[opened["handle"]] = opened["path"]
         call = _CALL.match(line)
         if call is None:
             continue
@@ -70,6 +81,8 @@ def touches(trace: str, folder: str) -> Iterator[Touch]:
         for number, found in enumerate(_PATH.finditer(arguments)):
             path = found["path"].encode().decode("unicode_escape")
             full = os.path.normpath(os.path.join(found["folder"] or folder, path))
+            if (by_handle := _BY_HANDLE.fullmatch(full)) is not None:
+                full = handles[by_handle["handle"]] + (by_handle["rest"] or "")
             is_source = name.startswith(("link", "symlink")) and number == 0
             yield Touch(name, full, is_change and not is_source)
             if name == "chdir":

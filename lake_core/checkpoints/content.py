@@ -1,0 +1,59 @@
+"""How much the rows of a checkpoint may hold, and reading a row group that holds no more.
+
+A dictionary holds a value once, however many rows have it: of 12 KB a reader would make 40 GB.  So texts are read
+as dictionaries, and their bytes are counted before they are written out.  What the file says of its sizes is not
+asked; its writer may say anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lake_core.checkpoints.layout import ROW
+
+TEXTS = [field.name for field in ROW if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
+"""The columns that are read as dictionaries."""
+
+FREE = 1 << 28
+"""Bytes that the rows of any checkpoint may hold."""
+TIMES = 1_000
+"""Or this many times the bytes of the checkpoint, as in files that are loaded (decision 152)."""
+
+
+def most_content(size: int) -> int:
+    """Bytes that a row group may hold of a checkpoint of this size."""
+    return max(FREE, TIMES * size)
+
+
+def read_group(
+    file: pq.ParquetFile, number: int, columns: Sequence[str], *, most: int, use_threads: bool
+) -> pa.Table | None:
+    """The rows of a row group, of a file that was opened with `TEXTS`; None if they hold more than `most` bytes."""
+    names = [field.name for field in ROW if field.name in columns]
+    schema = pa.schema([ROW.field(name) for name in names])
+    batches: list[pa.RecordBatch] = []
+    content = 0
+    for batch in file.iter_batches(1 << 16, [number], names, use_threads=use_threads):
+        content += sum(map(_content_of, batch.columns))
+        if content > most:
+            return None
+        arrays = [
+            one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in batch.columns
+        ]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return pa.Table.from_batches(batches, schema)
+
+
+def _content_of(array: pa.Array) -> int:
+    """Bytes of the values, those of a dictionary as often as they occur."""
+    if not pa.types.is_dictionary(array.type):
+        return int(array.nbytes)
+    longest = array.dictionary.nbytes
+    if longest * len(array) <= FREE >> 4:  # cannot be much, so nothing is counted
+        return len(array)
+    lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+    return int(pc.sum(lengths.take(array.indices)).as_py() or 0)
