@@ -20,8 +20,15 @@ from lake_core.errors import InvalidInput
 Resolve = Callable[[str], Iterable[str]]
 """The addresses (IP) of a host by its name; none if there is no such host."""
 
-_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
+_METADATA = frozenset(
+    map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"))
+)
 """Hosts of clouds that hand out the credentials of a machine, and are not link-local."""
+
+_IPV4_INSIDE = frozenset(
+    ipaddress.IPv6Address(prefix).packed[:12] for prefix in ("::", "64:ff9b::", "64:ff9b:1::", "::ffff:0:0:0")
+)
+"""Prefixes of IPv6 before an address of IPv4: as it was once written, and as translators have it."""
 
 
 def is_own_machine(host: str, resolve: Resolve) -> bool:
@@ -50,7 +57,7 @@ def _is_own(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bo
         inside = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
         if inside is not None:
             return _is_own(inside)
-        if address.packed[:12] in (bytes(12), bytes.fromhex("0064ff9b") + bytes(8)):  # IPv4 in IPv6
+        if address.packed[:12] in _IPV4_INSIDE:
             return _is_own(ipaddress.IPv4Address(address.packed[12:])) or address.is_loopback
     if address is None:
         return False

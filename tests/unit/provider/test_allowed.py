@@ -68,7 +68,8 @@ def test_a_pattern_without_a_fixed_folder_allows_nothing(pattern: str) -> None:
 
 OWN = [
     "127.0.0.1", "127.9.9.9", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1", "0", "0.0.0.0", "[::1]",
-    "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[fe80::1]", "169.254.169.254",
+    "[::]", "[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::7f00:1]",
+    "[::ffff:0:7f00:1]", "168.63.129.16", "192.0.0.192", "[fe80::1]", "169.254.169.254",
     "2852039166", "169.254.169.254.", "0xa9fea9fe", "[fd00:ec2::254]", "metadata.internal", "six.internal",
     "user:word@127.0.0.1", "127.0.0.1:8080", "METADATA.internal",
 ]  # fmt: skip
