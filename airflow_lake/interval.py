@@ -30,7 +30,9 @@ def interval_of(dag_run: Any, *, by_hand: bool = False) -> Interval | None:
 
 
 def zone_of(dag: Any) -> Any:
-    """The zone in which the schedule of a DAG cuts time, as its name or an object of pendulum."""
+    """The zone in which the schedule of a DAG cuts time, as its name or an object of pendulum; UTC if none."""
+    if dag is None:
+        return "UTC"
     timetable = getattr(dag.timetable, "timetable", dag.timetable)  # of a schedule by assets or time
     several = getattr(timetable, "timetables", ())  # by several cron lines, which have one zone
     zones = (getattr(one, "timezone", None) for one in (timetable, *several))

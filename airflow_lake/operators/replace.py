@@ -82,7 +82,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         """What was replaced: version, transaction_id, records, objects, ..."""
         from log_lake.texts.keytext import RangeText
 
-        zone = zone_of(context["dag"])
+        zone = zone_of(context.get("dag"))
         interval = _interval(self.begin, self.end, zone=zone) if self.begin and self.end else None
         self.refuse_given_interval(context, by_hand=self.by_hand, interval=interval, files=self.asked_files)
         lake = self.get_lake()

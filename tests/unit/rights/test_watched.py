@@ -65,8 +65,8 @@ def strace() -> str:
 def touches(trace: str, folder: str) -> Iterator[Touch]:
     """Each file that the trace names, by its absolute path; the process begins in `folder`.
 
-    A local store reaches folders by their handles (`/proc/self/fd/4/name`): a handle stands for the file that it was
-    opened for.
+    A local store reaches folders by their handles (`/proc/self/fd/4/name`): a handle stands for the file that it
+    was opened for.
     """
     handles: dict[str, str] = {}
     for line in trace.splitlines():
