@@ -27,6 +27,9 @@ FILES, RECORDS = 60, 10_000
 """Of two megabytes each, and an object each: several seconds of work on two cores."""
 DOWN_SECONDS = 15.0
 POINT_SECONDS = 600.0
+TRIES = 4
+"""Ingests, until one is met between its first object and its commit."""
+
 JOBS_SECONDS = 120.0
 
 
@@ -131,11 +134,16 @@ def test_killed_while_spark_compacts_and_back(running: Stack, service: str) -> N
 
 @pytest.mark.parametrize("drill", DRILLS, ids=lambda drill: drill.service)
 def test_killed_while_spark_ingests_and_back(running: Stack, drill: Drill) -> None:
-    pool = make_pool(running, f"drill_{drill.service.replace('-', '_')}", load__memory="200kB")
-    jobs_die_soon(pool)
-    expected = land_files(pool)
-    run = pool.trigger("ingest", wait=False)
-    eventually(lambda: pool.data, seconds=POINT_SECONDS, what="Spark has written an object", pause=0.1)
+    for number in range(TRIES):
+        name = f"drill_{drill.service.replace('-', '_')}_{number}"
+        pool = make_pool(running, name, load__memory="200kB")
+        jobs_die_soon(pool)
+        expected = land_files(pool)
+        run = pool.trigger("ingest", wait=False)
+        eventually(lambda: pool.data, seconds=POINT_SECONDS, what="Spark has written an object", pause=0.1)  # noqa: B023
+        if pool.versions == 0:
+            break
+        assert pool.wait("ingest", run) == "success"  # on a busy machine the test looked too late
     assert pool.versions == 0, "nothing is committed yet"
     begun, since = time.monotonic(), datetime.now(UTC).isoformat()
     running.kill(drill.service)
