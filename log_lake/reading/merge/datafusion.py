@@ -144,7 +144,7 @@ def inputs_of(
     references: Sequence[Reference], store: Store, *, pool_id: str, key_range: KeyRange, schema: pa.Schema
 ) -> list[Input] | None:
     """The references as files; None if one is not on this machine.  Raises ObjectMissing, Corrupt."""
-    wanted = [*schema.names, *ORDER.names]
+    columns = [*schema.names, *ORDER.names]
     inputs = []
     for reference in references:
         path = store.local_path(naming.data_object(pool_id, reference.object))
@@ -152,7 +152,7 @@ def inputs_of(
             return None
         with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
             clip = key_range.intersect(reference.key_range)
-            rows, weight = data.rows(clip), data.weigh(clip, wanted)
+            rows, weight = data.rows(clip), data.weigh(clip, columns)
             cut, sums = not data.inside(clip), data.sums(clip)
             names = data.metadata.stored_as
             inputs.append(Input(reference, path, data.schema, clip, cut, rows, weight, sums, names))
