@@ -90,8 +90,14 @@ class AgentGroup(TaskGroup):
             from airflow_lake.groups.approval import LakeApproval
 
             timeout = self.config.approval_timeout
+            # Airflow keeps what a template gave: only what names the lake, and no condition of an erasure
+            lake = {
+                "request": {"lake": config["request"]["lake"]},
+                "filled": [name for name in config["filled"] if name == "lake"],
+                "takes_params": config["takes_params"],
+            }
             asking = LakeApproval(
-                task_id="approve", agent=self.agent, packs=packs, config=config, timeout=timeout, **ASKED
+                task_id="approve", agent=self.agent, packs=packs, config=lake, timeout=timeout, **ASKED
             )
             asking >> results
             approve = asking.task_id

@@ -23,7 +23,7 @@ from lake_core.errors import without_secrets
 class LakeApproval(KeepsTexts, ApprovalOperator):
     """Ask whether the work in `packs`, of an agent, may be done; without an answer in `timeout` it may not.
 
-    `config`: the plain values of the group's.
+    `config`: those of the group's plain values that name the lake; Airflow keeps them.
 
     The answer goes to `report` as an XCom of its own: Airflow keeps no returned value of a task that was refused.
     """
