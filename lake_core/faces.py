@@ -8,7 +8,7 @@ each name comes from:
         from log_lake.lake.lake import Lake
     __getattr__ = on_demand(__name__, {"Lake": "lake"})
 
-A name that a submodule has too (`conditions.check`) cannot be had so: importing the submodule would replace it.
+A name that a submodule has too (`where.check`) cannot be had so: importing the submodule would replace it.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class Branch(Line):
         """Delete the records of the keys in a table with the columns of the pool's key: one transaction.
 
         An upsert pool takes any number of keys, and is loaded with delete markers; otherwise the number is limited
-        (`conditions.of_keys`).  Raises as `delete` does.
+        (`where.of_keys`).  Raises as `delete` does.
         """
         return by_keys.delete_keys(self, keys, WriteArguments(token=token, message=reason))
 

@@ -2,7 +2,7 @@
 
 In an upsert pool both are loads: a record replaces those of its key by itself, and a delete marker hides them.  So
 any number of keys will do.  In append and aggregate pools both are one tombstone whose condition names the keys
-(`conditions.of_keys`), which limits their number; new records come in the same transaction, as in every replace.
+(`where.of_keys`), which limits their number; new records come in the same transaction, as in every replace.
 """
 
 from __future__ import annotations

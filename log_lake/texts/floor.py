@@ -3,7 +3,7 @@
 A comparison runs one kernel in the column's own type, without casts that could round.  If the type holds the value,
 the kernel compares with it.  If it does not (2.5 among integers, 2^53 + 1 among doubles, nanoseconds among
 milliseconds), no record equals the value.  Then `x < v` and `x <= v` are both `x <= floor(v)`, and `x > v` and
-`x >= v` are both `x > floor(v)`.  Called by `conditions.evaluate` and by `fit`.
+`x >= v` are both `x > floor(v)`.  Called by `where.evaluate` and by `fit`.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def leases_now(pool: Pool, lease: HeldLease) -> Leases:
 def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
     """As `leases_now`, for work that counts ages from the leases' now.
 
-    Raises InvalidInput if this machine's clock and the store's are too far apart, Unavailable.
+    Raises ClocksApart, Unavailable.
     """
     leases = leases_now(pool, lease)
     earlier(own=pool.context.now(), store=leases.now, most=pool.history.journal.limits.clock_skew)
@@ -116,7 +116,7 @@ def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
 def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
     """What a vacuum would delete now.  `grace`, in seconds, is used instead of the pool's settings.
 
-    Raises InvalidInput (`checked_leases`), Corrupt if the state of a tag cannot be read, Unavailable.
+    Raises ClocksApart, Corrupt if the state of a tag cannot be read, Unavailable.
     """
     settings = pool.settings
     age = max(settings["vacuum.grace"], settings["history.keep"]) if grace is None else grace
@@ -212,9 +212,9 @@ class _Means:
     def delete(self, names: Sequence[str]) -> None:
         """Delete objects by their names.  Raises Unavailable if some may remain.
 
-        In this process they are one batch: a store deletes parts of it side by side.
+        A single worker takes them as one batch, whose parts a store deletes side by side.
         """
-        few = self.workers.at_once == 1 or len(names) <= ALONE * BATCH
+        few = len(names) <= ALONE * BATCH or self.workers.size == 1
         size = len(names) if few else BATCH
         batches = [tuple(names[at : at + size]) for at in range(0, len(names), max(1, size))]
         self.workers.map(delete_batch, batches, alone=1)

@@ -246,10 +246,10 @@ def list_names(
     if not pool.store.lists_from_name:
         return list(rest)
     first = list(islice(rest, alone))
-    if len(first) < alone or workers.size == 1:
+    if len(first) < alone or (size := workers.size) == 1:
         return [*first, *rest]
     after = max((id for info in first if (id := object_id(info)) is not None), default=since)
-    bounds = spans(after, upto, workers.size * SPANS)
+    bounds = spans(after, upto, size * SPANS)
     listed = workers.map(partial(_list_span, pool.config.id), list(pairwise(bounds)))
     return first + [info for part in listed for info in part if info.name > first[-1].name]
 

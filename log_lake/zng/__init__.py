@@ -9,5 +9,5 @@
     arrow_types      which Arrow type holds a type; `to_arrow`, `from_arrow`: columns to arrays and back
     addresses        addresses, networks, and bytes that should be text, as strings
 
-docs/zng-zst.md says what users see of it.  Nothing here knows of pools; `objects.zst` builds upon it.
+docs/zng-zst.md says what users see of it.  Nothing here knows of pools; `log_lake.objects` builds upon it.
 """

@@ -5,7 +5,7 @@ over all of its values (`csv_types`), so a column has one type a file; a declare
 the records are given in those types.  What was read is kept meanwhile, in memory or on disk (`csv_kept`); if it
 cannot be kept, the file is read again.
 
-The options `csv.*` say how the file is written (`catalog.csv_options`); `csv_dialect` detects the delimiter.  An
+The options `csv.*` say how the file is written (`settings.csv_options`); `csv_dialect` detects the delimiter.  An
 empty value is null, and so are the words of `csv.null`; a quoted value is text.  Empty lines and comments are
 skipped.
 
