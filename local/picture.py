@@ -33,16 +33,12 @@ DOES = {
 """What each package does, in a few words, from the top down."""
 
 
-def contracts() -> list[dict[str, Any]]:
-    """The contracts of imports of pyproject.toml."""
+def floors(package: str) -> list[list[str]]:
+    """The rooms of each floor of a package, from the top down; rooms of one floor do not import each other."""
     tools: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
-    return list(tools["importlinter"]["contracts"])
-
-
-def floors(package: str) -> list[str]:
-    """The rooms of a package, a line a floor, from the top down."""
-    (layers,) = [one["layers"] for one in contracts() if one.get("containers") == [package]]
-    return [re.sub(r"\s*\|\s*", ", ", layer) for layer in layers]
+    contracts = tools["importlinter"]["contracts"]
+    (layers,) = [one["layers"] for one in contracts if one.get("containers") == [package]]
+    return [re.split(r"\s*\|\s*", layer) for layer in layers]
 
 
 def imports(package: str) -> set[str]:
@@ -65,7 +61,7 @@ def picture() -> str:
     for package, does in DOES.items():
         rooms = ""
         if package in {"log_lake", "lake_core"}:
-            rooms = "<br/>" + "<br/>".join(floors(package))
+            rooms = "<br/>" + "<br/>".join(", ".join(floor) for floor in floors(package))
         lines.append(f'    {package}["<b>{package}</b>: {does}{rooms}"]')
     for package in DOES:
         lines += [f"    {package} --> {other}" for other in DOES if other in imports(package)]

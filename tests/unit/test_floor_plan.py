@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import re
-import tomllib
 from types import ModuleType
 
 import pytest
@@ -15,17 +14,10 @@ from local import picture
 from tests.support.repository import ROOT
 
 PACKAGES = (lake_core, log_lake)
-CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-
-
-def floors(package: ModuleType) -> list[list[str]]:
-    """From the top down; rooms of one floor do not import each other."""
-    (layers,) = [it["layers"] for it in CONTRACTS if it.get("containers") == [package.__name__]]
-    return [re.split(r"\s*\|\s*", layer) for layer in layers]
 
 
 def rooms(package: ModuleType) -> list[str]:
-    return [room for floor in floors(package) for room in floor]
+    return [room for floor in picture.floors(package.__name__) for room in floor]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
