@@ -70,13 +70,16 @@ def submit(
     master: str = "local[2]",
     application: str = "spark_apps/ingest.py",
 ) -> Iterator[Submitted]:
-    """`spark-submit APPLICATION WORDS`, running; at the end of the block nothing of it may be left."""
+    """`spark-submit APPLICATION WORDS`, running; at the end of the block nothing of it may be left.
+
+    The repository comes first on its path: textstat installs a package `tests` too.
+    """
     settings = QUIET | {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
     flags = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     process = subprocess.Popen(
         [str(home() / "bin" / "spark-submit"), "--master", master, *flags, application, *words],
         cwd=ROOT,
-        env={**environ, "PYSPARK_DRIVER_PYTHON": sys.executable},
+        env={**environ, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
