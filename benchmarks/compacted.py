@@ -17,8 +17,8 @@ KEY = "l_partkey,l_orderkey,l_linenumber"
 
 def make(path: str, kind: str = "append", outputs: str = "4") -> dict[str, Any]:
     """The pool, of four objects or as many `outputs`; run in a process of its own."""
-    from log_lake.agents.compact.rewrite import compact
     from log_lake.lake import Lake
+    from log_lake.rewriting.compaction import compact
 
     pool = Lake.create(path).create_pool("lineitem", key=KEY, kind=kind, settings={"load.memory": "2GiB"})
     for file in data.lineitem(2.0):

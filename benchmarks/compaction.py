@@ -124,8 +124,8 @@ def duckdb_copy(source: str) -> dict[str, Any]:
 
 def lake_scan(path: str, compacted: str = "") -> dict[str, Any]:
     """All columns, in key order."""
-    from log_lake.agents.compact.rewrite import compact
     from log_lake.lake import Lake
+    from log_lake.rewriting.compaction import compact
 
     pool = Lake.open(path).pool("lineitem")
     if compacted:

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from benchmarks import data
 from benchmarks.measure import Measure, run, timed
 from lake_core.schemas.hidden import ROW
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
+from log_lake.rewriting.compaction import compact
 from log_lake.system_tables import query
 from log_lake.zng.from_arrow import batch_of_tables
 from log_lake.zng.reader import read

@@ -22,6 +22,7 @@ list to pyproject.toml):
     vacuum         objects that are not needed: find them, delete them
     policies       pools as a file: read it, compare it with the lake, apply it, write it
     publish        a branch as an Iceberg table for other programs; no data is copied
+    rewriting      references out, objects in: begin, write, commit
     lake           what a user holds: Lake, Pool, Branch, View, Feed, and the results of writes
 
     loading        data in: files to sorted objects and a draft

@@ -19,7 +19,7 @@ from typing import Any
 from lake_core import errors
 from log_lake.agents.compact.publication import published
 from log_lake.agents.compact.report import job_line, pool_line, start_line, summary
-from log_lake.agents.compact.run import jobs_now, plan_pool, run_jobs
+from log_lake.agents.compact.run import jobs_now, plan_pool
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.request import OpenLake
 from log_lake.compaction.gain import standing_of
@@ -27,6 +27,7 @@ from log_lake.compaction.jobs import CompactionJob, CompactionResult
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
+from log_lake.rewriting.compaction import run_jobs
 from spark_apps.session import OpenSpark, spark_session
 from spark_apps.workers import workers_of
 

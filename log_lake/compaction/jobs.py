@@ -110,7 +110,7 @@ class CompactionPlan:
 class CompactionResult:
     """What became of a job: `inputs` references of `size_in` bytes became `objects` of `size_out`.
 
-    `version` is None if the job was dropped, because another compaction took an input first.
+    `version` is None if the job was dropped, because another writer took an input first: `lost` says which.
     """
 
     version: int | None
@@ -119,3 +119,4 @@ class CompactionResult:
     records: int
     size_in: int
     size_out: int
+    lost: str = ""

@@ -2,7 +2,7 @@
 
     receipt   is written first, so that another process finds the erasure and goes on
     hide      a tombstone on every branch that may hold such records: from here on no reader of a branch sees them
-    rewrite   each reference whose object holds such a record, and no other (`rewrite`)
+    rewrite   each reference whose object holds such a record, and no other, in a transaction of its own
     vacuum    exactly the objects that hold such records, without a grace time: those that the rewrites and others
               removed, and orphans that are old enough
     look      at all branches once more.  If a writer brought such records back, the steps are repeated, a few times
@@ -14,6 +14,10 @@ again.  Once nothing is held, no writer can bring such records back: an object o
 
 The tombstone comes first for another reason too: in an upsert pool an older version must not be seen while the
 newest one is gone already.
+
+A rewrite applies the deletes that the branch knows too, as a compaction does.  The new object is written for all
+keys, not for the range of the old one, whose bounds may be keys that are erased.  If another writer takes the
+reference first, nothing is committed; the next round finds what that writer wrote.
 """
 
 from __future__ import annotations
@@ -22,9 +26,11 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
+from lake_core import naming
 from lake_core.errors import ClocksApart, Conflict, NotFound, PlanAgain
 from lake_core.history import PoolState, Reference
 from lake_core.history.vacuuming import unlisted_objects
@@ -36,7 +42,6 @@ from lake_core.phrases import counted
 from lake_core.records import Discard
 from lake_core.store import ObjectInfo
 from log_lake.erasure import receipt as receipts
-from log_lake.erasure import rewrite
 from log_lake.erasure.begin import begin, target_now
 from log_lake.erasure.hiding import HIDES, OwnTombstones
 from log_lake.erasure.holders import (
@@ -57,6 +62,9 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
 from log_lake.presence.absence import planning_again
 from log_lake.presence.roots import tagged_objects
+from log_lake.reading.revision import Revision
+from log_lake.rewriting.exchange import commit
+from log_lake.rewriting.work import Rewriting, begin_rewriting, write_whole
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
 from log_lake.vacuum.plan import exact_plan
@@ -237,17 +245,33 @@ class _Run:
         """Rewrite references of a branch, and commit each."""
         revision = branch.revision()
         still_there = [r for r in references if revision.snapshot.holds(r.object, r.low)]
-        all_work = [rewrite.begin(branch, revision, r, self.target) for r in still_there]
+        all_work = [self._without(branch, revision, r) for r in still_there]
         if not all_work:
             return
         id, first = self.pool.context.ids.new(), min(work.first for work in all_work)
         with branch.write_lease(id, read_version=revision.version, first=first, why=self.reason):
-            small = sum(work.reference.size for work in all_work) <= ALONE_BYTES
+            small = sum(work.size for work in all_work) <= ALONE_BYTES
             alone = len(all_work) if small else 1
-            all_written = self.workers.map(rewrite.write, all_work, alone=alone)
+            all_written = self.workers.map(write_whole, all_work, alone=alone)
             for work, written in zip(all_work, all_written, strict=True):
-                message = f"{self.reason}: rewrite"
-                rewrite.commit(branch, work, written, message=message, metadata=self.metadata)
+                commit(branch, work, [written], does="erases")
+
+    def _without(self, branch: Branch, revision: Revision, reference: Reference) -> Rewriting:
+        """A reference of a branch that is to be written again without such records."""
+        sub_pool, target = reference.sub_pool, self.target
+        work = begin_rewriting(
+            branch,
+            revision,
+            (reference,),
+            hiding=revision.of_sub_pool(sub_pool).tombstones,  # what `age_off` hides stays
+            format=naming.format_of(reference.object),
+            message=f"{self.reason}: rewrite",
+            leaves_markers=target.leaves_markers(sub_pool),
+        )
+        if reference.oldest is None or reference.lifts:
+            target = target.of_all_versions()  # all its records are of one version; or a merge moved them
+        keeps = partial(target.without, sub_pool=sub_pool)
+        return replace(work, keeps=keeps, bounded=False, metadata=self.metadata)
 
     def _vacuum(self) -> None:
         """Delete the objects that hold such records, except those that something may need."""

@@ -26,7 +26,7 @@ LARGEST = MAX_VALUE_BYTES
 
 READER = """
 import re, sys
-from log_lake.agents.compact.rewrite import compact
+from log_lake.rewriting.compaction import compact
 from log_lake.lake import Lake
 from lake_core.store.local import LocalStore
 

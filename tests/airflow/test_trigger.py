@@ -236,7 +236,7 @@ async def main():
 def test_a_trigger_misses_nothing_that_the_loop_passed_before_it_was_added(tmp_path: Path) -> None:
     """The loop has seen version 1 for another trigger, and finds a compaction while the new one begins."""
     program = f"""{SHARED}
-from log_lake.agents.compact.rewrite import compact
+from log_lake.rewriting.compaction import compact
 pool = lake.pool("a")
 id = pool.config.id
 async def main():
@@ -269,7 +269,7 @@ async def main():
 
 def test_compaction_is_an_event_only_if_it_is_asked_for(tmp_path: Path) -> None:
     program = """
-from log_lake.agents.compact.rewrite import compact
+from log_lake.rewriting.compaction import compact
 for _ in range(2):
     load("a")
 branch = lake.pool("a").branch()

@@ -22,7 +22,6 @@ from lake_core.journal import write_state
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
 from lake_core.leases import HeldLease, LeaseNote
-from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.erasure.receipt import DONE, PENDING, Receipt
 from log_lake.erasure.run import erase
@@ -31,7 +30,10 @@ from log_lake.erasure.target import Target
 from log_lake.erasure.verify import verify
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
+from log_lake.rewriting.compaction import begin_compaction
+from log_lake.rewriting.work import write_piece
 from log_lake.workers import Worker
+from tests.support.rewrites import committed as commit_now
 from tests.unit.erasure.conftest import Row, World
 
 KEYS, NAMES = 6, ("ann", "bob", "cid", None)
@@ -108,9 +110,9 @@ class Random:
         )
         target = self.pool.branch(branch)
         work = begin_compaction(target, chosen, outputs=1, message="")
-        written = rewrite(work, Worker(lambda: self.pool.store, self.pool.context.ids.new), 0)
+        written = write_piece(work, Worker(lambda: self.pool.store, self.pool.context.ids.new), 0)
         if committed:
-            commit_compaction(target, work, [written] if written is not None else [])
+            commit_now(target, work, [written])
 
     def abandon(self, branch: str) -> None:
         self.compact(branch, committed=False)

@@ -21,10 +21,10 @@ from lake_core.history.revealing import must_stay
 from lake_core.ids import IdSource
 from lake_core.keys.encoding import encode_value
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.retention.expire import expire
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.rewriting.compaction import compact
 from tests.support.clocks import Clock
 
 KINDS = ("append", "upsert", "aggregate")

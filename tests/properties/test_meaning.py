@@ -22,9 +22,9 @@ from lake_core.store.memory import MemoryStore
 from lake_core.values.numbers import shown_decimal
 from lake_core.values.text import NAIVE, TIME, ZONED
 from lake_core.values.text import show as shown
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.rewriting.compaction import compact
 from log_lake.texts.classes import readings
 from log_lake.where import check, evaluate, show
 from log_lake.where.literals import show_literal

@@ -22,7 +22,6 @@ from lake_core.ids import IdSource
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.store import GuardedStore
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -30,7 +29,10 @@ from log_lake.objects.read import DataObject
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
 from log_lake.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild
+from log_lake.rewriting.compaction import begin_compaction, compact
+from log_lake.rewriting.work import write_piece
 from log_lake.workers import Worker
+from tests.support.rewrites import committed as commit_now
 
 START = 1_800_000_000.0
 
@@ -73,9 +75,9 @@ class World:
         branch = self.pool.branch()
         work = begin_compaction(branch, chosen, outputs=outputs, message="")
         new_id = self.lake.context.ids.new
-        written = [rewrite(work, Worker(lambda: self.store, new_id), n) for n in range(len(work.pieces))]
+        written = [write_piece(work, Worker(lambda: self.store, new_id), n) for n in range(len(work.pieces))]
         if committed:
-            commit_compaction(branch, work, [w for w in written if w is not None])
+            commit_now(branch, work, written)
 
     def objects(self) -> list[str]:
         return [i.name for i in self.store.list(f"{self.pool.config.id}/data")]

@@ -38,7 +38,6 @@ from lake_core.keys.encoding import encode_value
 from lake_core.records import Action, RemoveReference, RemoveTombstone
 from lake_core.store import Created, guarded
 from log_lake.agents.checkpoint.run import checkpoint_and_purge
-from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
 from log_lake.agents.retention.expire import expire
 from log_lake.agents.tombstones.run import apply
 from log_lake.erasure.receipt import DONE
@@ -51,6 +50,9 @@ from log_lake.lake.results import DeleteResult, LoadResult, PendingLoad
 from log_lake.lake.tags import delete_tag
 from log_lake.lake.view import View
 from log_lake.loading.block import Block
+from log_lake.rewriting.compaction import begin_compaction, compact
+from log_lake.rewriting.exchange import commit
+from log_lake.rewriting.work import write_whole
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_orphans
 from log_lake.workers import Worker
@@ -293,9 +295,9 @@ def stalled_writer(me: Process) -> None:
     if references and me.chance.random() < 0.4:
         chosen = references if me.world.kind == "aggregate" else references[: me.chance.randint(1, 3)]
         work = begin_compaction(branch, chosen, outputs=1, message="")
-        written = rewrite(work, Worker(lambda: me.pool.store, me.lake.context.ids.new), 0)
+        written = write_whole(Worker(lambda: me.pool.store, me.lake.context.ids.new), work)
         me.sleep(pause)
-        commit_compaction(branch, work, [written] if written is not None else [])
+        commit(branch, work, [written], does="merges")
         return
     write = Write(me.rows())
 

@@ -20,12 +20,12 @@ from lake_core.journal import reader as journal_reader
 from lake_core.journal.marks import Marks
 from lake_core.journal.recent import Recent
 from lake_core.leases.lease import Leases
-from log_lake.agents.compact import rewrite
 from log_lake.agents.retention import plan as retention
 from log_lake.erasure.run import _Run
 from log_lake.erasure.search import Search
 from log_lake.lake import branches, tags
 from log_lake.lake.pool import Pool
+from log_lake.rewriting import compaction
 from log_lake.vacuum import execute, orphans
 from tests.simulation.pairs import make_pasts, simulate_pair
 from tests.simulation.truth import Violation
@@ -152,7 +152,7 @@ RULES: dict[str, Rule] = {
     ),
     "delete markers that hide stay": Rule(
         12,
-        ((rewrite, "_hides_older", _no), (rebase, "must_stay", _no_list)),
+        ((compaction, "_hides_older", _no), (rebase, "must_stay", _no_list)),
         ("compactor", "loader", "loader"),
     ),
     # --- what is erased

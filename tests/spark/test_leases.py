@@ -13,8 +13,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import pyspark_lake
 from lake_core.errors import InvalidInput, ObjectVacuumed
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
+from log_lake.rewriting.compaction import compact
 from log_lake.vacuum.execute import vacuum
 from spark_apps.datasource import LakeDataSource
 from spark_apps.native import read as native_read

@@ -24,11 +24,11 @@ from pyspark.sql.types import StructType, VariantType
 import pyspark_lake
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys.ranges import EVERYTHING
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.view import View
 from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.reading.limits import ScanLimits
+from log_lake.rewriting.compaction import compact
 from spark_apps.datasource.options import PART
 from spark_apps.datasource.part import Part
 from spark_apps.datasource.reader import LakeReader

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.records.transactions import sequence
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
 from log_lake.publish.run import publish_iceberg
+from log_lake.rewriting.compaction import compact
 from tests.support.iceberg import TYPES, a_local_pool, values
 
 

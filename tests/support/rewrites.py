@@ -1,12 +1,33 @@
-"""By hand: a compaction of all records of a pool into one object, and the removal of all."""
+"""Rewriting by steps, and by hand: all records of a pool into one object, and the removal of all."""
 
 from __future__ import annotations
 
-from lake_core.history import Draft
+from collections.abc import Iterable
+
+from lake_core.errors import Conflict
+from lake_core.history import Committed, Draft
 from lake_core.records import RemoveReference
+from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
+from log_lake.objects.write import WrittenObject
+from log_lake.rewriting.exchange import Lost, commit
+from log_lake.rewriting.work import Rewriting
+
+
+def committed(branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None]) -> Committed:
+    """The commit of the work, which no other writer was faster than."""
+    outcome = commit(branch, work, written, does="merges")
+    assert isinstance(outcome, Committed)
+    return outcome
+
+
+def lost(branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None]) -> Conflict:
+    """Why the commit of the work loses its race."""
+    outcome = commit(branch, work, written, does="merges")
+    assert isinstance(outcome, Lost)
+    return outcome.error
 
 
 def rewrite(pool: Pool) -> None:

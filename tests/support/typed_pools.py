@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.rewriting.compaction import compact
 from tests.support.zng_files import rows_of_text, zng_of
 
 ANIMALS = """{k:3,name:"hen",legs:2(int8)}

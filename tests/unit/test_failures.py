@@ -23,8 +23,8 @@ from lake_core.journal import purge, write_state
 from lake_core.journal.retry import Retry
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
+from log_lake.rewriting.compaction import compact
 from tests.support.records import an_id, fixed_ids
 from tests.support.stores import StoreInFront
 

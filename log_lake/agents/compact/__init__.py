@@ -1,7 +1,7 @@
 """The compact agent: merges objects that overlap, so that reading stays fast.
 
 `policy` reads a pool's settings, `plan` asks `log_lake.compaction` which references to merge (both pure); `run`
-does it and `report` puts it into words.  `rewrite` carries out one job.
+finds the pools and `report` puts it into words.  `log_lake.rewriting.compaction` carries out the jobs.
 
 The theory, and what the simulator measured, is in docs/compaction.md.
 """

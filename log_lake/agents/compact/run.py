@@ -1,20 +1,16 @@
-"""The compact agent without Spark: which pools have work, and the jobs themselves.
+"""The compact agent without Spark: which pools have work; `rewriting.compaction` does the jobs.
 
-To look at a pool costs a look at its journal, and a plan, which is pure.  A job is rewritten piece by piece and
-committed as soon as it is finished; a job that fails leaves the others standing, and a job whose input another
-compaction took is dropped.  Pieces are rewritten by any `Workers`.  Callers: the DAG, the Spark application, `lake
-compact`.
+To look at a pool costs a look at its journal, and a plan, which is pure.  Callers: the DAG, the Spark application,
+`lake compact`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lake_core.errors import Conflict, LakeError
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
@@ -22,13 +18,6 @@ from log_lake.agents.compact.plan import plan_branch
 from log_lake.agents.compact.policy import policy_of
 from log_lake.agents.compact.publication import publication_due
 from log_lake.agents.compact.report import plan_lines
-from log_lake.agents.compact.rewrite import (
-    begin_compaction,
-    commit_compaction,
-    lease_of,
-    pieces_for,
-    write,
-)
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.request import OpenLake, Request, named_pools
@@ -37,14 +26,11 @@ from log_lake.compaction.gain import Standing, standing_of
 from log_lake.compaction.jobs import CompactionJob, CompactionPlan, CompactionResult, jobs_still_there
 from log_lake.compaction.strategies import check_name
 from log_lake.lake import Lake
-from log_lake.lake.branch import Branch
 from log_lake.lake.view import View
-from log_lake.presence.absence import planning_again
-from log_lake.workers import Here, Workers
+from log_lake.rewriting.compaction import JobProgress, run_jobs
+from log_lake.workers import Here
 
 log = logging.getLogger(__name__)
-
-JobProgress = Callable[[CompactionJob, CompactionResult], None]
 
 
 def plan_pool(
@@ -77,44 +63,6 @@ def jobs_now(lake: Lake, work: Mapping[str, Any]) -> tuple[list[CompactionJob], 
         plan = plan_pool(lake, name, branch=branch, strategy=work.get("strategy"), now=lake.context.now())
         jobs = list(plan.jobs)
     return jobs, lost, standing_of(references)
-
-
-def run_jobs(
-    branch: Branch,
-    jobs: Sequence[CompactionJob],
-    workers: Workers,
-    *,
-    progress: JobProgress = lambda job, result: None,
-) -> list[CompactionResult]:
-    """Carry out jobs, several at a time on many workers; each is committed as it finishes.
-
-    Raises the first failure after all jobs have been tried.
-    """
-
-    size = workers.size if jobs else 1  # once: Spark Connect is asked for it
-
-    def run(job: CompactionJob) -> CompactionResult | LakeError:
-        pieces = pieces_for(job.outputs, size=job.size, parallelism=size)
-        try:
-            work = begin_compaction(branch, job.inputs, outputs=pieces, message=f"compaction: {job.why}")
-            with planning_again(branch.history), lease_of(branch, work):
-                result = commit_compaction(branch, work, write(work, workers))
-        except Conflict:
-            result = CompactionResult(None, len(job.inputs), 0, 0, job.size, 0)
-        except LakeError as error:
-            return error
-        progress(job, result)
-        return result
-
-    if workers.at_once == 1:
-        outcomes = [run(job) for job in jobs]
-    else:
-        with ThreadPoolExecutor(max_workers=workers.at_once) as threads:
-            outcomes = list(threads.map(run, jobs))
-    for outcome in outcomes:
-        if isinstance(outcome, LakeError):
-            raise outcome
-    return [outcome for outcome in outcomes if isinstance(outcome, CompactionResult)]
 
 
 def compact_pool(

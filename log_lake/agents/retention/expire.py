@@ -7,16 +7,16 @@ depend on each other, more than `MAX_REMOVED` are removed by several.  It change
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass, replace
 
 from lake_core.errors import Conflict
-from lake_core.history import Draft
 from lake_core.ids import id_seconds
 from lake_core.journal.ages import oldest_safe
 from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
-from lake_core.records import Action, RemoveReference
+from lake_core.records import Action
 from lake_core.records.transactions import version_of
 from log_lake.agents.retention.plan import AGE, ExpirePlan, plan_expiry
 from log_lake.agents.retention.policy import policy_of
@@ -24,6 +24,7 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.delete_spec import DeleteSpec, may_delete
 from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
+from log_lake.rewriting.exchange import Exchange, Lost, exchange
 
 log = logging.getLogger(__name__)
 
@@ -100,18 +101,21 @@ def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]
     """As `expire`; and the branch as it was before.  Raises what `expire` raises."""
     done = ExpireResult(pool.name, branch)
     before: Revision | None = None
-    for tries in range(1, TRIES + 1):
-        try:
+    for _ in range(TRIES):
+        with contextlib.suppress(Conflict):  # of a plan whose objects an erasure took
             revision, work = _plan(pool, branch=branch)
             before = before or revision
             for part in _parts(work, keeps_all=pool.branch(branch).rule.keeps_all):
-                done = _commit(pool.branch(branch), part, done)
-            break
-        except Conflict:
-            if tries == TRIES:
-                raise
-    assert before is not None  # TRIES is not 0
-    return done, before
+                outcome = _commit(pool.branch(branch), part, done)
+                if isinstance(outcome, Lost):
+                    break
+                done = outcome
+            else:
+                return done, before
+    raise Conflict(
+        f"pool {pool.name!r}: branch {branch!r} changed each of {TRIES} times before what expires was removed; run "
+        "it again when fewer writers are at work"
+    )
 
 
 def _parts(work: ExpirePlan, *, keeps_all: bool) -> list[ExpirePlan]:
@@ -123,23 +127,23 @@ def _parts(work: ExpirePlan, *, keeps_all: bool) -> list[ExpirePlan]:
     return [*parts[:-1], replace(parts[-1], tombstone=work.tombstone)]
 
 
-def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResult:
-    id = branch.context.ids.new()
-    actions: list[Action] = [RemoveReference(e.reference.object, e.reference.low) for e in work.removed]
-    hidden = work.tombstone
+def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResult | Lost:
+    id, reason, hidden = branch.context.ids.new(), _reason(branch, work), work.tombstone
+    others: list[Action] = []
     if hidden is not None:
-        spec = DeleteSpec(hidden.key_range, hidden.condition)
-        actions.append(spec.tombstone(id, reason=_reason(branch, work)))
-    draft = Draft(
+        others.append(DeleteSpec(hidden.key_range, hidden.condition).tombstone(id, reason=reason))
+    change = Exchange(
         id,
-        branch.name,
         work.read_version,
-        branch.context.author,
-        tuple(actions),
-        message=_reason(branch, work),
+        f"expires {counted(len(work.removed), 'object')}",
+        removed=[e.reference for e in work.removed],
+        others=others,
+        message=reason,
         oldest_only=bool(work.removed),
     )
-    committed = branch.commit_draft(draft, does=f"expires {counted(len(work.removed), 'object')}")
+    committed = exchange(branch, change)
+    if isinstance(committed, Lost):
+        return committed
     return replace(
         done,
         version=committed.version,

@@ -14,15 +14,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lake_core.errors import Conflict
-from lake_core.history import Draft
 from lake_core.ids import first_above
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 from lake_core.records.pools import PoolConfig
 from log_lake.agents.compact.report import job_line
-from log_lake.agents.compact.run import run_jobs
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.reporting import newest_version
@@ -38,6 +35,8 @@ from log_lake.lake.branches import planned
 from log_lake.presence.absence import planning_again
 from log_lake.reading.deleted import apply_tombstones, needs_sequences
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
+from log_lake.rewriting.compaction import run_jobs
+from log_lake.rewriting.exchange import Exchange, Lost, exchange
 from log_lake.workers import Here, Worker, Workers
 
 log = logging.getLogger(__name__)
@@ -102,7 +101,8 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
         branch,
         revision.version,
         [MarkApplied(r.object, r.low, revision.version) for r in clean],
-        "searched for deleted records",
+        does=f"marks {counted(len(clean), 'object')} without deleted records",
+        message="searched for deleted records",
     )
     jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
     results = run_jobs(branch, jobs, workers, progress=lambda job, one: log.info("%s", job_line(job, one)))
@@ -132,26 +132,20 @@ def retire(branch: Branch, *, now: float) -> tuple[int, int | None]:
     revision = branch.revision(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now))
     actions = [RemoveTombstone(name) for name in work.retirable]
-    version = _commit(branch, revision.version, actions, "drop finished deletes")
+    does = f"retires {counted(len(actions), 'delete')}"
+    version = _commit(branch, revision.version, actions, does=does, message="drop finished deletes")
     return 0 if version is None else len(actions), version
 
 
-def _commit(branch: Branch, read_version: int, actions: Sequence[Action], message: str) -> int | None:
+def _commit(
+    branch: Branch, read_version: int, actions: Sequence[Action], *, does: str, message: str
+) -> int | None:
     """The version; None if another writer changed meanwhile what the actions name: the next run plans it again."""
     if not actions:
         return None
-    draft = Draft(
-        branch.context.ids.new(),
-        branch.name,
-        read_version,
-        branch.context.author,
-        tuple(actions),
-        message=message,
-    )
-    try:
-        return branch.history.commit(draft).version
-    except Conflict:
-        return None
+    change = Exchange(branch.context.ids.new(), read_version, does, others=actions, message=message)
+    committed = exchange(branch, change)
+    return None if isinstance(committed, Lost) else committed.version
 
 
 def find(

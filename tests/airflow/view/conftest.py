@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Unavailable
-from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.jobs import recorded
 from log_lake.lake import Lake
+from log_lake.rewriting.compaction import compact
 from log_lake.texts.keytext import RangeText
 from tests.support.repository import ROOT
 from tests.support.servers.airflow_api import ApiServer, api_server

@@ -13,8 +13,8 @@ from collections import Counter
 from typing import Any
 
 import pyspark_lake
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
+from log_lake.rewriting.compaction import compact
 from spark_apps.session import spark_session
 
 

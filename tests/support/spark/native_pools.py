@@ -20,9 +20,9 @@ from lake_core.history import Reference
 from lake_core.history.merge import putting
 from lake_core.keys.encoding import encode_key
 from lake_core.records import RemoveReference
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.rewriting.compaction import compact
 
 KEYS = ("k", "k:desc", "k,s", "s:desc", "x", "d", "t", "b,k")
 STEPS = (

@@ -11,11 +11,11 @@ import pytest
 
 from lake_core.errors import Incomplete, InvalidInput, NotFound
 from log_lake.agents.compact.report import job_line, report, start_line, summary
-from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.compact.run import find, jobs_now, plan_pool
 from log_lake.compaction import CompactionJob, CompactionResult
 from log_lake.compaction.gain import Standing
 from log_lake.lake import Lake
+from log_lake.rewriting.compaction import compact
 
 JOB = CompactionJob((), 1, "too deep")
 COMMITTED = CompactionResult(1_200, inputs=10, objects=1, records=5, size_in=11_600, size_out=4_000)

@@ -9,14 +9,13 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, ObjectVacuumed
+from lake_core.errors import Corrupt, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.ids import IdSource
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import FORMATS
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
-from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.erasure.begin import begin
 from log_lake.erasure.holders import ANOTHER_RUN, release
@@ -30,9 +29,12 @@ from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
+from log_lake.rewriting.compaction import begin_compaction
+from log_lake.rewriting.work import write_whole
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import WRITE, scan_orphans
 from log_lake.workers import Here
+from tests.support.rewrites import lost
 from tests.support.stores import ALWAYS, ScriptedStore
 from tests.support.workers import Watched
 from tests.unit.erasure.conftest import World, is_ann
@@ -253,7 +255,7 @@ def test_an_orphan_is_held_while_it_may_be_that_of_a_load(world: World) -> None:
     world.people("ann", "bob")
     branch = world.pool.branch()
     work = begin_compaction(branch, world.pool.at().references, outputs=1, message="")
-    written = rewrite(work, Here.of(world.pool.context).worker, 0)
+    written = write_whole(Here.of(world.pool.context).worker, work)
     assert written is not None
     world.clock.now += 1  # the write of the erasure shows that the journal goes on
     held = erase(world.pool, where=ANN)
@@ -261,8 +263,7 @@ def test_an_orphan_is_held_while_it_may_be_that_of_a_load(world: World) -> None:
     world.clock.now += 10
     assert erase(world.pool, where=ANN, grace=5.0).status == DONE
     assert not world.holding(is_ann)
-    with pytest.raises(Conflict):  # the compaction that wrote it comes too late
-        commit_compaction(branch, work, [written])
+    lost(branch, work, [written])  # the compaction that wrote it comes too late
 
 
 def test_nothing_of_the_record_is_left_in_bounds_statistics_and_conditions() -> None:
@@ -755,7 +756,7 @@ def test_objects_are_searched_and_summed_by_chunks_and_rewritten_side_by_side(wo
     assert (done.status, len(done.erased), len(done.written)) == (DONE, 6, 5)
     answers, sums = "answer_of", "summed_if_there"
     deleted = ("delete_batch", 1)
-    assert workers.calls == [(answers, 6), (sums, 6), ("write", 6), deleted, (sums, 5)]
+    assert workers.calls == [(answers, 6), (sums, 6), ("write_whole", 6), deleted, (sums, 5)]
     assert world.names() == ["bob"] * 5
     assert not list(verify(world.reopened(), done))
 

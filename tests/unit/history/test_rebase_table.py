@@ -19,7 +19,6 @@ from lake_core.ids import IdSource
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddTombstone
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, rewrite
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
@@ -28,6 +27,9 @@ from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import PendingLoad
 from log_lake.lake.view import View
 from log_lake.loading.block import Block
+from log_lake.rewriting.compaction import begin_compaction
+from log_lake.rewriting.exchange import Lost, commit
+from log_lake.rewriting.work import write_whole
 from log_lake.workers import Here
 from tests.support.clocks import DAY, Clock
 
@@ -70,9 +72,15 @@ def load(records: Records) -> Work:
 def compaction() -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
         work = begin_compaction(branch, pool.at().references, outputs=1, message="")
-        written = rewrite(work, Here.of(branch.context).worker, 0)
+        written = write_whole(Here.of(branch.context).worker, work)
         assert written is not None
-        return lambda: commit_compaction(branch, work, [written])
+
+        def finish() -> None:
+            outcome = commit(branch, work, [written], does="merges")
+            if isinstance(outcome, Lost):
+                raise outcome.error
+
+        return finish
 
     return Work(begin, lambda held: held)
 

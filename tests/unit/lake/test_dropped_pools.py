@@ -16,14 +16,16 @@ from lake_core import naming
 from lake_core.errors import LakeError, NotFound, OutcomeUnknown, Unavailable
 from lake_core.records import Close
 from log_lake.agents.checkpoint import run as checkpoint
-from log_lake.agents.compact.rewrite import begin_compaction, commit_compaction, compact, rewrite
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
-from log_lake.workers import Worker
+from log_lake.rewriting.compaction import begin_compaction, compact
+from log_lake.rewriting.exchange import commit
+from log_lake.rewriting.work import write
+from log_lake.workers import Here
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 DROPPED = r"the pool(?: '\w+')? was dropped by test at 20..-..-..T..:..:..Z \(version \d+\)"
@@ -73,11 +75,8 @@ def finish_load(branch: Branch) -> Work:
 def finish_compaction(branch: Branch) -> Work:
     references = branch.history.load().state.branches["main"].snapshot.overlapping()
     work = begin_compaction(branch, references, outputs=1, message="")
-    new_id = branch.context.ids.new
-    written = [
-        rewrite(work, Worker(lambda: branch.store, new_id), piece) for piece in range(len(work.pieces))
-    ]
-    return lambda branch: commit_compaction(branch, work, [w for w in written if w is not None])
+    written = write(work, Here.of(branch.context))
+    return lambda branch: commit(branch, work, written, does="merges")
 
 
 WRITES: dict[str, Work] = {

@@ -11,8 +11,8 @@ from lake_core.errors import AlreadyExists, InvalidInput, NotFound
 from lake_core.history.state import PoolState
 from lake_core.journal import purge
 from lake_core.records import SetTag
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
+from log_lake.rewriting.compaction import compact
 from tests.unit.lake.test_branches import checkpointed, keys, load, new_pool, reopened
 
 

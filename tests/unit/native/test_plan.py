@@ -15,11 +15,11 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.transactions import sequence
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.plan import ScanPlan
+from log_lake.rewriting.compaction import compact
 from spark_apps.native.plan import LIMITS, NativeLimits, NativePlan, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql
 from spark_apps.native.read import key_ranges

@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import Corrupt, LakeError
-from log_lake.agents.compact.rewrite import compact
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.feed import read_object
 from log_lake.lake.pool import Pool
 from log_lake.objects import checksums, metadata
 from log_lake.reading.limits import ScanLimits
+from log_lake.rewriting.compaction import compact
 from log_lake.system_tables.inspection import inspect_object
 from log_lake.system_tables.sql import query
 

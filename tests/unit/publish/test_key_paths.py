@@ -15,13 +15,13 @@ from pyiceberg.table import StaticTable
 
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import PoolKey
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
 from log_lake.objects import read
 from log_lake.objects.containers import parquet_sink
 from log_lake.objects.containers.stored_names import fields_of_columns, stored_names
 from log_lake.publish import names
 from log_lake.publish.run import UNCHANGED, publish_iceberg
+from log_lake.rewriting.compaction import compact
 from tests.support.iceberg import a_local_pool, read_table, values
 
 

@@ -24,13 +24,13 @@ from lake_core.history.tombstone import newer_than_all
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.naming import data_object
 from lake_core.records.transactions import sequence
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
 from log_lake.publish.lag import publication
 from log_lake.publish.positions import hidden_positions
 from log_lake.publish.rules import ObjectRule, rules_of
 from log_lake.publish.run import PUBLISHED, UNCHANGED, publish_iceberg
+from log_lake.rewriting.compaction import compact
 from tests.support.iceberg import TYPES, a_local_pool, check_published, read_table, values
 
 UTC = dt.UTC

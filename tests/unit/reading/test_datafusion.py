@@ -18,11 +18,11 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import ORDER
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
+from log_lake.rewriting.compaction import compact
 from tests.support.pools import a_pool
 
 

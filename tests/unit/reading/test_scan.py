@@ -17,13 +17,13 @@ from lake_core.history.fold import fold_entry
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.records.pools import PoolConfig
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.merge import ClosedStream, merge
 from log_lake.reading.plan import overlap_depth, plan_scan
 from log_lake.reading.revision import Revision
+from log_lake.rewriting.compaction import compact
 from tests.support.pools import a_pool
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 from tests.support.stores import ScriptedStore

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.store.local import LocalStore
-from log_lake.agents.compact.rewrite import compact
 from log_lake.reading.limits import ScanLimits
+from log_lake.rewriting.compaction import compact
 from tests.support.pools import a_pool, compact_all
 
 BY_DATAFUSION = ScanLimits(min_datafusion_rows=0)

@@ -29,13 +29,13 @@ from lake_core.records.codec import Codec
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
 from log_lake.loading.block import Block
 from log_lake.objects import metadata
 from log_lake.repair.finding import DAMAGE, KINDS, Finding
 from log_lake.repair.fsck import LAKE_POOLS, Fsck
 from log_lake.repair.removal import plan_repair, repair
+from log_lake.rewriting.compaction import compact
 from tests.support.damage import link_again, lose_and_replace, turn_a_bit
 from tests.support.records import an_id
 from tests.support.stores import ScriptedStore, unavailable

@@ -10,8 +10,8 @@ from airflow_lake.view.layout import Layouts
 from lake_core.errors import NotFound
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
+from log_lake.rewriting.compaction import compact
 
 
 @pytest.fixture

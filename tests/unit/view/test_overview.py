@@ -15,8 +15,8 @@ from lake_core import naming
 from lake_core.errors import NotFound, Unavailable
 from lake_core.ids import IdSource
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
-from log_lake.agents.compact.rewrite import compact
 from log_lake.lake import Lake
+from log_lake.rewriting.compaction import compact
 from tests.support.pools import compact_all
 from tests.support.stores import ScriptedStore, unavailable
 

@@ -1,0 +1,189 @@
+"""Carrying out compactions: some references of a branch become one sorted run of new objects.
+
+    begin_compaction    a job of the planner becomes work: pieces of its key range, one an output
+    compact             a job from begin to commit, under a lease, on any workers
+    run_jobs            several at a time; each is committed as it finishes
+
+A job that fails leaves the others standing; a job whose input another writer took is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+from lake_core import naming
+from lake_core.errors import Conflict, LakeError
+from lake_core.history import Reference
+from lake_core.history.between import Ages
+from lake_core.history.rebase import check_held
+from lake_core.history.snapshot.reference import span_of
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.phrases import counted
+from lake_core.store import Store
+from log_lake.combine.newest import emptied, without_markers
+from log_lake.compaction.jobs import CompactionJob, CompactionResult
+from log_lake.lake.branch import Branch
+from log_lake.objects.read import DataObject
+from log_lake.presence.absence import planning_again
+from log_lake.reading.ranges import WeightedSample, split_range
+from log_lake.rewriting.exchange import Lost, commit
+from log_lake.rewriting.work import Rewriting, begin_rewriting, lease_of, write
+from log_lake.workers import Here, Workers
+
+SMALLEST_PIECE = 16 << 20
+"""Bytes: a job is not cut into smaller outputs for the sake of parallelism."""
+
+JobProgress = Callable[[CompactionJob, CompactionResult], None]
+
+
+def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: int, message: str) -> Rewriting:
+    """A job for references of the branch, cut into about `outputs` pieces, which may be rewritten anywhere.
+
+    Reads the samples in the inputs' footers.  Raises NotFound, Conflict (another compaction took an input before
+    this began, or the inputs leave out a reference that an aggregate pool must combine with them), InvalidInput
+    (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, Unavailable.
+    """
+    branch.check_writable()
+    ordered = tuple(sorted(inputs, key=lambda r: r.order))
+    sub_pool = ordered[0].sub_pool
+    revision = branch.revision_to_rewrite().of_sub_pool(sub_pool)
+    tip, rule = revision.held, revision.rule
+    for reference in ordered:
+        check_held(tip, reference.object, reference.low)
+    if len({tip.is_unmerged(reference) for reference in ordered}) > 1:
+        raise Conflict(
+            f"branch {branch.name!r}: a compaction takes what a merge will bring to the parent, or the rest, never "
+            "both; plan again"
+        )
+    format = naming.COMPACTED[naming.format_in(sub_pool, str(revision.settings["format"]))]
+    hiding = [*revision.tombstones, *revision.aged_off]
+    work = begin_rewriting(branch, revision, ordered, hiding=hiding, format=format, message=message)
+    near = revision.references_in(span_of(ordered))
+    if rule.kind == "aggregate":
+        _check_neighbours(near, work)
+    if outputs > 1:
+        with planning_again(branch.history):
+            samples = [_sample(r, branch.store, pool_id=work.config.id) for r in ordered]
+        # the first and the last piece are open, since clips bound the records anyway
+        work = replace(work, pieces=tuple(split_range(samples, EVERYTHING, pieces=outputs)))
+    if rule.kind != "upsert":
+        return work
+    # what the markers of unmerged records hide may be on the parent
+    if tip.is_unmerged(ordered[0]) or _hides_older(near, ordered):
+        return replace(work, keeps=partial(emptied, key=work.key.names))
+    # what the markers hid may be put back by a revert while the job runs
+    return replace(work, keeps=without_markers, oldest_only=True)
+
+
+def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
+    """Raises Conflict if another reference lies between inputs in age, on a key of two of them.
+
+    The inputs that count are those that keep records.  The planner includes such references (`history.between` says
+    why); but another compaction may have made one since.
+    """
+    schema_of = work.schemas.__getitem__
+    left = [r for r in work.inputs if not any(t.covers_all(r, schema_of) for t in work.covers(r))]
+    if len(left) < 2:
+        return
+    taken = {(r.object, r.low) for r in work.inputs}
+    between = Ages(near).between(left, most=len(work.inputs))
+    if others := [r for r in between if (r.object, r.low) not in taken]:
+        raise Conflict(
+            f"object {others[0].object} lies between the inputs of this compaction in age, and shares keys with "
+            "two of them: an aggregate pool must combine it with them; plan the compaction again, or add it to "
+            "the inputs"
+        )
+
+
+def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSample:
+    with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
+        footer = data.metadata
+    whole = WeightedSample.of_ranks(
+        footer.sample, high=footer.high, records=footer.records, weight=float(reference.size)
+    )
+    return whole.within(reference.key_range)
+
+
+def _hides_older(references: Sequence[Reference], inputs: Sequence[Reference]) -> bool:
+    """Whether a reference that is no input, and overlaps one, may hold older records."""
+    chosen = {(r.object, r.low) for r in inputs}
+    newest = max(r.seq for r in inputs)
+    others = [r for r in references if (r.object, r.low) not in chosen and r.first_seq <= newest]
+    return any(other.key_range.overlaps(one.key_range) for other in others for one in inputs)
+
+
+def compact(
+    branch: Branch,
+    inputs: Sequence[Reference],
+    *,
+    outputs: int = 1,
+    message: str = "",
+    workers: Workers | None = None,
+) -> CompactionResult:
+    """Rewrite references as one sorted run of about `outputs` objects, on these workers (default: here).
+
+    Raises what `begin_compaction` raises except Conflict, which is a result, and OutcomeUnknown.
+    """
+    size = sum(r.size for r in inputs)
+    try:
+        work = begin_compaction(branch, inputs, outputs=outputs, message=message)
+        with planning_again(branch.history), lease_of(branch, work, why="compaction"):
+            written = write(work, workers or Here.of(branch.context))
+            does = f"merges {counted(len(inputs), 'object')} into {counted(len(written), 'object')}"
+            committed = commit(branch, work, written, does=does)
+    except Conflict as error:
+        committed = Lost(error)
+    if isinstance(committed, Lost):
+        return CompactionResult(None, len(inputs), 0, 0, size, 0, lost=str(committed.error))
+    return CompactionResult(
+        committed.version,
+        inputs=len(inputs),
+        objects=len(written),
+        records=sum(w.action.records for w in written),
+        size_in=size,
+        size_out=sum(w.action.size for w in written),
+    )
+
+
+def run_jobs(
+    branch: Branch,
+    jobs: Sequence[CompactionJob],
+    workers: Workers,
+    *,
+    progress: JobProgress = lambda job, result: None,
+) -> list[CompactionResult]:
+    """Carry out jobs, several at a time on many workers; each is committed as it finishes.
+
+    Raises the first failure after all jobs have been tried.
+    """
+    size = workers.size if jobs else 1  # once: Spark Connect is asked for it
+
+    def run(job: CompactionJob) -> CompactionResult | LakeError:
+        pieces = pieces_for(job.outputs, size=job.size, parallelism=size)
+        try:
+            result = compact(
+                branch, job.inputs, outputs=pieces, message=f"compaction: {job.why}", workers=workers
+            )
+        except LakeError as error:
+            return error
+        progress(job, result)
+        return result
+
+    if workers.at_once == 1:
+        outcomes = [run(job) for job in jobs]
+    else:
+        with ThreadPoolExecutor(max_workers=workers.at_once) as threads:
+            outcomes = list(threads.map(run, jobs))
+    for outcome in outcomes:
+        if isinstance(outcome, LakeError):
+            raise outcome
+    return [outcome for outcome in outcomes if isinstance(outcome, CompactionResult)]
+
+
+def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:
+    """How many pieces to cut a job of `size` bytes into: about `outputs`, and no core of few without work."""
+    pieces = -(-outputs // parallelism) * parallelism if outputs < 4 * parallelism else outputs
+    return max(1, min(pieces, max(outputs, size // SMALLEST_PIECE)))

@@ -1,0 +1,202 @@
+"""References to be written again as one sorted run of new objects: begun here, written on any worker.
+
+`begin_rewriting` makes one value of a revision.  `write_piece` does a part of it in any process, any number of
+times: merge, combine, leave out, write.  Nothing refers to an object before `exchange.commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+
+from lake_core import naming
+from lake_core.history import Reference
+from lake_core.history.lift import Lifts
+from lake_core.history.snapshot.reference import span_of
+from lake_core.history.tombstone import Tombstone, covering
+from lake_core.ids import first_above, not_below
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.leases import HeldLease
+from lake_core.records.pools import PoolConfig
+from lake_core.schemas import Rule
+from lake_core.schemas.hidden import DELETED, with_rows
+from lake_core.schemas.rule import rule_of
+from lake_core.schemas.schema import unite_schemas
+from lake_core.store import Store
+from log_lake.lake.branch import Branch
+from log_lake.objects.metadata import Origin
+from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
+from log_lake.reading.deleted import fields_of
+from log_lake.reading.limits import ScanLimits
+from log_lake.reading.merge.clusters import clusters
+from log_lake.reading.merge.streams import ReferenceReading
+from log_lake.reading.plan import overlap_depth
+from log_lake.reading.revision import Revision
+from log_lake.reading.scan import live_records, with_markers
+from log_lake.workers import Worker, Workers
+
+Keeps = Callable[[pa.Table], pa.Table]
+"""What the new objects keep of a table of merged records, which has all their columns."""
+
+
+def everything(table: pa.Table) -> pa.Table:
+    """All of it."""
+    return table
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """References of a branch, of one sub-pool, that become new objects: one for each of the `pieces` of the keys.
+
+    `schema` is that of the new objects, `schemas` holds those of the inputs by id.  Records that the `tombstones`
+    cover go.  No new object has a smaller id than `first`, whatever the clock of the worker says.  An output stores
+    the bounds of its piece only if `bounded`: bounds may be keys that are erased.  `oldest_only`: delete markers
+    go, so nothing may lie below that they hide.
+    """
+
+    config: PoolConfig
+    branch: str
+    read_version: int
+    origin: Origin
+    inputs: tuple[Reference, ...]
+    schema: pa.Schema
+    schemas: Mapping[str, pa.Schema]
+    tombstones: tuple[Tombstone, ...]
+    lifts: Lifts
+    limits: ScanLimits
+    first: str
+    format: str
+    keeps: Keeps = everything
+    pieces: tuple[KeyRange, ...] = (EVERYTHING,)
+    bounded: bool = True
+    oldest_only: bool = False
+    message: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sub_pool(self) -> str:
+        """The sub-pool of all inputs, "" for the pool itself."""
+        return self.inputs[0].sub_pool
+
+    @property
+    def key(self) -> PoolKey:
+        """The order of the records."""
+        return self.config.key_of(self.sub_pool)
+
+    @property
+    def rule(self) -> Rule:
+        """What becomes of equal keys."""
+        return rule_of(self.config, self.sub_pool)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the inputs."""
+        return sum(r.size for r in self.inputs)
+
+    def covers(self, reference: Reference) -> tuple[Tombstone, ...]:
+        """The tombstones that may cover records of an input."""
+        return covering(self.tombstones, reference, self.schemas.__getitem__)
+
+
+def begin_rewriting(
+    branch: Branch,
+    revision: Revision,
+    inputs: tuple[Reference, ...],
+    *,
+    hiding: Iterable[Tombstone],
+    format: str,
+    message: str,
+    leaves_markers: bool = False,
+) -> Rewriting:
+    """The work on references of one sub-pool that the revision of the branch holds, in one piece.
+
+    `hiding`: the tombstones to apply.  `leaves_markers`: delete markers may take the place of records.
+    """
+    revision = revision.of_sub_pool(inputs[0].sub_pool)
+    state, context, hiding = revision.state, branch.context, tuple(hiding)
+    tombstones = {t.id: t for r in inputs for t in covering(hiding, r, state.schema)}
+    used = {r.schema for r in inputs}
+    # in the order in which the branch learned of them, so that fields keep their order
+    united = unite_schemas(
+        state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool) if id in used
+    )
+    schema = with_markers(united, revision.rule, fields_of(tombstones.values()))
+    if leaves_markers and DELETED not in schema.names:
+        schema = schema.append(pa.field(DELETED, pa.bool_()))
+    typed = revision.rule.keeps_rows(naming.format_of(r.object) for r in inputs)
+    objects = tuple(sorted({r.object for r in inputs}))
+    return Rewriting(
+        config=revision.config,
+        branch=branch.name,
+        read_version=revision.version,
+        origin=Origin(context.lake_id, revision.config.id, context.ids.new(), context.author, inputs=objects),
+        inputs=inputs,
+        schema=with_rows(schema) if typed else schema,
+        schemas={id: state.schema(id) for id in used},
+        tombstones=tuple(tombstones.values()),
+        lifts=revision.lifts_of(inputs),
+        limits=revision.limits,
+        first=first_above(state.removed.floor, now=context.now()),
+        format=format,
+        message=message,
+    )
+
+
+def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
+    """The lease of the work, to be held until it is committed."""
+    return branch.write_lease(
+        work.origin.transaction_id, read_version=work.read_version, first=work.first, why=why
+    )
+
+
+def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | None:
+    """Write one piece as one object; None if it has no records.  Raises ObjectMissing, Corrupt, Unavailable."""
+    key_range = work.pieces[piece]
+    writer = ObjectWriter(
+        worker.store,
+        key=work.key,
+        object_id=naming.object_id_of(not_below(worker.new_id(), work.first), work.format),
+        origin=work.origin,
+        ordinal=piece,
+        sub_pool=work.sub_pool,
+        limits=work.limits.objects,
+        partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
+    )
+    return write_tables(writer, lambda: map(work.keeps, _records(work, key_range, worker.store)))
+
+
+def write_whole(worker: Worker, work: Rewriting) -> WrittenObject | None:
+    """Write work of one piece.  Raises what `write_piece` raises."""
+    return write_piece(work, worker, 0)
+
+
+def write(work: Rewriting, workers: Workers) -> list[WrittenObject]:
+    """The objects of all pieces.  Raises what `write_piece` raises."""
+    written = workers.map(partial(write_piece, work), range(len(work.pieces)))
+    return [one for one in written if one is not None]
+
+
+def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:
+    inside = [r for r in work.inputs if r.key_range.overlaps(key_range)]
+    reading = ReferenceReading(
+        store,
+        work.config.id,
+        work.key,
+        key_range,
+        work.schema,
+        limits=work.limits,
+        streams=overlap_depth(tuple(inside)),
+        lifts=work.lifts,
+    )
+    for cluster in clusters(inside):
+        yield from live_records(
+            {r: work.covers(r) for r in cluster},
+            reading,
+            rule=work.rule,
+            schemas=work.schemas,
+            has_sequence=True,
+        )
