@@ -35,6 +35,7 @@ from log_lake.console.read_options import add_read_options, read_options
 from log_lake.console.sink import print_text
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
+from log_lake.lake.field_changes import summed
 from log_lake.lake.loads import lease_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult, PendingLoad
@@ -197,6 +198,7 @@ def _commit(
         objects=[w.action for w in written],
         schemas=list({w.action.schema: w.schema for w in written}.values()),
         sources=[file.source for file in files],
+        misfits=summed(one.misfits for one in written),
     )
 
 
@@ -205,7 +207,7 @@ def _build_apart(
 ) -> tuple[dict[str, list[WrittenObject]], list[Refused]]:
     """The objects of each file that can be loaded, by its name; and the other files."""
     units = [Unit(number, (FilePart(file.uri, file.size),)) for number, file in enumerate(files)]
-    readings = target.readings([file.uri for file in files])
+    readings = target.readings([file.uri for file in files], fields=job.fields)
     work = LoadWork(target.config, job, target.settings["ingest.format"], readings)
     built: dict[str, list[WrittenObject]] = {}
     refused = []
@@ -230,8 +232,12 @@ def _summed(results: list[LoadResult]) -> LoadResult:
     """One result of several transactions: the version of the last one, and the sums of their figures."""
     if not results:
         return LoadResult(None)
-    summed = ("records", "objects", "size", "nokey", "rejected")
-    return replace(results[-1], **{name: sum(getattr(r, name) for r in results) for name in summed})
+    figures = ("records", "objects", "size", "nokey", "rejected", "retyped")
+    return replace(
+        results[-1],
+        changes=tuple(dict.fromkeys(line for one in results for line in one.changes)),
+        **{name: sum(getattr(r, name) for r in results) for name in figures},
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -25,6 +25,7 @@ from log_lake.agents.intervals.plan import interval_range
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.delete_spec import DeleteSpec
+from log_lake.lake.field_changes import summed
 from log_lake.lake.loads import builder, lease_of
 from log_lake.lake.replace_checks import check_inside
 from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
@@ -85,7 +86,7 @@ def load_files(
     if isinstance(job, LoadResult):
         log.warning(repeated_line(job, pool_name=pool_name, token=token))
         return job
-    readings = target.readings([f.uri for f in files], options=options)
+    readings = target.readings([f.uri for f in files], options=options, fields=job.fields)
     workers = workers_of(spark, lake.context)
     tasks = parallelism or 2 * workers.size
     units = _units(files, readings, format, tasks, smallest=smallest_unit)
@@ -111,6 +112,7 @@ def load_files(
             replaced=replaced,
             schemas=list({w.action.schema: w.schema for w in written}.values()),
             sources=[f.source for f in files] if consume else None,
+            misfits=summed(one.misfits for one in written),
         )
     if result.repeated:
         log.warning(repeated_line(result, pool_name=pool_name, token=token))

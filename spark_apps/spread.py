@@ -119,15 +119,16 @@ def _task_of_batches(
 
 def packed(written: WrittenObject) -> Pair:
     """What a task wrote, as it goes to the driver."""
-    return msgspec.msgpack.encode(written.action), written.schema.serialize().to_pybytes()
+    return msgspec.msgpack.encode(
+        (written.action, dict(written.misfits))
+    ), written.schema.serialize().to_pybytes()
 
 
 def unpacked(pair: Pair) -> WrittenObject:
     """What a task wrote, on the driver."""
     action, schema = pair
-    return WrittenObject(
-        (msgspec.msgpack.decode(action, type=AddObject), pa.ipc.read_schema(pa.py_buffer(schema)))
-    )
+    added, misfits = msgspec.msgpack.decode(action, type=tuple[AddObject, dict[str, int | None]])
+    return WrittenObject(added, pa.ipc.read_schema(pa.py_buffer(schema)), misfits)
 
 
 def parallelism(spark: Any) -> int:

@@ -19,6 +19,7 @@ class Draft:
     never stored as a request: one state may refuse it, and a later one accept it (decision 65).  `is_exact`: it
     fits only if its branch has not changed since the read version.  `oldest_only`: what it removes must hide
     nothing of what stays (`history.revealing`), because it expires or because its delete markers go.
+    `keeps_fields`: it must change no field of its branch (the setting `schema`); a stored request cannot say so.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Draft:
     is_exact: bool = False
     oldest_only: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict)
+    keeps_fields: bool = False
 
     @property
     def new_objects(self) -> list[AddObject]:
@@ -41,7 +43,7 @@ class Draft:
     @property
     def is_own(self) -> bool:
         """Whether only its writer may commit it."""
-        return self.oldest_only or self.needs_version_2
+        return self.oldest_only or self.keeps_fields or self.needs_version_2
 
     @property
     def needs_version_2(self) -> bool:

@@ -2,7 +2,7 @@
 
 Every reader unites the fields of a pool's schemas.  So a draft is refused if a field of the key cannot be ordered
 with that of other objects, if an aggregated field cannot be added, if sums would have no room, or if the pool would
-have too many columns.
+have too many columns.  A draft may also promise to change no field (`Draft.keeps_fields`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import Conflict, InvalidInput
 from lake_core.history.draft import Draft
 from lake_core.history.state import PoolState
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import decode_value, key_class
 from lake_core.records import Action, AddObject, Column, PutReference
 from lake_core.schemas import Rule
+from lake_core.schemas.change import changes
 from lake_core.schemas.limits import MAX_COLUMNS, Fields, LeafPath, leaves
 from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS
-from lake_core.schemas.schema import schema_id, stored_schema, unit_remedy, unite_fields
+from lake_core.schemas.schema import schema_id, stored_schema, unit_remedy, unite_fields, unite_schemas
 from lake_core.values.types import is_json, show_type
 
 
@@ -68,6 +69,26 @@ def check_width(state: PoolState, draft: Draft) -> None:
         if fault := fields.take_paths(paths) or fields.take_paths(sorted(brought, key=repr)):
             where = f"sub-pool {sub_pool}" if sub_pool else "pool"
             raise InvalidInput(f"this load and the {where} together: {fault}; or load into another pool")
+
+
+def check_kept(state: PoolState, draft: Draft) -> None:
+    """Raises Conflict if a draft that promises to change no field would change one.
+
+    Its records had the fields of the branch when it began.  Another writer gave the branch its first fields since,
+    or removed the records that had some of them.
+    """
+    if not draft.keeps_fields:
+        return
+    added = {a.schema for a in draft.new_objects}
+    schemas = state.branches[draft.branch].snapshot.schemas()
+    brought = [schema for schema in draft.schemas if schema_id(schema) in added]
+    if added <= set(schemas):
+        return
+    if changed := changes(unite_schemas(map(state.schema, schemas)), brought):
+        raise Conflict(
+            f"{changed[0].text}, which schema=freeze or discard refuses: the fields of the branch have changed "
+            f"since version {draft.read_version}, on which this load began; start the load again"
+        )
 
 
 def _schemas_held(state: PoolState, branch: str, sub_pool: str) -> set[str]:

@@ -14,6 +14,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
+- If a load promises to change no field (the setting `schema`), and would change one by now: Conflict.
 - If a compaction would mix the sides of a branch: PlanAgain.
 - If a revert has taken a delete back since a compaction began, which may have left its records out: PlanAgain.
 - If a revert has put back what lies between records that a compaction of an aggregate pool combines: PlanAgain.
@@ -34,7 +35,7 @@ from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
-from lake_core.history.fields import check_fields, check_room, check_room_of_merge, check_width
+from lake_core.history.fields import check_fields, check_kept, check_room, check_room_of_merge, check_width
 from lake_core.history.merge import merging
 from lake_core.history.revealing import must_stay
 from lake_core.history.snapshot.reference import Reference, span_of
@@ -141,6 +142,7 @@ def rebase(
         _check_between(state, branch, draft)
     overtaken = _overtaken(branch, draft)
     check_fields(state, draft, key, rule)
+    check_kept(state, draft)
     check_width(state, draft)
     check_room(state, draft, rule)
     actions = (*_new_schemas(state, draft), *draft.actions, *overtaken)

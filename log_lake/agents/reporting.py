@@ -74,7 +74,8 @@ def load_line(result: Mapping[str, Any]) -> str:
     if result["version"] is None:
         return f"{result['pool']}: nothing to commit"
     again = " (committed before)" if result["repeated"] else ""
-    return f"{result['pool']}: version {result['version']:,}, {_records(result)}{again}"
+    changes = "".join(f"; {line}" for line in result.get("changes", ()))
+    return f"{result['pool']}: version {result['version']:,}, {_records(result)}{again}{changes}"
 
 
 def load_totals(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -81,11 +81,12 @@ def report_preview(preview: Preview, *, pool_name: str, as_json: bool) -> None:
                     for r in preview.rejected
                 ],
                 "notes": list(preview.notes),
+                "changes": list(preview.changes),
             }
         )
         return
     tell = _print if preview.fails else say  # what fails says one line on standard error, the reason
-    for note in preview.notes:
+    for note in (*preview.notes, *preview.changes):
         tell(note)
     print_table(
         [{"field": name, "type": text} for name, text in fields.items()], empty="no record has the key"
@@ -118,7 +119,7 @@ def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str 
     if as_json:
         print_json(vars(result))
         return
-    for note in result.notes:
+    for note in result.notes:  # a warning says which types changed
         say(note)
     if result.version is None:
         say(f"{pool_name}: nothing to load; nothing was committed")

@@ -25,6 +25,7 @@ from log_lake.lake import by_keys, deletes, loads, merges, replaces, reverts
 from log_lake.lake import files as pool_files
 from log_lake.lake.branches import planned
 from log_lake.lake.delete_spec import DeleteSpec, may_delete
+from log_lake.lake.field_changes import Misfits
 from log_lake.lake.line import Line
 from log_lake.lake.merges import MergeResult
 from log_lake.lake.replaces import PendingReplace
@@ -84,9 +85,19 @@ class Branch(Line):
         write = WriteArguments(format=format, options=options or {}, progress=progress)
         return loads.preview(self, files, write)
 
-    def append(self, records: pa.Table, *, token: str = "", message: str = "") -> LoadResult:
-        """Load an Arrow table as one transaction; as `load`, declared types (`type.FIELD`) included."""
-        write = WriteArguments(token=token, message=message)
+    def append(
+        self,
+        records: pa.Table,
+        *,
+        token: str = "",
+        message: str = "",
+        options: Mapping[str, str] | None = None,
+    ) -> LoadResult:
+        """Load an Arrow table as one transaction; as `load`, declared types (`type.FIELD`) included.
+
+        Of the `options` only `schema` concerns records that are not read from files.
+        """
+        write = WriteArguments(token=token, message=message, options=options or {})
         return loads.load_blocks(self, [self._block(records)], write)
 
     def delete(
@@ -206,6 +217,7 @@ class Branch(Line):
         where: str | Condition | None = None,
         token: str = "",
         message: str = "",
+        options: Mapping[str, str] | None = None,
         brought: pa.Schema | None = None,
     ) -> PendingReplace | LoadResult:
         """Begin a replace whose objects are built elsewhere, or return the first result under the token.
@@ -213,7 +225,9 @@ class Branch(Line):
         Builders `check` the records; pass its `load`, and what is `settled`, to `commit`.  A condition may name
         fields that are `brought` by the new records.  Raises as `replace` does.
         """
-        write = WriteArguments(token=token, message=message, key_range=key_range, where=where)
+        write = WriteArguments(
+            token=token, message=message, key_range=key_range, where=where, options=options or {}
+        )
         return replaces.begin_replace(self, write, brought=brought)
 
     def begin_load(
@@ -223,12 +237,20 @@ class Branch(Line):
         write = WriteArguments(token=token, message=message, options=options or {})
         return loads.begin_load(self, write)
 
-    def readings(self, files: list[str], *, options: Mapping[str, str] | None = None) -> dict[str, Reading]:
+    def readings(
+        self,
+        files: list[str],
+        *,
+        options: Mapping[str, str] | None = None,
+        fields: pa.Schema | None = None,
+    ) -> dict[str, Reading]:
         """How to read files for this pool, by file; `options` take precedence over its settings.
 
+        `fields` are those of the load (`PendingLoad`), to which the setting `schema` may keep the records.
         Raises InvalidInput.
         """
-        return pool_files.readings(self.config, files, options=options, access=address_of(self.store))
+        access = address_of(self.store)
+        return pool_files.readings(self.config, files, options=options, access=access, fields=fields)
 
     def builder(self, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
         """Builds objects for a load, in this process; `first_ordinal` is that of the first object."""
@@ -242,13 +264,20 @@ class Branch(Line):
         schemas: list[pa.Schema],
         sources: list[Source] | None = None,
         replaced: DeleteSpec | None = None,
+        misfits: Misfits | None = None,
     ) -> LoadResult:
         """Commit the objects of a load; without objects, sources and `replaced` nothing is written.
 
         Sources without objects are recorded too, so that an empty file is loaded once.  With `replaced` the objects
         replace what it names; raises Conflict if another replace took some of its range.  Raises InvalidInput if
-        more records were rejected than the load allows.
+        more records were rejected than the load allows.  `misfits` are those of the objects, `summed`.
         """
         return loads.commit_load(
-            self, pending, objects=objects, schemas=schemas, sources=sources, replaced=replaced
+            self,
+            pending,
+            objects=objects,
+            schemas=schemas,
+            sources=sources,
+            replaced=replaced,
+            misfits=misfits,
         )

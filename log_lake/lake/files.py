@@ -13,6 +13,7 @@ from lake_core.schemas.hidden import DELETED
 from lake_core.schemas.rule import rule_of
 from lake_core.store import Address
 from log_lake.loading.block import Reading
+from log_lake.loading.contract import contract_of
 from log_lake.loading.expansion import Expansion
 from log_lake.loading.files import FileSource
 from log_lake.loading.opening import kept_streams
@@ -28,8 +29,9 @@ def readings(
     *,
     options: Mapping[str, str] | None = None,
     access: Address | None = None,
+    fields: pa.Schema | None = None,
 ) -> dict[str, Reading]:
-    """How to read each file; `access` is the address of the lake.
+    """How to read each file; `access` is the address of the lake, `fields` are those that the records may keep to.
 
     Raises InvalidInput for an unknown option or value.
     """
@@ -61,6 +63,7 @@ def readings(
             expansion=Expansion(most=settings["expansion.max"]),
             constants=constants.get(file, ()),
             access=access,
+            contract=contract_of(settings["schema"], fields or pa.schema([]), config.key.names),
             keeps_rows=rule.keeps_rows([settings["format"]]),
         )
         for file in files
@@ -75,9 +78,10 @@ def open_files(
     options: Mapping[str, str] | None,
     access: Address,
     progress: Callable[[str, float], None],
+    fields: pa.Schema | None = None,
 ) -> Iterator[FileSource]:
     """The records of files; standard input and FIFOs are copied to disk until the block ends."""
-    by_file = readings(config, files, options=options, access=access)
+    by_file = readings(config, files, options=options, access=access, fields=fields)
     with kept_streams(files) as copies:
         for file, reading in by_file.items():
             reading.path, reading.progress = copies.get(file, ""), progress

@@ -10,6 +10,8 @@ import logging
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput, LakeError
 from lake_core.history import Committed, Draft, History
@@ -85,10 +87,17 @@ class Line:
             now=surely_past(self.history.journal, own=own) if self.settings["age_off"] else own
         )
 
-    def open_files(self, files: list[str], write: WriteArguments) -> AbstractContextManager[FileSource]:
+    def open_files(
+        self, files: list[str], write: WriteArguments, *, fields: pa.Schema | None = None
+    ) -> AbstractContextManager[FileSource]:
         """The records of files, as `files.open_files`."""
         return pool_files.open_files(
-            self.config, files, options=write.options, access=address_of(self.store), progress=write.progress
+            self.config,
+            files,
+            options=write.options,
+            access=address_of(self.store),
+            progress=write.progress,
+            fields=fields,
         )
 
     def write_lease(self, id: str, *, read_version: int, first: str, why: str) -> HeldLease:

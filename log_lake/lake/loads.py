@@ -5,27 +5,33 @@ Called by `Branch`; Spark tasks call `builder`.
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from lake_core.history import Draft
+from lake_core.history import Draft, PoolState
 from lake_core.history.rebase import rebase
 from lake_core.ids import first_above, not_below
 from lake_core.leases import HeldLease
 from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig
+from lake_core.schemas.hidden import user_fields
 from lake_core.schemas.rule import rule_of
+from lake_core.schemas.schema import stored_schema, unite_schemas
 from lake_core.store import Store
+from log_lake.lake.field_changes import Misfits, field_changes, summed
 from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import QUARANTINE, Block
 from log_lake.loading.builder import ObjectBuilder
+from log_lake.loading.contract import EVOLVE
 from log_lake.loading.files import check_rejected, rejected_fault
 from log_lake.loading.preview import Nowhere, Preview, PreviewBuilder
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
@@ -36,6 +42,8 @@ from log_lake.texts.keytext import check_classes
 
 if TYPE_CHECKING:
     from log_lake.lake.delete_spec import DeleteSpec
+
+log = logging.getLogger(__name__)
 
 
 def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
@@ -54,7 +62,22 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
         message=write.message,
         max_rejected=write.settings(config)["bad_records.max"],
         first=first_above(loaded.state.removed.floor, now=context.now()),
+        fields=fields_at(loaded.state, branch.name),
+        schema=write.settings(config)["schema"],
     )
+
+
+def fields_at(state: PoolState, branch: str) -> pa.Schema:
+    """The fields of the branch's records; none if the branch is not there, which the commit says."""
+    there = state.branches.get(branch)
+    ids = there.snapshot.schemas() if there is not None else []
+    return _united(tuple(state.schemas[id] for id in ids if id in state.schemas))
+
+
+@functools.lru_cache(maxsize=16)
+def _united(schemas: tuple[bytes, ...]) -> pa.Schema:
+    """The fields of all: a pool may have thousands of schemas, and a program loads into few pools, often."""
+    return user_fields(unite_schemas(map(stored_schema, schemas)))
 
 
 def builder(
@@ -81,6 +104,8 @@ def builder(
         rule_of(config),
         limits,
         Settings(config.settings)["format"],
+        fields=pending.fields,
+        contract=pending.contract(config.key),
     )
 
 
@@ -111,7 +136,7 @@ def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadRes
     building = builder_of(branch, pending)
     with (
         lease_of(branch, pending, why="load"),
-        branch.open_files(files, write) as source,
+        branch.open_files(files, write, fields=pending.fields) as source,
     ):
         for block in source.blocks(write.format, limit=pending.max_rejected):
             building.add(block)
@@ -138,21 +163,29 @@ def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
     assert isinstance(pending, PendingLoad)  # only a token has a first result
     nowhere, new_id = cast(Store, Nowhere(branch.store)), branch.context.ids.new
     building = PreviewBuilder(
-        nowhere, branch.config.key, pending.origin, pending.memory, new_id, rule=branch.rule
+        nowhere,
+        branch.config.key,
+        pending.origin,
+        pending.memory,
+        new_id,
+        rule=branch.rule,
+        fields=pending.fields,
     )
-    with branch.open_files(files, write) as source:
+    with branch.open_files(files, write, fields=pending.fields) as source:
         for block in source.blocks(write.format):
             building.add(block)
     written = building.finish()
     answer = replace(building.preview(), notes=source.notes)
-    objects = [w.action for w in written]
+    objects, schemas = [w.action for w in written], [w.schema for w in written]
+    changed = field_changes(pending.fields, objects, schemas, summed(one.misfits for one in written))
+    answer = replace(answer, changes=changed.lines)
     if answer.bad and policy != QUARANTINE:
         return replace(answer, fails=True)
     if fault := rejected_fault(objects, pending.max_rejected):
         return replace(answer, fails=True, why=fault)
     if not objects:  # the load commits nothing
         return answer
-    draft = _draft(branch, pending, tuple(objects), [w.schema for w in written])
+    draft = _draft(branch, pending, tuple(objects), schemas)
     now = int(branch.context.now() * 1_000_000)
     rebase(branch.history.load().state, draft, key=branch.config.key, rule=branch.rule, time=now)
     return answer
@@ -167,7 +200,14 @@ def commit_written(
 ) -> LoadResult:
     """Commit the objects that a builder wrote."""
     objects, schemas = [w.action for w in written], [w.schema for w in written]
-    return commit_load(branch, pending, objects=objects, schemas=schemas, replaced=replaced)
+    return commit_load(
+        branch,
+        pending,
+        objects=objects,
+        schemas=schemas,
+        replaced=replaced,
+        misfits=summed(one.misfits for one in written),
+    )
 
 
 def commit_load(
@@ -178,6 +218,7 @@ def commit_load(
     schemas: list[pa.Schema],
     sources: list[Source] | None = None,
     replaced: DeleteSpec | None = None,
+    misfits: Misfits | None = None,
 ) -> LoadResult:
     """Commit the objects of a load, as `Branch.commit` says."""
     check_rejected(objects, pending.max_rejected)
@@ -192,10 +233,17 @@ def commit_load(
     )
     if not actions:
         return LoadResult(None)
-    draft = _draft(branch, pending, actions, schemas)
+    changed = field_changes(pending.fields, objects, schemas, misfits or {})
+    draft = replace(_draft(branch, pending, actions, schemas), metadata=changed.metadata)
     does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
     committed = branch.commit_draft(draft, does=does)
-    return repeated_load(committed.repeated) if committed.repeated else committed_load(committed, objects)
+    if committed.repeated:
+        return repeated_load(committed.repeated)
+    if changed.retyped:
+        log.warning("%s: version %d: %s", branch.config.name, committed.version, "; ".join(changed.lines))
+    elif changed.lines:
+        log.info("%s: version %d: %s", branch.config.name, committed.version, changed.lines[0])
+    return committed_load(committed, objects, changes=changed)
 
 
 def _draft(
@@ -210,4 +258,5 @@ def _draft(
         schemas=tuple(schemas),
         message=pending.message,
         token=pending.token,
+        keeps_fields=pending.schema != EVOLVE,
     )

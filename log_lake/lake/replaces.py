@@ -13,11 +13,12 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
 from log_lake.lake.line import Line
-from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
+from log_lake.lake.loads import begin_load, builder_of, commit_written, fields_at, lease_of
 from log_lake.lake.replace_checks import check_fulfils, check_inside, key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
+from log_lake.loading.contract import EVOLVE
 from log_lake.texts.keytext import RangeText, check_classes, check_range
 
 
@@ -79,7 +80,9 @@ def begin_replace(
 
 def replace_by_files(branch: Line, files: list[str], write: WriteArguments) -> LoadResult:
     """Replace records by those of files."""
-    with branch.open_files(files, write) as source:
+    keeps = write.settings(branch.config)["schema"] != EVOLVE
+    fields = fields_at(branch.history.load_open().state, branch.name) if keeps else None
+    with branch.open_files(files, write, fields=fields) as source:
         done = replace_by_blocks(branch, source.blocks(write.format), write)
     return replace(done, notes=source.notes)
 

@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 from lake_core.errors import InvalidInput
 from lake_core.history import Committed
 from lake_core.history.state import Remembered
+from lake_core.keys import PoolKey
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.phrases import counted
 from lake_core.records import AddObject
+from log_lake.lake.field_changes import UNCHANGED, FieldChanges
+from log_lake.loading.contract import EVOLVE, Contract, contract_of
 from log_lake.objects.metadata import Origin
 from log_lake.settings.setting_types import Limit
 
@@ -23,7 +28,9 @@ class LoadResult:
 
     `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is the
     bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`: what was
-    detected in the files.  `overtaken`: a reason for each replace that hides records of the load.
+    detected in the files.  `overtaken`: a reason for each replace that hides records of the load.  `changes`: what
+    the load changed in the fields, in lines, compared with the version on which it began; `retyped`: the number of
+    fields that have another type now.
     """
 
     version: int | None
@@ -36,13 +43,16 @@ class LoadResult:
     repeated: bool = False
     notes: tuple[str, ...] = ()
     overtaken: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    retyped: int = 0
 
 
 @dataclass(frozen=True)
 class PendingLoad:
     """A load that is not committed: all that workers need to build objects for it, and the driver to commit it.
 
-    None of its objects has a smaller id than `first`, whatever the clock of the worker says.
+    None of its objects has a smaller id than `first`, whatever the clock of the worker says.  `fields` are those of
+    the branch when the load began, `schema` is the policy for other ones.
     """
 
     origin: Origin
@@ -53,6 +63,12 @@ class PendingLoad:
     message: str
     max_rejected: Limit | None = None
     first: str = ""
+    fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    schema: str = EVOLVE
+
+    def contract(self, key: PoolKey) -> Contract | None:
+        """What the records must keep to; None if they may change fields, or there are none yet."""
+        return contract_of(self.schema, self.fields, key.names)
 
 
 @dataclass(frozen=True)
@@ -113,7 +129,11 @@ def repeated_line(first: LoadResult | DeleteResult, *, pool_name: str, token: st
     return f"pool {pool_name}: token {token!r} stands for version {first.version}; nothing was written now"
 
 
-def committed_load(committed: Committed, objects: list[AddObject]) -> LoadResult:
+def committed_load(
+    committed: Committed, objects: list[AddObject], *, changes: FieldChanges = UNCHANGED
+) -> LoadResult:
+    """The result of a load that was committed now."""
+
     def count(sub_pool: str) -> int:
         return sum(o.records for o in objects if o.sub_pool == sub_pool)
 
@@ -126,4 +146,6 @@ def committed_load(committed: Committed, objects: list[AddObject]) -> LoadResult
         nokey=count(NOKEY),
         rejected=count(REJECTED),
         overtaken=committed.overtaken,
+        changes=changes.lines,
+        retyped=changes.retyped,
     )

@@ -17,6 +17,7 @@ from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import MAX_CELLS, Fields
 from lake_core.schemas.rule import APPEND, Rule
 from lake_core.store import Address
+from log_lake.loading.contract import Contract, Faults, Lost
 from log_lake.loading.expansion import Expansion
 from log_lake.settings.csv_options import CsvOptions
 
@@ -76,9 +77,6 @@ REJECTED_SCHEMA = pa.schema(
     ]
 )
 
-Faults = dict[int, str]
-"""By row of a table, why the record is bad."""
-
 Locate = Callable[[int], tuple[int, bytes | None]]
 """The line and the text, if it has one, of a block's record, by its row in the table."""
 
@@ -136,6 +134,10 @@ class Reading:
     tell: Callable[[str], None] = silent
     fields: Fields = field(default_factory=Fields)
     expansion: Expansion = field(default_factory=Expansion)
+    contract: Contract | None = None
+    """The fields that the pool's records may have; None if they may have any."""
+    lost: Lost = field(default_factory=Lost)
+    """What the contract left out of the file's records."""
     keeps_rows: bool = False
     """Whether the pool's objects hold records as they came (`hidden.ROW`)."""
 

@@ -9,6 +9,7 @@ tasks.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -31,11 +32,14 @@ from log_lake.columns.cast import cast_table
 from log_lake.combine.prepare import prepared
 from log_lake.loading.block import Block, rejected_table
 from log_lake.loading.checks import program_table
+from log_lake.loading.contract import Contract, lost_line, misfits
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
 from log_lake.objects.normalize import normalized
 from log_lake.objects.write import WrittenObject, write_object
 from log_lake.texts.typed_json import value_of
+
+log = logging.getLogger(__name__)
 
 _ALIKE_BYTES = 64 << 20
 _MOST_ALIKE = 100
@@ -55,6 +59,8 @@ class ObjectBuilder:
     rule: Rule = APPEND
     limits: ObjectLimits = OBJECT_LIMITS
     format: str = PARQUET
+    fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    contract: Contract | None = None
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -68,6 +74,8 @@ class ObjectBuilder:
             block = replace(block, table=program_table(block.table, tuple(self.key.names), self.rule))
             if fault := self._fields.take(block.table.schema):
                 raise InvalidInput(fault)
+            if self.contract is not None:
+                block = replace(block, table=self._kept(block.table, self.contract))
         if block.rejected:
             id = self.origin.transaction_id
             rejected = rejected_table(list(block.rejected), transaction=id, time=id_time(id))
@@ -79,6 +87,15 @@ class ObjectBuilder:
         self._alike_bytes += block.table.nbytes if few else 0
         if not few or self._alike_bytes >= min(_ALIKE_BYTES, self.memory // 4):
             self._take_alike()
+
+    def _kept(self, table: pa.Table, contract: Contract) -> pa.Table:
+        """A program's records as the contract keeps them.  Raises InvalidInput for the first that breaks it."""
+        kept = contract.keep(table, first=True)
+        for row, why in sorted(kept.wrong.items()):
+            raise InvalidInput(f"record {row + 1}: {why}")
+        if kept.lost:
+            log.warning("%s", lost_line(kept.lost))
+        return kept.table
 
     def _take_alike(self) -> None:
         """What is done a column at a time is done for several small blocks at once."""
@@ -120,19 +137,19 @@ class ObjectBuilder:
         for name in key.names:
             if is_json(table.schema.field(name)):
                 raise InvalidInput(_no_order(name, table.column(name)))
-        self.written.append(
-            write_object(
-                self.store,
-                table,
-                key=key,
-                object_id=object_id_of(self.new_id(), format_in(sub_pool, self.format)),
-                origin=self.origin,
-                ordinal=self.first_ordinal + len(self.written),
-                sub_pool=sub_pool,
-                rule=rule,
-                limits=self.limits,
-            )
+        written = write_object(
+            self.store,
+            table,
+            key=key,
+            object_id=object_id_of(self.new_id(), format_in(sub_pool, self.format)),
+            origin=self.origin,
+            ordinal=self.first_ordinal + len(self.written),
+            sub_pool=sub_pool,
+            rule=rule,
+            limits=self.limits,
         )
+        counts = misfits(table, self.fields) if len(self.fields) and not sub_pool else {}
+        self.written.append(replace(written, misfits=counts))
 
 
 def _no_order(name: str, column: pa.ChunkedArray) -> str:

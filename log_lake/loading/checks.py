@@ -19,7 +19,8 @@ from lake_core.schemas.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schem
 from lake_core.schemas.rule import Rule
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list
 from log_lake.combine.prepare import uncombinable
-from log_lake.loading.block import Block, Reading, Rejected
+from log_lake.loading.block import QUARANTINE, Block, Reading, Rejected
+from log_lake.loading.contract import Faults, lost_line
 from log_lake.loading.key_paths import with_key_paths
 from log_lake.loading.partitions import with_constants
 from log_lake.loading.typed_records import shown_record
@@ -45,15 +46,13 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
         keyed = keyed or bool(block.faults) or _has_key(table, reading)
         wrong = {**faults(table, reading, trusts_json=trusts_json), **block.faults, **keyed_rows.wrong}
         rows = table.num_rows
+        read, (table, wrong, lost) = table, _sound(table, wrong, reading)
         if wrong:
-            rejected = [_rejected(block, table, at, row, why, reading) for at, why in sorted(wrong.items())]
-            good = pa.array([at not in wrong for at in range(rows)], pa.bool_())
-            table = table.filter(good)
-            table = _without_empty_types(table, reading)
+            rejected = [_rejected(block, read, at, row, why, reading) for at, why in sorted(wrong.items())]
             block = replace(block, rejected=tuple(sorted([*block.rejected, *rejected], key=_line)))
-        whole = None if reading.constants or keyed_rows.added else block.rows
+        whole = None if reading.constants or keyed_rows.added or lost else block.rows
         if whole is not None:
-            table = hidden.beside(table, whole.filter(good) if wrong else whole)
+            table = hidden.beside(table, whole.filter(_good(wrong, rows)) if wrong else whole)
         block = Block(table, block.rejected, checked=True)  # the text is not needed any more
         row += rows
         if last is not None:
@@ -67,8 +66,34 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
             f"{', '.join(names[:8]) or 'no fields'}{' and more' if len(names) > 8 else ''}; "
             "--nokey accept sends them to $nokey"
         )
+    if line := lost_line(reading.lost):
+        reading.tell(line)
     if last is not None:
         yield last
+
+
+def _sound(table: pa.Table, wrong: Faults, reading: Reading) -> tuple[pa.Table, Faults, bool]:
+    """The records that stay, all faults by row of `table`, and whether something was left out of records that stay.
+
+    The pool's contract looks at records that have no other fault.
+    """
+    rows = table.num_rows
+    if wrong:
+        numbers = pc.indices_nonzero(_good(wrong, rows)).to_pylist()
+        table = _without_empty_types(table.take(pa.array(numbers, pa.int64())), reading)
+    if reading.contract is None:
+        return table, wrong, False
+    kept = reading.contract.keep(table, first=reading.bad_records != QUARANTINE)
+    reading.lost.update(kept.lost)
+    if not kept.wrong:
+        return kept.table, wrong, bool(kept.lost)
+    broken = {numbers[at] if wrong else at: why for at, why in kept.wrong.items()}
+    return kept.table.filter(_good(kept.wrong, table.num_rows)), wrong | broken, bool(kept.lost)
+
+
+def _good(wrong: Faults, rows: int) -> pa.Array:
+    """For each of the rows, whether nothing is wrong with it."""
+    return pa.array([at not in wrong for at in range(rows)], pa.bool_())
 
 
 def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:

@@ -178,6 +178,9 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
         case "ndjson":
             blocks = read_ndjson(reading, only_lines=True)
         case "csv":
+            if reading.contract is not None:  # text says less of its type than the pool does
+                declared = {**reading.contract.scalars, **reading.declared}
+                reading = replace(reading, declared=declared)
             blocks = read_csv(reading)
         case "avro":
             blocks = read_avro(reading)

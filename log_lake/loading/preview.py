@@ -36,6 +36,7 @@ class Preview:
 
     `schema` and `sample` are of records with the key; `rejected` are the first of the `bad` records.  `fails`: a
     load would fail, because of the bad records and the policy for them.  `why`: the message if they are too many.
+    `changes`: a line for each field that the load would change.
     """
 
     schema: pa.Schema
@@ -47,6 +48,7 @@ class Preview:
     fails: bool = False
     why: str = ""
     notes: tuple[str, ...] = field(default=())
+    changes: tuple[str, ...] = ()
 
 
 class Nowhere:

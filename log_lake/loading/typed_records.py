@@ -17,7 +17,8 @@ from lake_core.errors import InvalidInput
 from lake_core.schemas.schema import unite_schemas
 from log_lake.columns.cast import mixed_table
 from log_lake.columns.json_text import json_lines
-from log_lake.loading.block import QUARANTINE, Faults, Reading
+from log_lake.loading.block import QUARANTINE, Reading
+from log_lake.loading.contract import Faults
 from log_lake.loading.declared import OtherClass, fitting_values
 from log_lake.objects.normalize import normalized
 

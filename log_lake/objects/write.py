@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -57,18 +57,16 @@ _BEYOND = b"\0"
 """A key with this byte appended is the smallest key above it."""
 
 
-class WrittenObject(tuple[AddObject, pa.Schema]):
-    """A new object as a transaction needs it: the action, and the schema that the action names."""
+@dataclass(frozen=True)
+class WrittenObject:
+    """A new object as a transaction needs it: the action, and the schema that the action names.
 
-    __slots__ = ()
+    `misfits`: by field, the records whose value its field in the pool cannot hold; None if they were not counted.
+    """
 
-    @property
-    def action(self) -> AddObject:
-        return self[0]
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self[1]
+    action: AddObject
+    schema: pa.Schema
+    misfits: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def write_object(
@@ -317,7 +315,7 @@ class ObjectWriter:
             columns=self._columns,
             seqs=self._seqs,
         )
-        return WrittenObject((action, schema))
+        return WrittenObject(action, schema)
 
 
 def _row_groups(table: pa.Table, sizes: Sizes, size: int, *, rows: int, most: int) -> list[int]:

@@ -102,6 +102,12 @@ READ_OPTIONS: dict[str, Setting] = {
     "bad_records.max": Setting(
         LIMIT, "", "quarantine at most this many records of a load (100) or this share of them (1%)"
     ),
+    "schema": Setting(
+        one_of("evolve", "freeze", "discard"),
+        "evolve",
+        "evolve: loads may add fields and change types, and say so; freeze: a record that would is a bad record; "
+        "discard: leave such fields and values out, and say how many",
+    ),
     "nokey": Setting(
         one_of("fail", "accept"),
         "fail",

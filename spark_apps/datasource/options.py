@@ -57,12 +57,13 @@ POOLS_KEPT = 8
 META = "meta."
 """Options that begin so are metadata of the transaction; Spark gives their names in lower case."""
 
-WRITE = ("branch", "message", "token", "meta.NAME")
+WRITE = ("branch", "message", "token", "schema", "meta.NAME")
 REPLACE = ("from", "to", "where")
 """What a write with mode overwrite has beside the options of a write."""
 WRITE_STREAM = (
     "branch",
     "message",
+    "schema",
     "meta.NAME",
     "checkpointLocation",
     "queryName",

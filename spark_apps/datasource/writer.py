@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -44,6 +44,7 @@ from lake_core.schemas.hidden import DELETED
 from lake_core.store import guarded, open_store
 from log_lake.lake.branch import Branch
 from log_lake.lake.by_keys import as_markers, in_types
+from log_lake.lake.field_changes import Misfits, summed
 from log_lake.lake.loads import builder
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import LoadResult, PendingLoad, check_same, repeated_line
@@ -95,6 +96,7 @@ class WrittenPartition(WriterCommitMessage):
     failed: str = ""
     query: str = ""
     counted: int = 0
+    misfits: Misfits = field(default_factory=dict)
 
 
 def begin(
@@ -116,14 +118,16 @@ def _begun(
     branch: Branch, options: opts.Options, schema: StructType, *, overwrite: bool
 ) -> WriteWork | LoadResult:
     token, message = options.get("token", ""), options.get("message", "")
+    settings = {"schema": options["schema"]} if "schema" in options else {}
     if not overwrite:
-        job = branch.begin_load(token=token, message=message)
+        job = branch.begin_load(token=token, message=message, options=settings)
         return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
     begun = branch.begin_replace(
         key_range=RangeText(low=options.get("from"), high=options.get("to")),
         where=options.get("where"),
         token=token,
         message=message,
+        options=settings,
         brought=stored_schema(schema),
     )
     if isinstance(begun, LoadResult):
@@ -162,7 +166,12 @@ def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartitio
         raise  # it may pass: Spark tries again
     except LakeError as error:
         return replace(done, failed=to_wire(error))
-    return replace(done, objects=tuple(w.action for w in written), schemas=tuple(w.schema for w in written))
+    return replace(
+        done,
+        objects=tuple(w.action for w in written),
+        schemas=tuple(w.schema for w in written),
+        misfits=summed(w.misfits for w in written),
+    )
 
 
 def commit_tasks(
@@ -195,6 +204,7 @@ def commit_tasks(
         schemas=[schema for task in tasks for schema in task.schemas],
         replaces=replaces,
         is_checked=token is None,
+        misfits=summed(task.misfits for task in tasks),
     )
 
 
@@ -206,6 +216,7 @@ def commit_objects(
     schemas: list[pa.Schema],
     replaces: PendingReplace | None,
     is_checked: bool = True,
+    misfits: Misfits | None = None,
 ) -> LoadResult:
     """Commit the objects of a write; what is repeated is logged.
 
@@ -219,6 +230,7 @@ def commit_objects(
         objects=objects,
         schemas=schemas,
         replaced=replaces.settled(branch, objects, schemas) if replaces is not None else None,
+        misfits=misfits,
     )
     if result.repeated:
         log.warning(repeated_line(result, pool_name=branch.config.name, token=job.token))

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from log_lake.lake.branch import Branch
+from log_lake.lake.field_changes import summed
 from log_lake.lake.loads import lease_of
 from log_lake.lake.results import LoadResult
 from log_lake.objects.write import WrittenObject
@@ -86,4 +87,5 @@ def _committed(branch: Branch, work: WriteWork, written: list[WrittenObject]) ->
         objects=[w.action for w in written],
         schemas=list({w.action.schema: w.schema for w in written}.values()),
         replaces=work.replaces,
+        misfits=summed(w.misfits for w in written),
     )

@@ -134,10 +134,13 @@ def _typed(text: CsvText, read: dict[str, _Read], reading: Reading) -> Block:
     wrong: dict[int, str] = {}
     table = text.table
     kept = [read[name] for name in table.schema.names]
-    columns = [
-        _values(text.values.get(one.field.name), column, one, wrong)
-        for column, one in zip(table.columns, kept, strict=True)
-    ]
+    columns = []
+    for column, one in zip(table.columns, kept, strict=True):
+        name, faults = one.field.name, dict[int, str]()
+        columns.append(_values(text.values.get(name), column, one, faults))
+        if reading.contract is not None:
+            faults = reading.contract.bad(name, faults, reading.lost)
+        wrong = {**faults, **wrong}
     typed = pa.table(columns, schema=pa.schema([one.field for one in kept]))
     if not wrong:
         return Block(typed, tuple(text.rejected), text.locate)

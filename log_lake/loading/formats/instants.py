@@ -19,7 +19,7 @@ from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, ZONED
 from lake_core.values.types import json_field
 from log_lake.columns.arrays import Ints
 from log_lake.columns.nested import RowNumbers
-from log_lake.loading.block import Faults
+from log_lake.loading.contract import Faults
 from log_lake.texts.typed_json import text_of
 
 _NEAR = 9_223_372_035

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from log_lake.columns.nested import RowNumbers, is_nested, rebuilt
-from log_lake.loading.block import Faults
+from log_lake.loading.contract import Faults
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.instants import Instants
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import schema_fault
 from log_lake.columns.nested import RowNumbers, rebuilt
-from log_lake.loading.block import Block, Faults, Reading
+from log_lake.loading.block import Block, Reading
+from log_lake.loading.contract import Faults
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.instants import Instants

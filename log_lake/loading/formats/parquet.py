@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import batch_rows, schema_fault
-from log_lake.loading.block import Block, Faults, Reading
+from log_lake.loading.block import Block, Reading
+from log_lake.loading.contract import Faults
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.int96 import Int96

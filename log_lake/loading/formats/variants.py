@@ -25,7 +25,7 @@ from lake_core.keys.encoding import from_array
 from lake_core.values.types import json_field
 from log_lake.columns.nested import Items, RowNumbers, fields_of, is_list, rebuilt
 from log_lake.columns.variant import Unreadable, VariantReader, checked, date_of, number
-from log_lake.loading.block import Faults
+from log_lake.loading.contract import Faults
 from log_lake.texts.typed_json import text_of
 
 METADATA, VALUE, TYPED = "metadata", "value", "typed_value"

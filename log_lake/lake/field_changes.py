@@ -1,0 +1,82 @@
+"""What a load changes in the fields of its branch, in words (decision 250).
+
+The fields are compared with those of the version on which the load began.  Called by `loads`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.phrases import counted, listed
+from lake_core.records import AddObject
+from lake_core.schemas.change import FieldChange, changes
+from lake_core.schemas.schema import schema_id
+from lake_core.values.types import show_type
+
+MOST_LINES = 20
+"""Fields with another type that a load names, at most."""
+
+METADATA = "retyped"
+"""The metadata of a transaction in which a load records the fields whose type it changed, for `lake log`."""
+
+_MOST_RECORDED = 2_000
+"""Characters of that text, at most: metadata is a part of the journal."""
+
+Misfits = Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
+class FieldChanges:
+    """What a load changes: a line for each field with another type, one for all new fields."""
+
+    lines: tuple[str, ...] = ()
+    retyped: int = 0
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the transaction says of it: nothing if no field gets another type."""
+        if not self.retyped:
+            return {}
+        text = "; ".join(line.removeprefix("field ") for line in self.lines[: min(self.retyped, MOST_LINES)])
+        return {METADATA: text if len(text) <= _MOST_RECORDED else text[: _MOST_RECORDED - 3] + "..."}
+
+
+UNCHANGED = FieldChanges()
+
+
+def field_changes(
+    before: pa.Schema, objects: Sequence[AddObject], schemas: Iterable[pa.Schema], misfits: Misfits
+) -> FieldChanges:
+    """What new objects with these schemas change in the fields `before`.
+
+    `misfits`: by field, the records whose value its field cannot hold; None if they were not counted.
+    """
+    own = [one for one in objects if not one.sub_pool]
+    used = {one.schema for one in own}
+    changed = changes(before, (schema for schema in schemas if schema_id(schema) in used))
+    retyped = [one for one in changed if one.before is not None]
+    records = sum(one.records for one in own)
+    lines = [_line(one, misfits, records) for one in retyped[:MOST_LINES]]
+    if more := len(retyped) - len(lines):
+        lines.append(f"{counted(more, 'more field gets', 'more fields get')} another type")
+    if new := [f"{one.path} {show_type(one.after)}" for one in changed if one.before is None]:
+        lines.append(f"{counted(len(new), 'new field')}: {listed(new)}")
+    return FieldChanges(tuple(lines), len(retyped))
+
+
+def summed(parts: Iterable[Misfits]) -> Misfits:
+    """The misfits of all objects, by field; None if those of one were not counted."""
+    sums: dict[str, int | None] = {}
+    for part in parts:
+        for name, count in part.items():
+            before = sums.get(name, 0)
+            sums[name] = None if count is None or before is None else before + count
+    return sums
+
+
+def _line(change: FieldChange, misfits: Misfits, records: int) -> str:
+    count = misfits.get(change.field)
+    return f"{change.text} ({counted(count, 'record')} of {records:,})" if count else change.text

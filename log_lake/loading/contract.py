@@ -1,0 +1,256 @@
+"""The fields of a pool as a contract: the settings `schema=freeze` and `schema=discard` (decision 250).
+
+A record that brings a new field, or a value that its field cannot hold, breaks the contract.  Under `freeze` it is
+a bad record; under `discard` it is loaded without that field or value, which is counted.  A value that the field's
+type holds exactly is taken, as for a declared type.  Called by `checks` for files, by `builder` for tables of a
+program; the commit checks the fields once more (`history.fields.check_kept`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.phrases import counted
+from lake_core.schemas.change import holds
+from lake_core.schemas.hidden import DELETED, ROW
+from lake_core.values.types import is_json, show_type
+from log_lake.columns.json_text import typed
+from log_lake.loading.declared import DoesNotFit, OtherClass, convert, fitting_values
+from log_lake.objects.normalize import normalized
+from log_lake.texts.fit import array_of
+from log_lake.texts.typed_json import MapEntries, text_of, value_of
+
+EVOLVE, FREEZE, DISCARD = "evolve", "freeze", "discard"
+
+Faults = dict[int, str]
+"""By row of a table, why the record is bad."""
+
+Lost = Counter[str]
+"""By the path of a field, how many records it, or a value of it, was left out of."""
+
+_Misfit = Callable[[str, str], None]
+"""Takes a part of a value that does not fit: its path, and why.  Under `freeze` it raises."""
+
+
+@dataclass(frozen=True)
+class Conforming:
+    """Records as the contract keeps them; by row the bad ones; and what was left out, by field."""
+
+    table: pa.Table
+    wrong: Faults = field(default_factory=dict)
+    lost: Lost = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The fields that records may have, and the policy for others: `FREEZE` or `DISCARD`.
+
+    A value that does not fit a field of the `key` makes a bad record under either policy.
+    """
+
+    policy: str
+    fields: pa.Schema
+    key: tuple[str, ...] = ()
+
+    @cached_property
+    def _known(self) -> dict[str, pa.Field]:
+        return {one.name: one for one in self.fields}
+
+    @property
+    def scalars(self) -> dict[str, pa.Field]:
+        """The fields whose values a text can hold: a reader of CSV reads them as their types."""
+        return {
+            name: target
+            for name, target in self._known.items()
+            if not (is_json(target) or pa.types.is_nested(target.type) or pa.types.is_null(target.type))
+        }
+
+    def keep(self, table: pa.Table, *, first: bool = False) -> Conforming:
+        """The records as the contract keeps them, not marked yet; with `first` one bad value a field is enough."""
+        wrong, lost = Faults(), Lost()
+        if all(map(self._is_alike, table.schema)):
+            return Conforming(table)
+        table = normalized(table)
+        kept = table
+        for number, brought in enumerate(table.schema):
+            if brought.name in (DELETED, *ROW.names):
+                continue
+            target = self._known.get(brought.name)
+            if target is None:
+                self._miss(table.column(number), brought.name, wrong, lost)
+                kept = kept.drop_columns([brought.name])
+            elif not holds(target, brought):
+                column, faults = self._fitted(table.column(number), brought, target, lost, first=first)
+                wrong = {**self.bad(brought.name, faults, lost), **wrong}
+                unmarked = pa.field(target.name, target.type)  # the builder marks what the values need
+                kept = kept.set_column(kept.schema.get_field_index(brought.name), unmarked, column)
+        if not kept.num_columns:  # a table without fields has no records
+            name = next(iter(self._known))
+            kept = pa.table({name: pa.nulls(table.num_rows)})
+        return Conforming(kept, wrong, +lost)
+
+    def bad(self, name: str, faults: Faults, lost: Lost) -> Faults:
+        """The rows that are bad records because a value of the field does not fit; the others count as `lost`."""
+        if name not in self._known or not faults:
+            return faults
+        if self.policy == DISCARD and name not in self.key:
+            lost[name] += len(faults)
+            return {}
+        return {row: self._said(why) for row, why in faults.items()}
+
+    def _is_alike(self, field: pa.Field) -> bool:
+        target = self._known.get(field.name)
+        return target is not None and target.type == field.type and is_json(target) == is_json(field)
+
+    def _said(self, why: str) -> str:
+        """A fault, with the setting that makes it one."""
+        return f"{why} (schema={self.policy})"
+
+    def _miss(self, column: pa.ChunkedArray, name: str, wrong: Faults, lost: Lost) -> None:
+        """Take note of the values of a field that the pool does not have."""
+        rows = pc.indices_nonzero(column.is_valid()).to_pylist()
+        if self.policy == DISCARD:
+            lost[name] += len(rows)
+            return
+        for row in rows:
+            wrong.setdefault(row, self._said(f"field {name!r} is not among the fields of the pool"))
+
+    def _fitted(
+        self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: Lost, *, first: bool
+    ) -> tuple[pa.ChunkedArray, Faults]:
+        """The column in the type of the pool's field, null where a value does not fit; and by row why."""
+        if pa.types.is_nested(target.type):
+            return self._nested(column, field, target, lost)
+        try:
+            return fitting_values(column, field, target, first=first and self.policy == FREEZE)
+        except OtherClass as error:
+            rows = pc.indices_nonzero(column.is_valid()).to_pylist()
+            return pa.chunked_array([pa.nulls(len(column), target.type)]), dict.fromkeys(rows, str(error))
+
+    def _nested(
+        self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: Lost
+    ) -> tuple[pa.ChunkedArray, Faults]:
+        """As `_fitted`; under `discard` a record or list is kept without the parts that do not fit."""
+        faults = Faults()
+        values: list[Any] = []
+
+        def misfit(path: str, why: str) -> None:
+            if self.policy == FREEZE:
+                raise DoesNotFit(f"field {path!r}: {why}")
+            lost[path] += 1
+
+        for row, text in enumerate(typed(column, field).to_pylist()):
+            try:
+                values.append(None if text is None else _part(value_of(text), target, target.name, misfit))
+            except DoesNotFit as error:
+                values.append(None)
+                faults[row] = str(error)
+        return pa.chunked_array([_array(values, target)]), faults
+
+
+def contract_of(policy: str, fields: pa.Schema, key: Iterable[str]) -> Contract | None:
+    """The contract of a pool with these fields; None if its fields may change, or it has none yet."""
+    return Contract(policy, fields, tuple(key)) if policy != EVOLVE and len(fields) else None
+
+
+def lost_line(lost: Lost) -> str:
+    """What was left out of records, in words; "" if nothing was."""
+    parts = [f"{name} of {counted(count, 'record')}" for name, count in sorted(lost.items()) if count]
+    return (
+        f"left out, because the pool's fields stay as they are (schema=discard): {', '.join(parts)}"
+        if parts
+        else ""
+    )
+
+
+_BEGINS = (
+    (pa.types.is_integer, "-0123456789"),
+    (pa.types.is_floating, "-0123456789"),
+    (pa.types.is_string, '"'),
+    (pa.types.is_boolean, "tf"),
+    (pa.types.is_list, "["),
+    (pa.types.is_struct, "{"),
+)
+"""How typed JSON of a value of a type begins.  Values of other types begin like records."""
+
+
+def misfits(table: pa.Table, fields: pa.Schema) -> dict[str, int | None]:
+    """By field of the table, how many of its values the pool's field does not hold; None if that is unknown.
+
+    Nothing for fields that the pool's fields hold.  A value in typed JSON is told by how its text begins, so that a
+    load which changes a type costs one more look at the column.
+    """
+    targets = {target.name: target for target in fields}
+    counts: dict[str, int | None] = {}
+    for brought, column in zip(table.schema, table.columns, strict=True):
+        target = targets.get(brought.name)
+        if brought.name in (DELETED, *ROW.names) or (target is not None and holds(target, brought)):
+            continue
+        counts[brought.name] = _misfits(column, brought, target)
+    return counts
+
+
+def _misfits(column: pa.ChunkedArray, field: pa.Field, target: pa.Field | None) -> int | None:
+    values = len(column) - column.null_count
+    if target is None:
+        return values
+    if not is_json(field):
+        if pa.types.is_integer(target.type) and pa.types.is_floating(field.type):
+            return int(pc.sum(pc.not_equal(pc.floor(column), column)).as_py() or 0) or values
+        return None if pa.types.is_nested(field.type) and pa.types.is_nested(target.type) else values
+    begins = next((begins for is_kind, begins in _BEGINS if is_kind(target.type)), None)
+    if begins is None:
+        return None
+    fits = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), pa.array(list(begins)))
+    return values - int(pc.sum(fits).as_py() or 0) or None
+
+
+def _part(value: Any, field: pa.Field, path: str, misfit: _Misfit) -> Any:
+    """The value, or what of it fits the field; the depth of values is limited."""
+    kind = field.type
+    if value is None or is_json(field):
+        return value
+    if pa.types.is_struct(kind) and isinstance(value, dict):
+        members = {member.name: member for member in kind}
+        kept = {}
+        for name, part in value.items():
+            if name in members:
+                kept[name] = _part(part, members[name], f"{path}.{name}", misfit)
+            elif part is not None:
+                misfit(f"{path}.{name}", "it is not among the fields of the pool")
+        return kept
+    if pa.types.is_list(kind) and isinstance(value, list) and not isinstance(value, MapEntries):
+        return [_part(part, kind.value_field, path, misfit) for part in value]
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        misfit(path, f"the value is not a {show_type(field)}")
+        return None
+    try:
+        return convert(value, field)
+    except DoesNotFit as error:
+        misfit(path, str(error))
+        return None
+
+
+def _array(values: Collection[Any], field: pa.Field) -> pa.Array:
+    """Values that fit the field as a column of its type."""
+    kind = field.type
+    if is_json(field):
+        return pa.array([None if value is None else text_of(value) for value in values], pa.string())
+    absent = pa.array([value is None for value in values], pa.bool_())
+    if pa.types.is_struct(kind):
+        parts = [_array([None if v is None else v.get(m.name) for v in values], m) for m in kind]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=absent)
+    if pa.types.is_list(kind):
+        items = _array([item for value in values for item in value or ()], kind.value_field)
+        ends = [0]
+        for value in values:
+            ends.append(ends[-1] + len(value or ()))
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, type=kind, mask=absent)
+    return array_of(list(values), kind) if not pa.types.is_nested(kind) else pa.nulls(len(values), kind)
