@@ -11,20 +11,20 @@ on it; people import that one.  Its rooms stand on floors, and a lower floor nev
 
     conditions     which objects and keys a condition can concern
     schemas        fields of records, how they unite, how equal keys combine
-    leases         who is at work on a pool, so that nothing it needs is deleted
+    leases         which processes work on a pool, so that a vacuum keeps what they need
     context        store, lake id, ids, clock, author: one value from `Lake` down
     store          local folders, memory, S3, Google Cloud Storage, locks
 
     records        typed actions and their bytes (docs/format.md); from here down no I/O
     values         types of fields, one value as text
     naming         every name on the store
-    keys           keys as bytes that sort alike
+    keys           keys as bytes that sort in the same order
     ids            ids that sort by time
     extras         packages that an extra of the wheel brings
     errors         every error, named by what the caller does next
-    phrases        how numbers, choices and unknown names are said
+    phrases        how messages write numbers, choices and unknown names
     faces          packages that import a name when it is first used
 
-Read `journal.journal` for what makes it right, `history.rebase` for what happens when two writers meet,
-docs/format.md for what is stored, docs/glossary.md for the words.
+Read `journal.journal` for why commits are correct, `history.rebase` for how two writers meet, docs/format.md
+for the stored bytes, and docs/glossary.md for the words.
 """

@@ -9,7 +9,7 @@
       AlreadyExists           use another name, or the thing that has it
       Conflict                load again, decide again, try again
         CheckpointGone        the state rests on a checkpoint that was purged meanwhile: load again
-        PlanAgain             the newest state asks for another plan; who planned does so again, a few times
+        PlanAgain             the newest state needs another plan; the planner plans again, a few times
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
       Unavailable             wait and call again
         Denied                the process may not do this: get the right, or leave it out
@@ -29,8 +29,8 @@ Spark sends errors from tasks to the driver, and processes pickle them.  `to_wir
 pickling and copying keep the class, the message and the attributes.  This module has all classes, so that every
 process knows all of them (`kinds`).
 
-An error `may_pass` if the same call may succeed later, though the caller mends nothing.  Programs that try again by
-themselves ask that.
+An error `may_pass` if the same call may succeed later although the caller changes nothing.  Programs that retry by
+themselves check this.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def without_secrets(text: str) -> str:
 class LakeError(Exception):
     """Any error that the lake raises on purpose.
 
-    A message that repeats a value of any size, such as what a template of Airflow rendered, is shown shortened.
-    What may be a secret in it is not shown: clients of stores repeat URIs with passwords and tokens.
+    Messages are shortened, because they may repeat a value of any size, such as a rendered Airflow template.
+    Possible secrets are masked, because clients of stores repeat URIs with passwords and tokens.
     """
 
     exit_status = 1
@@ -145,11 +145,11 @@ class CheckpointGone(Conflict):
 
 
 class PlanAgain(Conflict):
-    """What was planned does not fit the newest state any more, and a plan on that state may."""
+    """The plan does not fit the newest state any more; a new plan on that state may."""
 
 
 class OutcomeUnknown(LakeError):
-    """No answer tells whether the entry of a version with this id was written.
+    """It is unknown whether the entry of a version with this id was written, because no answer arrived.
 
     Nothing was lost: look for the id in the journal, or repeat the call with the same token.  The message ends with
     that advice.
@@ -196,7 +196,7 @@ class Corrupt(LakeError):
 class ObjectMissing(Corrupt):
     """A data object that the snapshot holds is not on the store; `object_id` is its id.
 
-    `presence.absence` tells whether that is damage, or whether a vacuum took the object.
+    `presence.absence` finds out whether this is damage, or a vacuum deleted the object.
     """
 
     def __init__(self, message: str, *, object_id: str = "") -> None:

@@ -1,14 +1,15 @@
 """Packages that import a name when it is first used (PEP 562).
 
 `import lake_core.errors` runs `lake_core/__init__.py` first.  If that file imported the engine, every DAG file and
-every `lake --help` would wait for it.  So a package that stands in front of slow modules names them, and says what
-each name comes from:
+every `lake --help` would wait for it.  So a package in front of slow modules declares the module from which
+each name comes:
 
     if TYPE_CHECKING:  # for mypy and lint-imports
         from log_lake.lake.lake import Lake
     __getattr__ = on_demand(__name__, {"Lake": "lake"})
 
-A name that a submodule has too (`where.check`) cannot be had so: importing the submodule would replace it.
+This does not work for a name that a submodule also has (`where.check`): importing the submodule would replace
+it.
 """
 
 from __future__ import annotations

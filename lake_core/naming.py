@@ -26,7 +26,7 @@ SUB_POOLS = (NOKEY, REJECTED)
 
 
 def check_objects(objects: Iterable[str], *, what: str) -> None:
-    """Raises Corrupt if a stored text is not what an object may be called."""
+    """Raises Corrupt if a stored text is not a valid name of an object."""
     bad = next((id for id in objects if not is_object(id)), None)
     if bad is not None:
         raise Corrupt(f"{what}: {bad[:80]!r} is not the id of an object")
@@ -54,7 +54,7 @@ def entry(journal: str, version: int) -> str:
 
 
 def entry_version(name: str) -> int | None:
-    """The version of an entry's name, None if the name is none of an entry."""
+    """The version in an entry's name; None if it is not the name of an entry."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "txn" and _is_number(stem) else None
 
@@ -111,14 +111,14 @@ def is_request(name: str) -> bool:
 
 
 def checkpoint_version(name: str) -> int | None:
-    """The version of a checkpoint's name, None if the name is none of a checkpoint."""
+    """The version in a checkpoint's name; None if it is not the name of a checkpoint."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     id8, _, kind = suffix.partition(".")
     return int(stem) if dot and kind == "checkpoint" and len(id8) == 8 and _is_number(stem) else None
 
 
 def fence_version(name: str) -> int | None:
-    """The version of a fence's name, None if the name is none of a fence."""
+    """The version in a fence's name; None if it is not the name of a fence."""
     stem, dot, suffix = name.rpartition("/")[2].partition(".")
     return int(stem) if dot and suffix == "fence" and _is_number(stem) else None
 
@@ -137,16 +137,16 @@ FORMATS = (PARQUET, ZNG, ZST)
 """The formats of data objects."""
 
 OBJECT_LENGTH = ID_LENGTH + 4
-"""Characters of what an object is called, at most."""
+"""The most characters of an object's name."""
 
 
 def object_id_of(id: str, format: str) -> str:
-    """What an object of a format is called: its id, with the format behind it unless that is Parquet."""
+    """The name of an object of a format: its id, followed by the format unless that is Parquet."""
     return id if format == PARQUET else f"{id}.{format}"
 
 
 def format_in(sub_pool: str, format: str) -> str:
-    """The format of the objects of a sub-pool of a pool with this one: what was rejected is never typed."""
+    """The format of a sub-pool's objects in a pool with this format; rejected records are never typed."""
     return PARQUET if sub_pool == REJECTED else format
 
 
@@ -154,11 +154,11 @@ PLAINER = {ZST: ZNG, ZNG: PARQUET}
 """What an object is written as if its format has no form for a record."""
 
 COMPACTED = {PARQUET: PARQUET, ZNG: ZST, ZST: ZST}
-"""The format of what a compaction writes in a pool of a format: rows become columns."""
+"""The format that a compaction writes in a pool of a given format: rows become columns."""
 
 
 def plainer(object_id: str) -> str:
-    """What the object is called if it is written in the next plainer format."""
+    """The name of the object in the next plainer format."""
     return object_id_of(object_id[:ID_LENGTH], PLAINER[format_of(object_id)])
 
 
@@ -189,7 +189,7 @@ def lease(pool_id: str, id: str) -> str:
 
 
 def lease_id(name: str) -> str | None:
-    """The id of a lease's name, None if the name is none of a lease."""
+    """The id in a lease's name; None if it is not the name of a lease."""
     id, dot, suffix = name.rpartition("/")[2].partition(".")
     return id if dot and suffix == "lease" and is_id(id) else None
 
@@ -241,7 +241,7 @@ def activity(pool_id: str) -> str:
 
 
 def noted_pool(name: str) -> str:
-    """The pool id of a note's name; what lies deeper in the folder is the note of no pool."""
+    """The pool id in a note's name; objects deeper in the folder are not notes."""
     return name.removeprefix(f"{ACTIVITY}/")
 
 
@@ -261,7 +261,7 @@ def data(pool_id: str) -> str:
 
 
 def data_id(name: str) -> str | None:
-    """What the data object of a name is called, None if the name is none of a data object."""
+    """The object's own name in a name on the store; None if it is not the name of a data object."""
     id, dot, suffix = name.rpartition("/")[2].partition(".")
     return object_id_of(id, suffix) if dot and suffix in FORMATS and is_id(id) else None
 

@@ -25,7 +25,8 @@ def nearest(word: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, allowed: Iterable[str], *, none: str = "none") -> str:
-    """What to say of an unknown name: the near one, otherwise the first known ones; `none` if there are none."""
+    """The hint for an unknown name: a similar name, otherwise the first known ones; `none` if there are
+    none."""
     names = sorted(allowed)
     near = nearest(word, names)
     if near is not None:

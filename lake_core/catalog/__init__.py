@@ -1,7 +1,7 @@
 """The list of pools: a journal of its own, folded into names, keys and settings.
 
-`state` is the fold, `checkpoint` writes and reads it, `pools` commits changes to it.  Settings are texts here; what
-they mean, and which are refused, comes from above (`log_lake.settings`).
+`state` is the fold, `checkpoint` writes and reads it, `pools` commits changes to it.  Settings are plain
+texts here; `log_lake.settings` defines and checks them.
 """
 
 from typing import TYPE_CHECKING

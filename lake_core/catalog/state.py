@@ -50,7 +50,8 @@ class PoolsState:
         return self.pools[id]
 
     def still(self, id: str, *, name: str) -> PoolConfig:
-        """The pool of this id, whatever it is called now; `name` is what it was called.  Raises NotFound."""
+        """The pool of this id, even if it was renamed; `name` is its earlier name, for the error.  Raises
+        NotFound."""
         pool = self.pools.get(id)
         if pool is None:
             raise NotFound(

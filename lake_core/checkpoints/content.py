@@ -1,8 +1,8 @@
 """How much the rows of a checkpoint may hold, and reading a row group that holds no more.
 
-A dictionary holds a value once, however many rows have it: of 12 KB a reader would make 40 GB.  So texts are read
-as dictionaries, and their bytes are counted before they are written out.  What the file says of its sizes is not
-asked; its writer may say anything.
+A dictionary holds a value once, however many rows have it: of 12 KB a reader would make 40 GB.  So texts are
+read as dictionaries, and their bytes are counted before they are written out.  Sizes that the file itself
+states are not trusted, because its writer may have forged them.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ order.  Page checksums are verified, so that damage is noticed and not folded.  
 meanwhile, reading raises `CheckpointGone`: load the journal again.
 
 Damage may be found only when a row group is read, long after the state was loaded, in the middle of a query.  Then
-the file calls `on_damage`, and the journal passes this checkpoint over from then on.  The file then calls
-`rebuild`, which folds the same state from an older checkpoint and entries; the read goes on and only takes
-longer.  If that is impossible, the read raises `CheckpointDamaged` (decision 27).
+the file calls `on_damage`, and the journal ignores this checkpoint from then on.  The file then calls `rebuild`,
+which folds the same state from an older checkpoint and entries.  So the read continues and only takes longer.
+If that is impossible, the read raises `CheckpointDamaged` (decision 27).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from lake_core.store.failures import words
 log = logging.getLogger(__name__)
 
 _FEW = 2_048
-"""Up to so many rows one thread decodes as fast as several, for less processor time."""
+"""Up to this many rows, one thread decodes as fast as several, and uses less processor time."""
 _EMPTY = pa.Table.from_batches([], schema=ROW)
 
 _ADVICE = "load again: the journal then reads older checkpoints or entries if there are any"
@@ -187,7 +187,8 @@ class CheckpointFile:
         return pa.concat_tables(tables)
 
     def decoded(self, find: Callable[[], T]) -> T:
-        """What `find` makes of rows of this file; if a value cannot be decoded, what it makes of the rebuilt ones.
+        """The result of `find` for rows of this file; if a value cannot be decoded, its result for the
+        rebuilt rows.
 
         Raises CheckpointDamaged if they cannot be rebuilt, Corrupt if they cannot be decoded either, Unavailable.
         """
@@ -205,7 +206,7 @@ class CheckpointFile:
             return find()
 
     def rows_of(self, table: pa.Table, decode: Callable[[pa.Table], Iterable[T]]) -> list[T]:
-        """What the rows of a scanned table hold.
+        """The decoded rows of a scanned table.
 
         Raises CheckpointDamaged if a value cannot be decoded: the next load passes this checkpoint over.
         """

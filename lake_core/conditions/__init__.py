@@ -1,11 +1,11 @@
-"""What a journal decides about conditions: which objects and keys a condition can concern.
+"""Conditions without records: which objects and keys may match a condition.
 
-The structure of a condition is stored with deletes (`records.conditions`).  This room needs no records to answer:
+Deletes store the structure of a condition (`records.conditions`).  These functions answer without reading records:
 
-    may_hold           whether some record of an object can fulfil the condition, by the object's statistics
-    must_hold          whether every record of it does
+    may_hold           whether some record of an object may match the condition, by the object's statistics
+    must_hold          whether every record of it matches
     top_level          the fields that the condition reads
-    classwise          what a comparison says of values of another class
+    classwise          the result of a comparison with values of another class
 
 The logic is SQL's: a comparison with null is null, and only true counts.  Values compare in the order of keys.
 `log_lake.where` reads conditions from text and evaluates them over records.  Called by the history's tombstones

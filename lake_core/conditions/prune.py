@@ -30,7 +30,7 @@ _NAN = encode_value(math.nan)
 
 
 def may_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column], *, records: int) -> bool:
-    """Whether some record may fulfil the condition.
+    """Whether some record may match the condition.
 
     `schema`, `columns` and `records` describe a whole object; the answer holds for any part of it too.
     """
@@ -38,7 +38,7 @@ def may_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column],
 
 
 def must_hold(condition: Condition, schema: pa.Schema, columns: Iterable[Column], *, records: int) -> bool:
-    """Whether every record is sure to fulfil the condition; arguments as of `may_hold`."""
+    """Whether every record surely matches the condition; arguments as for `may_hold`."""
     return _truths(condition, schema, tuple(columns), records) == {TRUE}
 
 

@@ -27,7 +27,7 @@ from lake_core.store import Store
 log = logging.getLogger(__name__)
 
 RENEW = 300.0
-"""Seconds for which a writer's note stands for its commits."""
+"""Seconds for which one activity note covers a writer's commits."""
 
 SKEW = 900.0
 """Seconds by which the clocks of a reader and of the store may differ; S3 refuses requests beyond that."""
@@ -48,7 +48,9 @@ class ActivityNote:
         """Why the store did not take the note when it was written last; None if it did."""
 
     def keep(self) -> bool:
-        """Write the note unless it stands; whether it stands.  If the store refuses, the next call tries again."""
+        """Write the note unless a recent one exists; returns whether one exists now.  If the store refuses,
+                the next call
+        tries again."""
         now = self._clock()
         if self._written is None or abs(now - self._written) >= RENEW:
             self.refusal = write_note(self._store, self._pool_id)
@@ -66,7 +68,7 @@ class ActivityNote:
             self._kept_by_store = error
 
     def warn(self) -> None:
-        """To be called after a write: say once that an older note stands, if the store refuses to delete it."""
+        """Call this after a write.  If the store refuses to delete an older note, log a warning once."""
         if self._kept_by_store is not None and not self._has_warned:
             log.warning(
                 "%s: this note of the pool can be neither written nor deleted, so agents may look at it up to a "
@@ -99,7 +101,7 @@ def read_notes(store: Store) -> dict[str, float] | None:
 
 
 def listing_pays(*, reads: int, notes: int) -> bool:
-    """Whether it costs less to list so many notes than to make so many reads."""
+    """Whether listing this many notes costs less than this many reads."""
     return reads > READS_A_PAGE * (notes // PAGE + 1)
 
 

@@ -1,9 +1,9 @@
-"""One branch in a pool's state: its tip, its snapshot, its tombstones, and what it knows of its parent.
+"""One branch in a pool's state: its tip, its snapshot, its tombstones, and its relation to its parent.
 
-A branch that was created from another one has two *sides*.  What it wrote itself since the boundary is unmerged: a
-merge brings it to the parent.  Everything else the parent has already, or had when the branch was created.  The
-boundary is a version of the pool: first that of its creation; after a merge, the one up to which it was
-merged.  Sequences tell the sides apart, so a compaction may not mix them (decision 66).
+A branch that was created from another one has two *sides*.  Its own writes since the boundary are unmerged: a
+merge brings them to the parent.  The parent has everything else already, or had it when the branch was
+created.  The boundary is a version of the pool: first that of its creation; after a merge, the one up to
+which it was merged.  Sequences tell the sides apart, so a compaction may not mix them (decision 66).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_WRITES = 65_000
 
 @dataclass(frozen=True)
 class Fork:
-    """What a branch knows of the branch that it was created from, `parent`.
+    """The relation of a branch to the branch that it was created from, `parent`.
 
     It began in version `created`, on version `at` of the parent.  `merged` is the version of this branch up to
     which it was merged, and `joined` the version of that merge, both 0 if it never was.  `writes` are the sequences
@@ -67,10 +67,11 @@ class Fork:
 class BranchState:
     """A branch: `tip` is the version of its newest transaction, 0 before the first.
 
-    `tombstones` are by name.  `replaced` is the newest version whose replace left a tombstone that is retired by
-    now; a load that began before it cannot tell any more whether that replace overtook it.  `settled` are retired
-    tombstones that merges still need; readers do not look at them.  `fork` is None for `main`.  `revealed` is the
-    newest version that took a tombstone back; a compaction that began before it may lack what is shown again.
+    `tombstones` are by name.  `replaced` is the newest version whose replace left a tombstone that is now retired;
+    for a load that began before it, it is unknown whether that replace overtook it.  `settled` are
+    retired tombstones that merges still need; readers ignore them.  `fork` is None for `main`.  `revealed` is the
+    newest version that reverted a delete; a compaction that began before it may lack the records that are visible
+    again.
     """
 
     tip: int = 0

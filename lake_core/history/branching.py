@@ -1,4 +1,4 @@
-"""What actions on branches make of the branches of a state: the part of the fold that creates, deletes and merges.
+"""The part of the fold that creates, deletes and merges branches.
 
 Pure and total, like the fold: an action that does not fit is Corrupt.
 """
@@ -22,7 +22,7 @@ Branches: TypeAlias = "HashTrieMap[str, BranchState]"
 
 
 def created(branches: Branches, name: str, version: int, action: CreateBranch) -> Branches:
-    """The branches with a new one, which holds what its parent holds."""
+    """The branches with a new one, which has the references and tombstones of its parent."""
     if name in branches:
         raise Corrupt(f"branch {name!r}: created, but it exists")
     parent = branches.get(action.parent)
@@ -49,7 +49,8 @@ def deleted(branches: Branches, name: str, *, roots: Roots) -> Branches:
 
 
 def merged(branches: Branches, name: str, version: int, action: Merge, *, roots: Roots) -> Branches:
-    """The branches after a merge into `name`: what the merged branch knows of it.  Its writes are lifted."""
+    """The branches after a merge into `name`.  The merged branch remembers the merge and its lifted
+    writes."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None
@@ -74,7 +75,8 @@ def merged_until(
     *,
     roots: Roots,
 ) -> Branches:
-    """The branches after a merge into `name` was taken back, or came back: what the merged branch knows of it."""
+    """The branches after a merge into `name` was reverted, or its revert was; the merged branch remembers
+    it."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None

@@ -1,8 +1,8 @@
-"""Creating and deleting branches: what becomes of such a draft on the newest state; pure.
+"""Decide how a draft that creates or deletes a branch fits the newest state; pure.
 
-A new branch holds what its parent holds.  If it is to begin on an older revision, the same transaction carries the
-difference between that revision and the parent's tip.  The difference was computed on one tip; if the parent has
-moved, the draft must be planned again.
+A new branch begins with the references and tombstones of its parent.  If it shall begin on an older revision, the
+same transaction carries the difference between that revision and the parent's tip.  The difference was
+computed on one tip; if the parent has moved, the draft must be planned again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check_deleted(state: PoolState, draft: Draft, action: DeleteBranch) -> None:
 
 
 def restored(fork: Fork) -> Restored:
-    """What a deleted branch knew of its parent."""
+    """The relation of a deleted branch to its parent."""
     writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
     return Restored(fork.created, fork.merged, fork.joined, writes)
 

@@ -15,10 +15,10 @@ from lake_core.records.transactions import VERSION_2
 class Draft:
     """A transaction that is not committed yet; its `id` stays the same however often it is proposed.
 
-    A draft that changes branches or tags, or puts back what a state held, is committed by its writer alone and
-    never stored as a request: one state may refuse it, and a later one accept it (decision 65).  `is_exact`: it
-    fits only if its branch has not changed since the read version.  `oldest_only`: what it removes must hide
-    nothing of what stays (`history.revealing`), because it expires or because its delete markers go.
+    A draft that changes branches or tags, or restores something from an older state, is never stored as a request:
+    one state may refuse it, and a later one accept it (decision 65).  Only its own writer commits it.  `is_exact`:
+    the draft fits only if its branch has not changed since the read version.  `oldest_only`: the removed records
+    must not hide any record that stays (`history.revealing`); set for expiry and for dropped delete markers.
     `keeps_fields`: it must change no field of its branch (the setting `schema`); a stored request cannot say so.
     """
 

@@ -1,4 +1,4 @@
-"""Folding: what each transaction makes of a pool's state; pure and total.
+"""Folding: apply each transaction to a pool's state; pure and total.
 
 An entry holds transactions, and a transaction holds actions.  `fold_entry` applies them in their order; an action
 that does not fit the state is Corrupt, and then nothing of the entry counts.
@@ -6,13 +6,13 @@ that does not fit the state is Corrupt, and then nothing of the entry counts.
 A transaction is of a branch, or of none:
 
 - Of none: it sets and deletes tags, or moves objects along the list of the removed.  Nothing else changes.
-- Of a branch: `_begun` takes the branch at its tip, which must be the transaction's parent.  Then every action
-  changes what it is about: `_FOLDS` has one small function for each kind.  `_ended` puts the branch back, with the
-  transaction's version as its tip.
+- Of a branch: `_begun` takes the branch at its tip, which must be the transaction's parent.  `_FOLDS` has one small
+  function for each kind of action, which applies it.  `_ended` puts the branch back, with the transaction's version
+  as its tip.
 
-Between the two, what the actions change is held in a `_Change`, which no other function sees: a new `PoolState` for
-each action would take most of the time of reading a history.  What actions on branches make of the branches is in
-`branching`, what a vacuum's actions make of the list of the removed is in `removal`.
+In between, a `_Change` collects the changes, and no other function sees it.  A new `PoolState` for each
+action would take most of the time of reading a history.  `branching` applies actions that create, delete and
+merge branches; `removal` applies those of a vacuum.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
 
 @dataclass(slots=True)
 class _Change:
-    """What the actions of one transaction of a branch change, as far as they have been applied.
+    """The changes of one transaction of a branch, by the actions applied so far.
 
     `lift` is that of the transaction's merge.  `writes` are the sequences that the branch brings to its parent.
     """

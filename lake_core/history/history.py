@@ -170,7 +170,7 @@ class History:
         )
 
     def first_use(self, state: PoolState, token: str, *, branch: str) -> Remembered | None:
-        """What the token committed first, None if the state does not know it or there is none.
+        """The first result under the token; None if the state does not know the token, or there is no token.
 
         Raises InvalidInput if that is not on the branch (`repeated`), Corrupt, Unavailable.
         """

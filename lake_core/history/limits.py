@@ -1,4 +1,5 @@
-"""What bounds the work on a pool's history; `History` passes the parts to snapshots, commits and the journal."""
+"""Limits of the work on a pool's history; `History` passes the parts to snapshots, commits and the
+journal."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Merging a branch into the one that it was created from: what becomes of such a draft on the newest state; pure.
+"""Decide how a draft that merges a branch into its parent fits the newest state; pure.
 
 A merge replays the branch's unmerged loads, deletes and replaces on top of its parent, in their order, as one
-transaction; compaction and upkeep are not replayed.  So a merged delete also hides what the parent loaded before
-the merge, a merged record is newer than all of the parent's, and no delete of the parent that was committed before
-hides it.  Nothing is rewritten: the parent gets the branch's references and tombstones, with lifted sequences.
+transaction; compaction and upkeep are not replayed.  So a merged delete also hides records that the parent
+loaded before the merge.  A merged record is newer than all of the parent's, and no earlier delete of the
+parent hides it.  Nothing is rewritten: the parent gets the branch's references and tombstones, with lifted
+sequences.
 
 A merge conflicts only if both sides replaced overlapping ranges since the boundary, or both ingested the same
 source file.  It brings what was written up to version `upto`, which the merger has seen.  If compaction or deletes
@@ -59,7 +60,8 @@ def merging(state: PoolState, draft: Draft, action: Merge) -> tuple[Action, ...]
 
 
 def mergeable(state: PoolState, name: str, *, into: str) -> tuple[BranchState, Fork]:
-    """The branch and what it knows of its parent.  Raises NotFound, InvalidInput if it cannot be merged there."""
+    """The branch and its relation to its parent.  Raises NotFound, InvalidInput if it cannot be merged
+    there."""
     child = branch_of(state, name)
     branch_of(state, into)
     if child.fork is None or child.fork.parent != into:

@@ -8,9 +8,10 @@ vacuum subtracts those.
     removed --begin_vacuum--> begun --confirm_vacuum--> confirmed --end_vacuum--> gone
        ^----------- spared ------------|
 
-Objects of a begun vacuum cannot be referred to again, and are not deleted yet.  Its vacuum lists the leases once
-more, and spares what a live one needs.  Confirmed ones never come back, so several processes may delete them.
-`horizon` is the greatest version whose removals a vacuum took: a revision of an older version may lack objects.
+Objects of a begun vacuum cannot be referred to again, and are not deleted yet.  Its vacuum lists the leases
+once more, and keeps the objects that a live lease needs.  Confirmed ones never come back, so several
+processes may delete them. `horizon` is the greatest version whose removals a vacuum took: a revision of an
+older version may lack objects.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A token that was used before: whether what it committed is, or was, on the branch that uses it again.
+"""A token that was used before: whether its records are, or were, on the branch that uses it again.
 
 A repeated commit writes nothing, because the first one counts.  That would lose records in silence if they are
 not there: its load was reverted, or went to another branch, such as one that is deleted.  Loading once more could
-double them, because a revert and a deletion can be taken back.  So the commit is refused (decision 163).  What was
-deleted, replaced or expired on the branch was there, and is not loaded again.
+double them, because a revert and a deletion can be taken back.  So the commit is refused (decision 163).
+Records that were deleted, replaced or expired on the branch were there, so they are not loaded again.
 
 The snapshot answers nearly always, as long as the load's own objects are there: of a merged object nothing tells
 whether it holds the load.  Otherwise the entries since tell; if they are purged, the first commit counts.
@@ -44,7 +44,7 @@ def holds(branch: BranchState, first: Remembered) -> bool:
 def check_repeated(
     transactions: Iterable[tuple[int, Transaction]], first: Remembered, *, branch: str, token: str
 ) -> None:
-    """Raises InvalidInput if what the token committed never was on the branch, or was taken back there.
+    """Raises InvalidInput if the token's records never were on the branch, or were reverted there.
 
     `transactions` are those of the pool with their versions, newest first.  They are read down to the first commit.
     """

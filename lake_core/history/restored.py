@@ -1,6 +1,6 @@
-"""What the state of a checkpoint guarantees as a whole: a fold of entries up to its version makes no other (pure).
+"""Check that a checkpoint's state is one that a fold of entries up to its version can make; pure.
 
-The types of its rows guarantee what can be said of one row alone.  Here are the relations between rows: what refers
+The types of its rows already check each row alone.  Here are the relations between rows: what refers
 to something finds it, parents of branches end, and nothing is newer than the checkpoint.  Called by `checkpoint`.
 """
 

@@ -1,4 +1,4 @@
-"""Which references may be removed without showing what their records hide; pure.
+"""Which references may be removed without making older records visible again; pure.
 
 - In an append pool every reference may go.
 - In an upsert pool a record hides the older ones of its key.  A reference must stay while another one stays that

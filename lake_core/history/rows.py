@@ -1,4 +1,4 @@
-"""What the rows of a pool's checkpoint guarantee, checked when a row group is decoded (decision 170).
+"""Checks of the rows of a pool's checkpoint, made when a row group is decoded (decision 170).
 
 Checksums say that the bytes are as they were written, not that their writer was this program.  So names of objects
 are ids, no range is empty, no count is negative, and nothing is newer than the checkpoint itself.  The values of

@@ -61,7 +61,7 @@ def tagged(state: PoolState, version: int, transaction: Transaction) -> HashTrie
 
 
 def roots_of(tags: HashTrieMap[str, Tag]) -> Roots:
-    """What the tags of deleted branches know of their parents."""
+    """The relations of deleted branches to their parents, by the tags that keep them."""
     return [(tag.parent, tag.boundary) for tag in tags.values() if tag.deleted]
 
 

@@ -6,9 +6,9 @@ which tombstones were applied to it: the records that they covered are no longer
 
 Deletes and replaces leave ordinary tombstones.  A self-only tombstone hides only records of its own transaction.
 It is added to a load that was overtaken by a later-started replace, so that the result is as if the load had
-committed first.  A revert of a load whose objects were compacted leaves a tombstone for exactly its sequence.  An
-erasure leaves one for all up to a sequence, from 0 on: what is loaded later stays visible, also where a merge
-brings the tombstone.
+committed first.  A revert of a load whose objects were compacted leaves a tombstone for exactly its sequence.
+An erasure leaves one for the sequences from 0 to a given one: records that are loaded later stay visible,
+also on a branch to which a merge brings the tombstone.
 """
 
 from __future__ import annotations

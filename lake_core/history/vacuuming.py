@@ -1,4 +1,4 @@
-"""What becomes of a draft that deletes objects, or that needs them, on the newest state; pure.
+"""Decide how a draft that deletes objects, or needs them, fits the newest state; pure.
 
 - New objects below the floor are refused: a scan for orphans may have found them, so the vacuum may take them.
 - A reference is put back only to an object that is surely on the store: a branch refers to it, or it is on the list

@@ -3,9 +3,9 @@
 Writers overwrite them without conditions, so a hint may be missing, stale or garbage.  A reader uses HEAD only to
 read several entries at once.  The end of a journal is always the first entry that is missing.
 
-The sign (`naming.begun`) lies beside the journal's folder, which may be lost.  A reader that finds neither entries
-nor marks looks for the sign: if it is there, the journal is lost, and not empty.  The writer of the first entry
-writes it, and so does every writer of a checkpoint, since the first writer may die before.
+The sign (`naming.begun`) lies beside the journal's folder, which may be lost.  A reader that finds neither
+entries nor marks looks for the sign.  If it exists, the journal is lost, not empty.  The writer of the first
+entry writes it, and so does every writer of a checkpoint, since the first writer may die before.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def is_begun(store: Store, journal: str) -> bool:
 
 
 def forget_begun(store: Store, journal: str) -> None:
-    """Delete the sign, so that a lost journal may begin anew.  Raises Unavailable."""
+    """Delete the sign, so that a lost journal can start again.  Raises Unavailable."""
     store.delete(naming.begun(journal))
 
 

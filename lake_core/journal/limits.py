@@ -1,4 +1,4 @@
-"""What bounds a journal: how long ids are remembered, the sizes of its checkpoints, wrong clocks."""
+"""Limits of a journal: how long ids are remembered, sizes of checkpoints, differences of clocks."""
 
 from __future__ import annotations
 

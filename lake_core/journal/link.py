@@ -5,7 +5,7 @@ entry there.  The entries behind it were decided on the lost one.  They name its
 folds them onto the other entry notices.
 
 0 means that the checksum is not known: of the first entry, in a lake of format version 1, and after a checkpoint
-that does not tell it (of a lake of version 1, or of a rebuilt pool).  What is not known is not checked.
+that does not tell it (of a lake of version 1, or of a rebuilt pool).  An unknown checksum is not checked.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class LoadedState(Generic[S]):
 
 
 class StateFormat(Protocol[S]):
-    """How a state is written into a checkpoint and read from it."""
+    """Writes a state into a checkpoint, and reads it back."""
 
     @property
     def token_keep(self) -> float:

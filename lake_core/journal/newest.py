@@ -1,7 +1,8 @@
-"""What a listing says of a journal's end, without its state.
+"""The end of a journal, found by a listing, without loading its state.
 
-`newest_version` is for those who only ask whether there is news: one read of a hint and one listing, however long
-the journal is (`lake.watch`).  `check_end` tells a reader at a missing entry whether one stands behind it.
+`newest_version` serves callers that only need to know whether something was written: one read of a hint and
+one listing, however long the journal is (`lake.watch`).  `check_end` finds out, for a reader at a missing
+entry, whether a later entry exists.
 """
 
 from __future__ import annotations

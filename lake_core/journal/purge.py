@@ -158,7 +158,7 @@ def purge(journal: Journal[Any, Any], *, until: int) -> Purged:
 
 
 def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | None:
-    """The newest sound checkpoint above the fence and at or below `until`, None if there is none.
+    """The newest sound checkpoint above the fence and at or below `until`; None if none is sound.
 
     A purge would delete the entries up to it.
     """

@@ -1,8 +1,9 @@
 """The time of the store, for work that drops records or forgets tokens and history.
 
 A read may go by the clock of its machine: nothing is lost if that is wrong.  What a compaction leaves out, or a
-checkpoint forgets, is gone for all.  So such work asks the store, and compares: if the machine's clock is a
-little wrong, it says so; if one of the two is far off, it does nothing (decision 161).
+checkpoint forgets, is gone for all.  So such work asks the store for the time, and compares it with the
+machine's clock.  A small difference is logged; if the difference is large, the work is refused (decision
+161).
 """
 
 from __future__ import annotations

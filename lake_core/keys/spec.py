@@ -2,7 +2,7 @@
 
 Written `ts`, `day,carrier`, `ts:desc,uid`.  A pool without key fields (the sub-pools) is ordered by arrival.
 
-What a person writes behind the last colon is an order, and another word there is a mistake.  So a field whose name
+The word after the last colon must be an order; any other word is a mistake.  So a field whose name
 has a colon is written with its order: `meta:id:asc`.
 """
 
@@ -14,10 +14,10 @@ from lake_core.errors import InvalidInput
 from lake_core.phrases import choices, counted
 
 ORDERS = ("asc", "desc")
-"""What may stand behind a field, after a colon."""
+"""The orders that may follow a field, after a colon."""
 
 WHOLE = "this"
-"""What other lakes call the whole record."""
+"""The name of the whole record in other lakes."""
 
 
 class KeyField(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -68,7 +68,7 @@ class PoolKey(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> str:
-        """How many fields the key has, in words."""
+        """The number of the key's fields, in words."""
         return (
             f"the pool key {self} has {counted(len(self.fields), 'field')}"
             if self.fields

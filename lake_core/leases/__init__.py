@@ -1,7 +1,7 @@
-"""Leases: objects that say who is at work on a pool, so that nothing is deleted that the work may need.
+"""Leases: objects that name the processes at work on a pool, so that a vacuum keeps what they may need.
 
 `lease` is the object, what it means, and how dead ones are deleted.  `holding` keeps one alive while work goes on,
-`alarm` begins the leases of writers late; `log_lake.presence.lease_list` tells who is at work now.
+`alarm` begins the leases of writers late; `log_lake.presence.lease_list` lists the live leases.
 """
 
 from lake_core.leases.holding import HeldLease

@@ -28,7 +28,7 @@ class Alarm:
         self._wakes: float | None = None
 
     def set(self, key: Hashable, seconds: float, call: Callable[[], object]) -> None:
-        """Call the function in so many seconds, unless it is cancelled before; it must be quick."""
+        """Call the function after this many seconds, unless it is cancelled before; it must be quick."""
         at = time.monotonic() + seconds
         with self._changed:
             self._due[key] = at, call

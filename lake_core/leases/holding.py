@@ -4,8 +4,8 @@ A writer's lease is created late: once the work has lasted for a while (`after`)
 ask the store nothing.
 
 A thread writes it every third of its ttl, so two writes may fail before it dies.  The thread ends with the block,
-and with the process.  A process that stands still for longer than the ttl loses the lease: `is_lost` says so, by
-the process's own count of seconds, and what it reads afterwards may be gone.
+and with the process.  A process that stands still for longer than the ttl loses the lease: `is_lost` is true
+then, by the process's own count of seconds; objects that it reads afterwards may be deleted.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TRIES = 3
 class HeldLease:
     """A lease that is renewed within the block; with `renewing=False` only when `renew` is called.
 
-    `after`: seconds from the begin of the block until the lease is created.  `optional`: a process that may not
-    write goes on without it; by default a reader does.
+    `after`: seconds from the begin of the block until the lease is created.  `optional`: a process that may
+    not write continues without a lease; by default readers do.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A lease: an object beside the pool that its holder writes again while its work goes on.
+"""A lease: an object beside the pool that its holder renews while its work lasts.
 
     <pool-id>/leases/<id>.lease      JSON (`LeaseNote`)
 
@@ -29,7 +29,8 @@ READ, WRITE, VACUUM = "read", "write", "vacuum"
 
 
 class LeaseNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a lease says: the kind of work, the version that it reads, who holds it, why, and for how many seconds.
+    """The content of a lease: the kind of work, the version that it reads, its holder, why, and its ttl in
+    seconds.
 
     `first`: the smallest id that a new object of the work can have, "" if it writes none.
     """
@@ -92,7 +93,7 @@ class Leases:
 
     @property
     def oldest_version(self) -> int | None:
-        """The oldest version that a live lease holds, None if there is none."""
+        """The oldest version that a live lease holds; None if no lease is live."""
         return min((lease.note.version for lease in self.live), default=None)
 
     @property

@@ -82,7 +82,8 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
 
 
 class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a branch that is restored after its deletion knows of its parent; `writes` None: it was given up."""
+    """The relation of a branch that is restored after its deletion to its parent; `writes` None: it was given
+    up."""
 
     created: int
     merged: int = 0
@@ -98,7 +99,7 @@ class CreateBranch(msgspec.Struct, frozen=True, tag="create_branch", omit_defaul
     """Makes the transaction's branch: the parent's references and tombstones at its version `tip`.
 
     The other actions of the transaction are the difference to version `at` of the parent, which the branch begins
-    on.  `restored`: the branch was deleted, and goes on.  A draft leaves `tip` and `at` out: the newest.
+    on.  `restored`: the branch was deleted, and exists again.  A draft leaves `tip` and `at` out: the newest.
     """
 
     parent: str

@@ -8,7 +8,7 @@ A field may hold values of several classes: as JSON, on another branch, or after
 value of a comparison as values of other classes (the text '2026-01-31' as a date, as a timestamp, ...).  A record
 whose value has such a class is compared with the reading.  So a condition always means the same for a record,
 whatever class the field had when it was written (decision 29).  A tombstone of an older program may lack readings
-and hold the value of the field's class instead; it means what it always meant.
+and hold the value of the field's class instead; its meaning stays the same.
 
 The package `lake_core.conditions` parses conditions, checks them against a schema and evaluates them.
 """

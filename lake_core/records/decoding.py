@@ -24,7 +24,8 @@ FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 class decoding:
-    """Within the block every failure is `Corrupt`, in one line: the name of the stored thing, and what is wrong.
+    """Turn every failure within the block into `Corrupt`, in one line: the name of the stored thing, and what
+    is wrong.
 
     `what` comes before the reason of a library; a broken guarantee of a type says enough.  `advice` ends the line.
     Errors of reads of the store within the block pass: `Unavailable`, `CheckpointGone`, `CheckpointDamaged`.

@@ -49,7 +49,7 @@ def name_fault(name: str) -> str:
 
 
 def names_fault(names: Iterable[str]) -> str:
-    """The first fault of the names of one record; "" if there is none."""
+    """The first fault among the names of one record; "" if all are valid."""
     seen: set[str] = set()
     for name in names:
         if fault := name_fault(name):
@@ -66,7 +66,7 @@ def too_deep(name: str) -> str:
 
 
 def schema_fault(schema: pa.Schema) -> str:
-    """The first limit that records of the schema exceed; "" if there is none."""
+    """The first limit that records of the schema exceed; "" if they exceed none."""
     if len(schema) > MAX_COLUMNS:
         return too_wide(len(schema))
     if fault := names_fault(schema.names):
@@ -138,7 +138,7 @@ class Fields:
         return self.count * 100 >= self.most * 99
 
     def take(self, schema: pa.Schema) -> str:
-        """Add the fields of a schema; returns the first limit that they exceed, "" if there is none."""
+        """Add the fields of a schema; returns the first limit that they exceed, "" if they exceed none."""
         if self._last is not None and schema.equals(self._last):
             return ""
         fault = schema_fault(schema) or self.take_paths(leaves(schema))

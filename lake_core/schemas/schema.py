@@ -46,8 +46,8 @@ def stored_schema(data: bytes) -> pa.Schema:
 
 
 def with_text_names(schema: pa.Schema) -> pa.Schema:
-    """The schema, which a file said.  Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow
-    decodes names when they are asked for."""
+    """The schema of a file.  Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow decodes names
+    only when they are used."""
     for _ in leaves(schema):
         pass
     return schema

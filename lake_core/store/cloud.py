@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _WHOLE: dict[str, dict[str, Any]] = {"s3": {"max_concurrency": 1}, "gs": {}}
-"""How an object is read in one request: s3fs would ask for its size first, and of a missing one for a folder."""
+"""Reads an object in one request.  s3fs would ask for its size first and, if it is missing, for a folder."""
 
 _REFUSED = (400, 401, 403, 404)
 _CONFLICTS = 6
@@ -91,10 +91,10 @@ class CloudStore:
             raise
 
     def _check_missing(self, name: str, error: FileNotFoundError) -> None:
-        """Raises Unavailable unless the store itself said that it does not have the object.
+        """Raises Unavailable unless the store itself answered that it does not have the object.
 
-        S3 names what is missing.  What answers 404 and does not is a bucket that is gone, or no store: a gateway in
-        front of it, a wrong endpoint.  Google's library keeps only the status.
+        S3's answer names the missing thing.  A 404 that names nothing comes from a deleted bucket, a gateway in
+        front of the store, or a wrong endpoint.  Google's library keeps only the status.
         """
         code = code_of(error)
         if self._protocol == "s3" and code == "NoSuchBucket":
@@ -284,13 +284,13 @@ class CloudStore:
         return unavailable(self._uri, name, error, say=self._in_words)
 
     def _in_words(self, error: Exception) -> str:
-        """An error in one line, with the credentials that were refused if that is what it says."""
+        """An error in one line; if the store refused credentials, with these (masked)."""
         refused = refused_credentials(self._fs, self._uri, code=code_of(error), status=_status(error))
         return f"{words(error)} ({refused})" if refused else words(error)
 
 
 def _is_answered(error: BaseException) -> bool:
-    """Whether the store served a create: it said that it will not, or that the object exists."""
+    """Whether the store answered a create by a refusal, or by saying that the object exists."""
     status = _status(error)
     return isinstance(error, FileExistsError) or (status is not None and status < 500)
 

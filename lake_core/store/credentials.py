@@ -120,7 +120,7 @@ _REFUSED = {
     "RequestTimeTooSkewed": "the clock of this machine is wrong by more than 15 minutes: set it",
     "AccessDenied": "the credentials have no right to this: grant it, or use others",
 }
-"""What S3 says of credentials that it refuses, by the code of its answer, and what to do."""
+"""Why S3 refuses credentials, and what to do, by the code of its answer."""
 
 _METHODS = {
     "explicit": "the options of the store",

@@ -73,11 +73,11 @@ _CREDENTIALS = frozenset(
         "RequestTimeTooSkewed",
     }
 )
-"""What S3 answers if it does not know who asks: with others, or new ones, the same request may be allowed."""
+"""Codes by which S3 refuses credentials: with other or new ones, the same request may be allowed."""
 
 
 def code_of(error: BaseException) -> str:
-    """The code of an answer of S3 behind an error of s3fs, "" if there is none."""
+    """The code of S3's answer behind an error of s3fs; "" if the error has no such code."""
     response = getattr(error.__cause__, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 

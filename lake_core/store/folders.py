@@ -70,7 +70,7 @@ class Folders:
 
 
 def open_file(path: str) -> int:
-    """A handle for reading a file, which is neither a link nor what makes its reader wait.
+    """A handle for reading a file, which must not be a link, a pipe, a socket or a device.
 
     Raises OSError: FileNotFoundError if there is nothing, IsADirectoryError for a folder, and with the number ELOOP
     for a link, ENXIO for a pipe, a socket or a device.

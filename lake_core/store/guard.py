@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 READ, LIST = "read it, and to list the lake", "list it"
 CREATE, WRITE, DELETE = "create it", "write it", "delete it"
-"""What a process may lack the right to do (docs/trust.md).
+"""Rights that a process may lack (docs/trust.md).
 
 Stores deny a read of a missing object to a process that may not list: it must not learn that the name is free.
 """
@@ -79,7 +79,7 @@ class GuardedStore:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `open_store` needs beside the URI (`address`)."""
+        """The arguments that `open_store` needs beside the URI (`address`)."""
         return dict(getattr(self.behind, "options", {}))
 
     @property

@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp-"
 LARGEST = 1 << 30
-"""Bytes of an object that `get` reads whole; what it reads is small.  A file with holes is as large as its writer
-likes, costs nothing, and would take the memory of each process that reads its pool."""
+"""The most bytes that `get` reads; the objects that it reads are small.  A file with holes costs its writer
+nothing at any size, but would fill the memory of each process that reads its pool."""
 _DELETERS = 8
 """Threads that delete (decision 72)."""
 
@@ -87,7 +87,8 @@ class LocalStore:
     def _reached(self, name: str) -> Iterator[str]:
         """A path that leads to the object's file while the block runs, by a handle of its folder.
 
-        An error of the block that a link, or what is no file, may have caused is raised as Corrupt, as by `path`.
+        If a link, or something that is not a file, may have caused an error of the block, it is raised as
+        Corrupt, as by `path`.
         """
         check_name(name)
         folder, _, file = name.rpartition("/")

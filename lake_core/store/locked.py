@@ -16,7 +16,7 @@ Limits of a lock: a writer may overwrite an object in two cases.  It loses the l
 arrival of its write (the lock's server fails over, or cuts the connection, at that moment), or its write arrives
 after it stopped repeating.  If another writer has read its own bytes back by then, its acknowledged entry is lost;
 the next entry names its checksum, so that the pool is Corrupt.  A store with create-only put has no such moment;
-prefer one.  `lake init` says so of a store that has none (`probe.creates_once`).
+prefer one.  `lake init` warns about a store without it (`probe.creates_once`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class LockedStore:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `open_store` needs beside the URI to open the store behind the same lock (`address`)."""
+        """The arguments that `open_store` needs beside the URI to open the store behind the same lock
+        (`address`)."""
         lock = {"lock": self.lock_address} if self.lock_address else {}
         return {**getattr(self._store, "options", {}), **lock}
 

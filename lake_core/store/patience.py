@@ -1,7 +1,7 @@
-"""How long a process waits for a store that serves nothing: one budget of seconds for all repeats of a request.
+"""A limit for waiting on a store that does not answer: one budget of seconds for all repeats of a request.
 
-The client libraries repeat what is not answered, the journal repeats on top, and then the next step asks again.  No
-one of them bounds the product: a store that accepts and never answers was asked 72 times, for 20 minutes.  So each
+The client libraries repeat unanswered requests, the journal repeats on top, and then the next step asks again.  No
+layer bounds the product: a store that accepts and never answers was asked 72 times, for 20 minutes.  So each
 store has one `Patience`, and each of its calls is a `Wait`.
 
 - The time runs from the begin of the first call that is not served.  Calls that begin soon after one that was not
@@ -11,11 +11,12 @@ store has one `Patience`, and each of its calls is a `Wait`.
 - A call may take a second more for each `SLOWEST` bytes that it sends or is promised.  So a slow line does not end
   a large request, and a store that answers a byte at a time does not hold a small one.
 - When the time is over, the requests of the call are cancelled, and it fails.  For a while (`rest`) every further
-  call fails before anything is sent: repeats and clean-up then end at once.  After that the time begins anew.
+  call fails before anything is sent: repeats and clean-up then end at once.  After that it has the whole
+  budget again.
 
 `seconds` comes from the edge: the option `timeout` of a store, `lasting` (the command's --timeout), or the variable
-LAKE_STORE_TIMEOUT.  What cannot be bounded: calls of the operating system, such as those of a file server that
-hangs.  Their waits have no end, and are only shown (`waits`).
+LAKE_STORE_TIMEOUT.  Calls of the operating system, such as those to a file server that
+hangs, cannot be bounded.  `waits` only shows them.
 
 `failures` makes a wait of each call, `sends` tells it of requests, `cli.waiting` shows waits to people.
 """

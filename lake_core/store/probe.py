@@ -1,11 +1,11 @@
-"""Whether a store does what it says of create-only puts.
+"""Whether a store keeps its promise of create-only puts.
 
 `probe_create` asks once, when a lake is created: it creates one name twice.  A store that answers yes twice
 overwrites silently, and two writers of one entry would destroy each other's commits.  The probe does not find a
 store that overwrites only in races.
 
 `is_there` asks after an "exists".  Some stores, and proxies in front of them, answer so (412) though they have no
-such object.  A writer that believed it would go on without its fence, its lease or its file.
+such object.  A writer that believed this answer would continue without its fence, its lease or its file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DENIES = (
     "the store refused to create this object because it exists, and says that it does not exist when it is read. A "
     "store, or a cache or proxy in front of it, that answers so cannot hold a lake: check it"
 )
-"""What is said of a store after such an answer."""
+"""The message about a store that gave such an answer."""
 
 
 def is_there(store: Store, name: str, created: Created) -> bool:
@@ -71,4 +71,4 @@ ONLY_THE_LOCK = (
     "apart. A writer that loses its lock while its write is on the way may overwrite the commit of another, and "
     "the pool is then Corrupt. If that must not happen, take a store with a create-only write (docs/protocol.md)"
 )
-"""What a lake on such a store cannot promise."""
+"""The warning about a lake on such a store."""

@@ -1,7 +1,7 @@
 """A store that a process may only read: `LAKE_READ_ONLY=1` (docs/command.md).
 
-It stands in front of every store that `open_store` opens, and refuses what changes something before any request is
-sent.  What a reader would like to write and does not need, such as its lease, it leaves out (decision 171).
+It wraps every store that `open_store` opens, and refuses each change before any request is sent.  Writes that a
+reader does not need, such as its lease, are skipped (decision 171).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ReadOnlyStore:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `open_store` needs beside the URI (`address`)."""
+        """The arguments that `open_store` needs beside the URI (`address`)."""
         return dict(getattr(self.behind, "options", {}))
 
     @property

@@ -6,7 +6,7 @@ in between (decision 26).  Three layers repeat: aiohttp sends a PUT again if a k
 and gcsfs repeat by their policies, s3fs repeats on top.  All pass through aiohttp, so its trace of sent headers
 is counted.
 
-The same trace tells the wait of the call of requests, their bytes and their answers (`patience`).
+The same trace reports requests, their bytes and their answers to the call's `Wait` (`patience`).
 
 A count belongs to the calling thread.  It reaches the event loop, which makes the request, in the context that
 `call_soon_threadsafe` copies.

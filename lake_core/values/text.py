@@ -31,7 +31,7 @@ import re
 from lake_core.keys.encoding import Instant, Value
 
 FRACTION_DIGITS = 38
-"""Digits of a decimal behind its point: what the encoding of keys keeps."""
+"""Digits of a decimal after the point that the encoding of keys keeps."""
 
 DECIMAL_DIGITS = 76
 """Digits of a decimal in all."""
@@ -63,7 +63,7 @@ FIRST_SECOND, LAST_SECOND = FIRST_DAY * 86_400, (LAST_DAY + 1) * 86_400 - 1
 DATE_FAULT = "a date outside of the years 1 to 9999"
 TIMESTAMP_FAULT = "a timestamp outside of the years 1 to 9999"
 TIME_FAULT = "a time outside of a day"
-"""What is wrong with values beyond those bounds, in the messages of bad records."""
+"""The reason in messages about bad records with values beyond those bounds."""
 
 DATE, NAIVE, ZONED, TIME, DURATION = 0x07, 0x08, 0x09, 0x0A, 0x0B
 """The tags of an `Instant` (`keys.encoding`)."""

@@ -1,8 +1,8 @@
 """One commit under way: the writer proposes its draft on ever newer states, alone or with the requests of others.
 
 A writer that lost two races, or saw contention at one of its last commits, stores its draft as a request and
-waits in the queue (group commit: docs/protocol.md).  `states` holds what may follow what; here stands what the
-writer does in each state.  Each call of `History.commit` makes one attempt.
+waits in the queue (group commit: docs/protocol.md).  `states` defines the allowed transitions; this module does
+the writer's work in each state.  Each call of `History.commit` makes one attempt.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Attempt:
     `possible_since`: after this version another writer may have committed the draft without our knowing, because
     we posted a request or because an earlier attempt ended with an unknown outcome.  None: impossible.
     `begun`: the version on which this attempt first proposed.  `others`: how many other writers it met.
-    `answer`: what the last proposal says instead of an entry, the known outcome or the refusal.
+    `answer`: the known outcome or the refusal, if the last proposal gave one of these instead of an entry.
     """
 
     journal: Journal[Entry, PoolState]

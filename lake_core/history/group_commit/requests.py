@@ -10,16 +10,16 @@ requests go first, for a while.  Each request is committed once, whichever proce
   are not kept forever.
 - Its writer folds every entry before it tries the next version, and finds its id there if another writer was
   faster.
-- A draft that is refused once is refused ever after (`rebase`), so a writer that reports a refusal need not fear
-  that a combiner commits it later.  A combiner skips drafts with a source file that was ingested in another
+- A draft that is refused once is refused by all later states (`rebase`).  So after a writer has reported a refusal,
+  no combiner can commit the draft.  A combiner skips drafts with a source file that was ingested in another
   version.
 
 A combiner deletes the expired requests that it sees; otherwise requests of dead writers would pile up.
 
 The folder may hold objects that are unreadable or no requests: an empty file of a full disk, another user's file
-that can be neither read nor deleted, any other file.  Each process reads such an object once and then overlooks
-it: it does not wait for it, read it or delete it again (decision 28).  Overlooking a request is harmless, because
-its writer commits it too.
+that can be neither read nor deleted, any other file.  Each process reads such an object once and then ignores
+it: it does not wait for it, read it or delete it again (decision 28).  Ignoring a request is harmless, because its
+writer commits it too.
 """
 
 from __future__ import annotations

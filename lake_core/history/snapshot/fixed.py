@@ -36,7 +36,7 @@ class FixedReferences(Protocol):
     def __len__(self) -> int: ...
 
     def get(self, object_id: str, low: bytes) -> Reference | None:
-        """The reference to the object that begins at `low`, None if there is none."""
+        """The reference to the object that begins at `low`; None if no reference does."""
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
         """The references of the (sub-)pool that overlap the range."""
