@@ -24,6 +24,7 @@ NAMES = (
     "erasure",
     "beside",
     "zng",
+    "requests",
     "retention",
     "spark",
     "airflow",

@@ -48,7 +48,7 @@ from lake_core.errors import (
 from lake_core.keys import KeyRange
 from lake_core.phrases import human_size
 from lake_core.records.decoding import decoding
-from lake_core.store import Store
+from lake_core.store import Store, ranges
 from lake_core.store.failures import words
 
 log = logging.getLogger(__name__)
@@ -82,11 +82,15 @@ class CheckpointFile:
         store: Store,
         name: str,
         *,
+        size: int | None = None,
         on_damage: Callable[[str], None] = _ignore,
         check: RowCheck = _any_rows,
         limits: CheckpointLimits = CHECKPOINT_LIMITS,
     ) -> None:
-        """`check` is asked about each row group that is decoded.  Raises CheckpointGone, Corrupt, Unavailable."""
+        """`size`: bytes that a listing says it has.  `check` is asked about each row group that is decoded.
+
+        Raises CheckpointGone, Corrupt, Unavailable.
+        """
         self.name = name
         self._on_damage, self._check = on_damage, check
         self._limits = limits
@@ -97,7 +101,8 @@ class CheckpointFile:
         """Returns the rows of the same state from other objects, in the same order; called when damage is found."""
         self.groups_read = 0
         try:
-            file = store.open_input(name)
+            file = self._source = store.open_input(name, size=size)
+            ranges.fetch_tail(file)
             self._most = most_content(file.size())
             plain = pq.ParquetFile(file)
             metadata, schema = plain.metadata, plain.schema_arrow
@@ -254,6 +259,7 @@ class CheckpointFile:
         log.debug("%s: reads row group %d of %d", self.name, number, len(self.footer.groups))
         try:
             many = self.footer.groups[number].rows > _FEW
+            ranges.plan(self._source, lambda: self._chunks(number, columns), keeps=True)
             table = read_group(self._file, number, columns, most=self._most, use_threads=many)
         except FileNotFoundError as error:
             raise CheckpointGone(f"{self.name}: a purge deleted this checkpoint; load again") from error
@@ -263,6 +269,8 @@ class CheckpointFile:
             if _is_of_the_store(error):
                 raise Unavailable(f"{self.name}: {words(error)}") from error
             raise self._damaged(number, str(error)) from error
+        finally:
+            ranges.drop_planned(self._source)
         if table is None:
             raise self._damaged(number, f"its rows hold more than {human_size(self._most)}")
         if table.num_rows != self.footer.groups[number].rows or table["key"].null_count:
@@ -272,6 +280,12 @@ class CheckpointFile:
         if fault is not None:
             raise self._damaged(number, fault)
         return table
+
+    def _chunks(self, number: int, columns: tuple[str, ...]) -> list[ranges.Range]:
+        """Where the columns of a row group are in the file."""
+        group = self._file.metadata.row_group(number)
+        chunks = map(group.column, range(group.num_columns))
+        return [ranges.chunk_range(chunk) for chunk in chunks if chunk.path_in_schema in columns]
 
     def _rebuilt_rows(self, number: int, damage: CheckpointDamaged) -> pa.Table:
         """The rows of a damaged group, folded again.  Raises `damage` if they cannot be, Unavailable."""

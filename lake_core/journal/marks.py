@@ -10,7 +10,7 @@ below the newest fence proves nothing: entries there are deleted, or were writte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from lake_core import naming
 from lake_core.store import Store
@@ -18,10 +18,11 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Mark:
-    """A checkpoint: the version of its state, and its name."""
+    """A checkpoint: the version of its state, its name, and its bytes as a listing says, None if none was made."""
 
     version: int
     name: str
+    size: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class Marks:
 
 def read_marks(store: Store, journal: str) -> Marks:
     """The marks of a journal, by one listing; other names are ignored."""
-    return marks_of(info.name for info in store.list(naming.marks(journal)))
+    sizes = {info.name: info.size for info in store.list(naming.marks(journal))}
+    marks = marks_of(sizes)
+    checkpoints = tuple(replace(mark, size=sizes[mark.name]) for mark in marks.checkpoints)
+    return replace(marks, checkpoints=checkpoints)
 
 
 def marks_of(names: Iterable[str]) -> Marks:

@@ -29,7 +29,7 @@ def restored(
     damaged, or is one of another journal or version; CheckpointGone, Unavailable.
     """
     file = CheckpointFile(
-        store, mark.name, on_damage=on_damage, check=format.check, limits=limits.checkpoints
+        store, mark.name, size=mark.size, on_damage=on_damage, check=format.check, limits=limits.checkpoints
     )
     footer = file.footer
     if footer.version != mark.version or footer.journal != journal:

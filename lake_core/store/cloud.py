@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
@@ -31,7 +31,9 @@ from lake_core.store.credentials import open_filesystem, refused_credentials
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, code_of, unavailable, words
 from lake_core.store.listing import PAGE, PAGES
 from lake_core.store.patience import Patience, Waiting, given_seconds
+from lake_core.store.pieces import ASK
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
+from lake_core.store.ranges import REQUESTS, Piece, Range, RangedFile, Ranges, Reach
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,12 @@ class CloudStore:
     """Objects below `<protocol>://<bucket>/<prefix>`; the library finds the credentials."""
 
     def __init__(
-        self, uri: str, options: Mapping[str, Any] | None = None, *, patience: Patience | None = None
+        self,
+        uri: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        patience: Patience | None = None,
+        reach: Reach | None = None,
     ) -> None:
         protocol, _, root = uri.partition("://")
         self._uri = uri.rstrip("/")
@@ -62,7 +69,14 @@ class CloudStore:
         self._protocol = _PROTOCOLS[protocol]
         self.patience = patience or Patience(given_seconds())
         self.options = dict(options or {})
+        self.reach = reach or Reach()
         self._fs = open_filesystem(uri, options)
+        self._ask = ASK[self._protocol]
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Those that ask for ranges ahead of their readers."""
+        return ThreadPoolExecutor(REQUESTS, thread_name_prefix="lake-ranges")
 
     @property
     def uri(self) -> str:
@@ -225,16 +239,34 @@ class CloudStore:
     def local_path(self, name: str) -> str | None:
         return None
 
-    def open_input(self, name: str) -> pa.NativeFile:
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
+        path = self._path(name)
+        if size is None:
+            try:
+                with self._failing(name):
+                    self._fs.invalidate_cache(path)
+                    size = int(self._fs.info(path)["size"])
+            except FileNotFoundError:
+                self._confirm_missing(name)
+                raise
+        return RangedFile(
+            Ranges(
+                partial(self._piece, name),
+                name=f"{self._uri}/{name}",
+                size=size,
+                threads=lambda: self._threads,
+                reach=self.reach,
+            )
+        )
+
+    def _piece(self, name: str, asked: Range) -> Piece:
+        """A range of an object, in one request.  Raises FileNotFoundError, Unavailable."""
         try:
             with self._failing(name):
-                file = self._fs.open(self._path(name), "rb", cache_type="readahead", block_size=1 << 20)
-        except FileNotFoundError:
-            self._confirm_missing(name)
+                return self._ask(self._fs, self._path(name), asked)
+        except FileNotFoundError as error:
+            self._check_missing(name, error)
             raise
-        check = partial(self._check_missing, name)
-        guarded = GuardedFile(file, self._uri, name, self.patience, check_missing=check)
-        return pa.PythonFile(guarded, mode="r")
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:

@@ -138,10 +138,10 @@ class GuardedStore:
         check_name(name)
         return self.behind.local_path(name)
 
-    def open_input(self, name: str) -> pa.NativeFile:
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         check_name(name)
         with self._failing(name, READ):
-            return self.behind.open_input(name)
+            return self.behind.open_input(name, size=size)
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:

@@ -215,7 +215,7 @@ class LocalStore:
         path = self.path(name)
         return path if path.isprintable() else None  # DataFusion takes no path that is not UTF-8
 
-    def open_input(self, name: str) -> pa.NativeFile:
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         with self._failing(name), self._reached(name) as path:
             handle = open_file(path)
             try:

@@ -170,8 +170,8 @@ class LockedStore:
     def local_path(self, name: str) -> str | None:
         return self._store.local_path(name)
 
-    def open_input(self, name: str) -> pa.NativeFile:
-        return self._store.open_input(name)
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
+        return self._store.open_input(name, size=size)
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
         return self._store.open_output(name)

@@ -88,7 +88,7 @@ class MemoryStore:
     def local_path(self, name: str) -> str | None:
         return None
 
-    def open_input(self, name: str) -> pa.NativeFile:
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         data = self.get(name)
         if data is None:
             raise FileNotFoundError(name)

@@ -21,6 +21,7 @@ from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
 from lake_core.store.patience import Patience, given_seconds, parse_seconds
 from lake_core.store.port import Store
+from lake_core.store.ranges import Reach, parse_hole
 from lake_core.store.read_only import ReadOnlyStore, is_read_only
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
@@ -33,7 +34,8 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
 
     The option `lock`, or the variable LAKE_LOCK if the option is absent, is the address of a lock for stores
     without create-only put (`locks`).  The option `timeout` is the budget of time that `patience` describes, as
-    60, 90s or 5m.  The other options go to fsspec (s3, gs).
+    60, 90s or 5m.  The option `hole` says how many bytes between two ranges of an object are fetched though no
+    reader needs them (`ranges`).  The other options go to fsspec (s3, gs).
 
     With LAKE_READ_ONLY=1 the store refuses every change, and needs no lock.
 
@@ -48,7 +50,11 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     timeout = rest.pop("timeout", "")
     seconds = parse_seconds(timeout, what="timeout") if timeout else given_seconds()
     lock = given or os.environ.get("LAKE_LOCK", "")
-    store = _store_at(uri, rest, Patience(seconds), timeout={"timeout": timeout} if timeout else {})
+    reach = Reach(hole=parse_hole(rest["hole"])) if "hole" in rest else Reach()
+    own = {"timeout": timeout} if timeout else {}
+    if "hole" in rest:
+        own["hole"] = rest.pop("hole")
+    store = _store_at(uri, rest, Patience(seconds), reach, own=own)
     if is_read_only():
         return ReadOnlyStore(store)
     if not lock:
@@ -59,7 +65,7 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
 
 
 def _store_at(
-    uri: str, options: Mapping[str, Any], patience: Patience, *, timeout: Mapping[str, Any]
+    uri: str, options: Mapping[str, Any], patience: Patience, reach: Reach, *, own: Mapping[str, Any]
 ) -> Store:
     if not uri:
         raise InvalidInput("no lake named: give its URI (lake, in the command --lake), or set LAKE")
@@ -93,8 +99,8 @@ def _store_at(
     need_of_bucket(uri)
     from lake_core.store.cloud import CloudStore  # loads slowly
 
-    store = CloudStore(uri, options, patience=patience)
-    store.options.update(timeout)  # for workers, which open it by its address
+    store = CloudStore(uri, options, patience=patience, reach=reach)
+    store.options.update(own)  # for workers, which open it by its address
     return store
 
 

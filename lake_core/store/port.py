@@ -102,8 +102,11 @@ class Store(Protocol):
         Raises Unavailable if some may remain; the others are removed, and a repeated call removes the rest.
         """
 
-    def open_input(self, name: str) -> pa.NativeFile:
-        """The object, opened for reading at any position.  Raises FileNotFoundError if it does not exist."""
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
+        """The object, opened for reading at any position; `size` in bytes, if the caller knows it.
+
+        Raises FileNotFoundError if it does not exist; on a server with a known size at the first read.
+        """
 
     def local_path(self, name: str) -> str | None:
         """The path of the object's file, None if the store's objects are not files of this machine."""

@@ -44,8 +44,8 @@ class ReadOnlyStore:
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         return self.behind.list(prefix, after=after)
 
-    def open_input(self, name: str) -> pa.NativeFile:
-        return self.behind.open_input(name)
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
+        return self.behind.open_input(name, size=size)
 
     def local_path(self, name: str) -> str | None:
         return self.behind.local_path(name)

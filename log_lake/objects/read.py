@@ -22,7 +22,7 @@ from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.records.decoding import decoding
-from lake_core.store import Store
+from lake_core.store import Store, ranges
 from log_lake.columns.keys import key_at
 from log_lake.objects.checksums import Sums
 from log_lake.objects.containers import Container, Footer
@@ -33,8 +33,8 @@ from log_lake.objects.failures import missing, reading, unreadable
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import Sizes, Weight
 
-FOOTERS_KEPT = 64
-"""Footers that a process keeps for a store."""
+FOOTERS_KEPT = 4_096
+"""Footers that a process keeps for a store, at most: each takes a few kilobytes that its size does not count."""
 
 FOOTER_BYTES = 32 << 20
 """Bytes that all kept footers may take.  The footer of a large object takes a few megabytes, that of one with
@@ -66,6 +66,7 @@ class Footers:
 
     def __init__(self) -> None:
         self._footers: OrderedDict[str, Footer] = OrderedDict()
+        self._bytes = 0
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Footer | None:
@@ -79,11 +80,14 @@ class Footers:
     def keep(self, name: str, footer: Footer) -> Footer:
         """Keep the footer, and drop the one that was used least recently."""
         with self._lock:
+            before = self._footers.pop(name, None)
             self._footers[name] = footer
-            while len(self._footers) > FOOTERS_KEPT or (
-                len(self._footers) > 1 and sum(f.size for f in self._footers.values()) > FOOTER_BYTES
+            self._bytes += footer.size - (before.size if before else 0)
+            while len(self._footers) > 1 and (
+                len(self._footers) > FOOTERS_KEPT or self._bytes > FOOTER_BYTES
             ):  # ends with the one that was just kept
-                self._footers.popitem(last=False)
+                _, dropped = self._footers.popitem(last=False)
+                self._bytes -= dropped.size
         return footer
 
 
@@ -113,16 +117,36 @@ SPELLED = {naming.PARQUET: "Parquet", naming.ZNG: "ZNG", naming.ZST: "ZST"}
 class DataObject:
     """An open data object; close it, or use it as a context."""
 
-    def __init__(self, store: Store, *, pool_id: str, object_id: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        pool_id: str,
+        object_id: str,
+        size: int | None = None,
+        share: int = BATCH_BYTES,
+    ) -> None:
+        """`size`: bytes that a reference says the object has.  `share`: bytes of a request to a server.
+
+        Raises ObjectMissing, Corrupt (also if the object has another size), Unavailable.
+        """
         self.name = naming.data_object(pool_id, object_id)
         self.format = naming.format_of(object_id)
-        try:
-            self._file = store.open_input(self.name)
-        except FileNotFoundError as error:
-            raise missing(store.uri, self.name) from error
+        self._where = store.uri
         kept = footers(store).get(self.name)
         try:
+            self._file = store.open_input(self.name, size=size)
+            if kept is None:
+                ranges.fetch_tail(self._file, share=share)
+        except FileNotFoundError as error:
+            raise missing(store.uri, self.name) from error
+        try:
             with reading(f"{store.uri}/{self.name}", f"not a readable {SPELLED[self.format]} file"):
+                if size is not None and self._file.size() != size:
+                    raise Corrupt(
+                        f"{store.uri}/{self.name}: this object has {self._file.size():,} bytes; {size:,} are on "
+                        "record: it is damaged, or another object took its name"
+                    )
                 self._container = OPEN[self.format](self._file, kept, name=self.name, object_id=object_id)
         except BaseException:
             self._file.close()
@@ -169,6 +193,7 @@ class DataObject:
         size = BatchSize(batch_rows, batch_bytes, record_bytes)
         groups = self.groups(key_range) if groups is None else groups
         try:
+            ranges.plan(self._file, lambda: self._container.ranges(groups, columns), share=batch_bytes)
             if len(groups) == 1 and self._is_narrow(key_range, key, columns):
                 yield from self._few(groups[0], key_range, key, columns, size)
                 return
@@ -178,6 +203,8 @@ class DataObject:
                     yield cut
         except InvalidInput as error:  # a value that no object has; who reads it cannot correct that
             raise Corrupt(f"{self.name}: {error}") from error
+        except FileNotFoundError as error:
+            raise missing(self._where, self.name) from error
         except Exception as error:  # Arrow raises classes of many families
             failure = unreadable(self.name, "cannot be decoded", error)
             raise failure from (None if failure is error else error)
@@ -230,6 +257,7 @@ class DataObject:
         sizes: Sizes | None = None
         at = 0
         while at < len(groups):
+            ranges.release(self._file, lambda: self._container.begin(groups[at]))  # noqa: B023
             weighed = self._container.weigh(groups[at : at + 1], columns).record
             first = size.first_rows(weighed)
             if not took and self._rows(groups[at]) > first:

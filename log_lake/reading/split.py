@@ -45,7 +45,7 @@ def split(
 
 def _sample(reference: Reference, store: Store, pool_id: str) -> WeightedSample:
     """The keys in the object's footer that lie in the reference's range."""
-    with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
+    with DataObject(store, pool_id=pool_id, object_id=reference.object, size=reference.size) as data:
         footer = data.metadata
     return WeightedSample.of_ranks(
         footer.sample, high=footer.high, records=footer.records, weight=reference.size

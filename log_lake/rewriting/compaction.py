@@ -99,7 +99,7 @@ def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
 
 
 def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSample:
-    with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
+    with DataObject(store, pool_id=pool_id, object_id=reference.object, size=reference.size) as data:
         footer = data.metadata
     whole = WeightedSample.of_ranks(
         footer.sample, high=footer.high, records=footer.records, weight=float(reference.size)

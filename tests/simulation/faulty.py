@@ -193,7 +193,7 @@ class FaultyStore:
     def local_path(self, name: str) -> str | None:
         return None
 
-    def open_input(self, name: str) -> pa.NativeFile:
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         self._request()
         if name not in self.objects:
             raise FileNotFoundError(name)

@@ -63,10 +63,10 @@ class RightsStore:
         self._check_missing(name)
         return self.behind.get(name)
 
-    def open_input(self, name: str) -> pa.NativeFile:
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         self._check(Operation.READ, name)
         self._check_missing(name)
-        return self.behind.open_input(name)
+        return self.behind.open_input(name, size=size)
 
     def local_path(self, name: str) -> str | None:
         return None

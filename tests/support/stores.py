@@ -93,8 +93,8 @@ class StoreInFront:
     def local_path(self, name: str) -> str | None:
         return None
 
-    def open_input(self, name: str) -> pa.NativeFile:
-        return self.ask("open_input", name, lambda: self.behind.open_input(name))
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
+        return self.ask("open_input", name, lambda: self.behind.open_input(name, size=size))
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
         return self.ask("open_output", name, lambda: self.behind.open_output(name))
@@ -182,5 +182,5 @@ class InPlaceStore(MemoryStore):
     def local_path(self, name: str) -> str | None:
         return None
 
-    def open_input(self, name: str) -> pa.NativeFile:
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         return opened(name, lambda: self.get(name))

@@ -79,8 +79,8 @@ class FailingStore(StoreInFront):
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         yield from self.count(lambda: [*self.behind.list(prefix, after=after)])
 
-    def open_input(self, name: str) -> pa.NativeFile:
-        return pa.PythonFile(_Input(super().open_input(name), self), mode="r")
+    def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
+        return pa.PythonFile(_Input(super().open_input(name, size=size), self), mode="r")
 
     def open_output(self, name: str) -> AbstractContextManager[BinaryIO]:
         return self._output(name)

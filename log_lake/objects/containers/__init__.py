@@ -13,6 +13,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from lake_core.store.ranges import Range
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import Weight
 
@@ -57,6 +58,10 @@ class Container(Protocol):
 
     def begin(self, group: int) -> int:
         """Where in the file the group begins."""
+        ...
+
+    def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
+        """The bytes that `batches` of these groups reads, as far as they are worth a plan."""
         ...
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from lake_core.errors import Corrupt
 from lake_core.schemas.schema import stored_schema, with_text_names
+from lake_core.store.ranges import Range, chunk_range
 from log_lake.objects import metadata
 from log_lake.objects.checksums import check_tail
 from log_lake.objects.column_chunks import check_column_chunks
@@ -141,8 +142,15 @@ class ParquetContainer:
 
     def begin(self, group: int) -> int:
         """Where in the file the row group begins."""
-        first = self.footer.parquet.row_group(group).column(0)
-        return min(at for at in (first.dictionary_page_offset, first.data_page_offset) if at is not None)
+        return chunk_range(self.footer.parquet.row_group(group).column(0)).begin
+
+    def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
+        """The column chunks, but none of a group so large that its columns are taken a part at a time."""
+        leaves = range(self.footer.parquet.num_columns) if columns is None else self._chunks(columns)
+        for number in groups:
+            group = self.footer.parquet.row_group(number)
+            if self.footer.largest_group <= BUFFERED_GROUP or group.total_byte_size <= BUFFERED_GROUP:
+                yield from (chunk_range(group.column(leaf)) for leaf in leaves)
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
         """The stored bytes of each of the columns that the object has."""

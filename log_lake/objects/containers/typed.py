@@ -21,6 +21,7 @@ from lake_core.errors import Corrupt
 from lake_core.records.decoding import check_counts, decoding
 from lake_core.schemas.hidden import BODY, ORDER, ROW, TYPE, user_fields
 from lake_core.schemas.schema import stored_schema
+from lake_core.store.ranges import Range
 from log_lake.objects.checksums import SummedFile
 from log_lake.objects.containers import Footer
 from log_lake.objects.containers.rows import body_column, rows_of_table, table_of, type_column
@@ -214,6 +215,10 @@ class TypedContainer:
     def begin(self, group: int) -> int:
         """Where in the file the group begins."""
         return self.footer.groups[group].begin
+
+    def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
+        """The groups whole: their checksum covers all columns."""
+        return (Range(group.begin, group.end) for group in map(self.footer.groups.__getitem__, groups))
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
         """Not told: the bytes of all columns stand together."""

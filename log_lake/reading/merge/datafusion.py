@@ -150,7 +150,7 @@ def inputs_of(
         path = store.local_path(naming.data_object(pool_id, reference.object))
         if path is None:
             return None
-        with DataObject(store, pool_id=pool_id, object_id=reference.object) as data:
+        with DataObject(store, pool_id=pool_id, object_id=reference.object, size=reference.size) as data:
             clip = key_range.intersect(reference.key_range)
             rows, weight = data.rows(clip), data.weigh(clip, columns)
             cut, sums = not data.inside(clip), data.sums(clip)

@@ -1,0 +1,62 @@
+"""One request for a range of an object, as S3 and Google Cloud Storage answer it.
+
+fsspec gives the bytes of a range and not how large the whole object is, which the answer says too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fsspec.asyn import sync
+
+from lake_core.store.ranges import Piece, Range
+
+_CONTENT_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
+
+Ask = Callable[[Any, str, Range], Piece]
+"""(file system, path, range) -> the answer.  Raises what the library raises."""
+
+
+def _asked(asked: Range) -> str:
+    return f"bytes={asked.begin}-{asked.end - 1}"
+
+
+def _piece(data: bytes, content_range: str, asked: Range) -> Piece:
+    """The answer; without a header that says which part it is, it is the whole object."""
+    told = _CONTENT_RANGE.fullmatch(content_range)
+    if told is None:
+        return Piece(data[asked.begin : asked.end], len(data))
+    return Piece(data, int(told[1]))
+
+
+def s3_piece(fs: Any, path: str, asked: Range) -> Piece:
+    """A range of an object of S3, by `GetObject`."""
+    from s3fs.core import _error_wrapper
+
+    bucket, key, _ = fs.split_path(path)
+
+    async def ask() -> tuple[bytes, str]:
+        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key, Range=_asked(asked))
+        try:
+            return await answer["Body"].read(), str(answer.get("ContentRange", ""))
+        finally:
+            answer["Body"].close()
+
+    async def repeated() -> tuple[bytes, str]:
+        answer: tuple[bytes, str] = await _error_wrapper(ask, retries=fs.retries)
+        return answer
+
+    data, told = sync(fs.loop, repeated)
+    return _piece(data, told, asked)
+
+
+def gcs_piece(fs: Any, path: str, asked: Range) -> Piece:
+    """A range of an object of Google, by `objects.get` with its media."""
+    headers: Mapping[str, str]
+    headers, data = fs.call("GET", fs.url(path), headers={"Range": _asked(asked)})
+    return _piece(bytes(data), headers.get("Content-Range", ""), asked)
+
+
+ASK: dict[str, Ask] = {"s3": s3_piece, "gs": gcs_piece}

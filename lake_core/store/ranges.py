@@ -1,0 +1,363 @@
+"""Reading byte ranges of an immutable object: planned, fetched side by side, and each fetched once.
+
+An object store answers any range in one request, which costs about as much time as `Reach.hole` bytes.  A reader
+says which ranges it needs (`RangedFile.plan`).  Ranges that lie near each other come in one request, with the hole
+between them.  Requests run side by side, a bounded number of bytes ahead of what is released.  A read takes its
+bytes from what has come, waits for what is under way, and asks for what was never planned.
+
+The size of an object is known from its reference.  The store says in each answer how large the object is, so an
+object of another size is found with the first request, and is Corrupt.
+
+Callers: `cloud` opens objects so; the readers of data objects and of checkpoints plan (decision 243).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from lake_core.errors import Corrupt, InvalidInput, Unavailable
+
+HOLE = 512 << 10
+"""Bytes between two ranges that are fetched although no reader needs them (decision 243)."""
+
+REQUEST = 8 << 20
+"""Bytes that one request asks for, at most, unless a single range is longer: memory holds two of them."""
+
+REQUESTS = 16
+"""Requests for ranges that a store has under way at once, at most."""
+
+AHEAD = 2
+"""Requests of full length that a file may have fetched or under way before it releases the first."""
+
+TAIL = 128 << 10
+"""Bytes at the end of a large object that are fetched first: the footer of an object of 20 MB (decision 243)."""
+
+
+_HOLE = re.compile(r"(\d{1,12}) ?(KiB|MiB)?")
+_UNITS = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def parse_hole(text: object) -> int:
+    """Bytes, as in 0, 65536, 256KiB, 1MiB.  Raises InvalidInput."""
+    match = _HOLE.fullmatch(str(text).strip())
+    hole = int(match[1]) * _UNITS[match[2]] if match else REQUEST + 1
+    if hole > REQUEST:
+        raise InvalidInput(
+            f"option hole={text!r}: write bytes from 0 to 8MiB (inclusive), as in 65536 or 256KiB"
+        )
+    return hole
+
+
+class Range(NamedTuple):
+    """The bytes from `begin` (inclusive) to `end` (exclusive)."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How ranges become requests, in bytes: `hole` between two ranges of a request, `request` at most in one."""
+
+    hole: int = HOLE
+    request: int = REQUEST
+
+    def within(self, share: int) -> Reach:
+        """The same for a reader that may hold only so many bytes; never below a hole of its own."""
+        least = min(self.request, max(share, TAIL))
+        return replace(self, hole=min(self.hole, least), request=least)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The answer to a request for a range: its bytes, and how large the whole object is."""
+
+    data: bytes
+    size: int
+
+
+Fetch = Callable[[Range], Piece]
+"""Asks the store for a range.  Raises FileNotFoundError, Unavailable."""
+
+
+def coalesced(ranges: Iterable[Range], reach: Reach) -> list[Range]:
+    """The ranges as few requests, in order: near ones become one, up to the length of a request."""
+    requests: list[Range] = []
+    for begin, end in sorted(Range(*one) for one in ranges if one[0] < one[1]):
+        last = requests[-1] if requests else None
+        if last is not None and (
+            end <= last.end or (begin - last.end <= reach.hole and end - last.begin <= reach.request)
+        ):
+            requests[-1] = Range(last.begin, max(last.end, end))
+        else:
+            requests.append(Range(begin if last is None else max(begin, last.end), end))
+    return requests
+
+
+class _Segment:
+    """One request of a plan: not begun, under way, or here."""
+
+    __slots__ = ("coming", "data", "range")
+
+    def __init__(self, range: Range, data: bytes | None = None) -> None:
+        self.range, self.data = range, data
+        self.coming: Future[bytes] | None = None
+
+    @property
+    def is_begun(self) -> bool:
+        return self.data is not None or self.coming is not None
+
+
+class Ranges(io.RawIOBase):
+    """The object as a file whose reads are planned.  Safe to use from several threads, one plan at a time."""
+
+    def __init__(
+        self, fetch: Fetch, *, name: str, size: int, threads: Callable[[], ThreadPoolExecutor], reach: Reach
+    ) -> None:
+        """`name` is for errors; `size` is that of the object in bytes; `threads` run the requests ahead."""
+        self._fetch, self._name, self.object_size = fetch, name, size
+        self._threads, self.reach = threads, reach
+        self._at = 0
+        self._lock = threading.RLock()
+        self._segments: list[_Segment] = []
+        self._tail: _Segment | None = None
+        self._room = AHEAD * reach.request
+
+    def fetch_tail(self, reach: Reach) -> None:
+        """Fetch the end of the object, or all of it if it is not larger than a hole."""
+        size = self.object_size
+        begin = 0 if size <= reach.hole else max(0, size - TAIL)
+        with self._lock:
+            self._tail = _Segment(Range(begin, size))
+            self._begin(self._tail, ahead=False)
+            self._segments = [self._tail]
+
+    def plan(self, ranges: Iterable[Range], reach: Reach, *, keeps: bool) -> None:
+        """Read these ranges next, in the order of the file; the first requests begin at once.
+
+        What is here of them is not fetched again.  Other bytes are dropped, unless `keeps`.
+        """
+        inside = [Range(max(0, begin), min(end, self.object_size)) for begin, end in ranges]
+        with self._lock:
+            segments = [
+                one
+                for one in self._segments
+                if keeps or any(r.begin < one.range.end and one.range.begin < r.end for r in inside)
+            ]
+            for one in self._segments:
+                if one not in segments:
+                    _cancel(one)
+            segments = [one for one in segments if one.is_begun]
+            missing = [part for one in inside for part in _outside(one, segments)]
+            asked = [
+                part
+                for one in coalesced(missing, reach)
+                for part in ([one] if _is_apart(one, segments) else coalesced(_outside(one, segments), reach))
+            ]
+            self._room = AHEAD * reach.request
+            self._segments = sorted([*segments, *map(_Segment, asked)], key=lambda one: one.range)
+            if len(asked) > 1:  # one alone is fetched when it is read
+                self._go_ahead()
+
+    def drop_planned(self) -> None:
+        """Drop all but the end of the object, if it was fetched."""
+        with self._lock:
+            for segment in self._segments:
+                if segment is not self._tail:
+                    _cancel(segment)
+            self._segments = [one for one in self._segments if one is self._tail]
+
+    def release(self, before: int) -> None:
+        """Drop what lies before this position, and fetch further ahead."""
+        with self._lock:
+            while self._segments and self._segments[0].range.end <= before:
+                _cancel(self._segments.pop(0))
+            self._go_ahead()
+
+    def _go_ahead(self) -> None:
+        room = self._room - sum(e - b for b, e in (one.range for one in self._segments if one.is_begun))
+        for segment in self._segments:
+            if segment.is_begun:
+                continue
+            room -= segment.range.end - segment.range.begin
+            if room < 0:
+                return
+            self._begin(segment, ahead=True)
+
+    def _begin(self, segment: _Segment, *, ahead: bool) -> None:
+        if ahead:
+            segment.coming = self._threads().submit(self._checked, segment.range)
+        else:
+            segment.data = self._checked(segment.range)
+
+    def _checked(self, range: Range) -> bytes:
+        """The bytes of a range.  Raises Corrupt if the object has another size, Unavailable for a short answer."""
+        piece = self._fetch(range)
+        if piece.size != self.object_size:
+            raise Corrupt(
+                f"{self._name}: this object has {piece.size:,} bytes; {self.object_size:,} are on record: it is "
+                "damaged, or another object took its name"
+            )
+        if len(piece.data) != range.end - range.begin:
+            raise Unavailable(
+                f"{self._name}: the store answered {len(piece.data):,} of the bytes {range.begin:,} to "
+                f"{range.end:,}; try again"
+            )
+        return piece.data
+
+    def _bytes_of(self, segment: _Segment) -> bytes:
+        """The bytes of a segment, fetched now if they are not under way."""
+        if segment.data is None:
+            if segment.coming is None:
+                self._begin(segment, ahead=False)
+                assert segment.data is not None
+            else:
+                try:
+                    segment.data = segment.coming.result()
+                finally:
+                    segment.coming = None  # what failed is asked again by the next read
+        return segment.data
+
+    def read_range(self, begin: int, end: int) -> bytes | memoryview:
+        """The bytes of a range, no further than the object's end.
+
+        Raises Corrupt, FileNotFoundError, Unavailable.
+        """
+        end = min(end, self.object_size)
+        if begin >= end:
+            return b""
+        with self._lock:
+            at = bisect_right(self._segments, begin, key=lambda one: one.range.begin) - 1
+            parts: list[bytes | memoryview] = []
+            for segment in self._segments[max(0, at) :]:
+                if segment.range.begin >= end or begin >= end:
+                    break
+                if segment.range.end <= begin:
+                    continue
+                if begin < segment.range.begin:
+                    parts.append(self._checked(Range(begin, segment.range.begin)))
+                    begin = segment.range.begin
+                stop = min(end, segment.range.end)
+                first = segment.range.begin
+                parts.append(memoryview(self._bytes_of(segment))[begin - first : stop - first])
+                begin = stop
+            if begin < end:
+                parts.append(self._checked(Range(begin, end)))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    # --- the file that Arrow reads
+
+    def read(self, size: int = -1) -> Any:
+        end = self.object_size if size is None or size < 0 else self._at + size
+        data = self.read_range(self._at, end)
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self.object_size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        with self._lock:
+            for segment in self._segments:
+                _cancel(segment)
+            self._segments = []
+        super().close()
+
+
+class RangedFile(pa.PythonFile):
+    """An open object whose reads can be planned; Arrow reads from it as from any file."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+
+    def fetch_tail(self, share: int) -> None:
+        """Fetch the end of the object, or all of a small one, within `share` bytes; the next reads begin there."""
+        self._ranges.fetch_tail(self._ranges.reach.within(share))
+
+    def plan(self, ranges: Iterable[Range], *, share: int, keeps: bool = False) -> None:
+        """Fetch these ranges next; a request has at most `share` bytes.  With `keeps`, what is here stays."""
+        self._ranges.plan(ranges, self._ranges.reach.within(share), keeps=keeps)
+
+    def drop_planned(self) -> None:
+        """Drop all but the end of the object, if it was fetched."""
+        self._ranges.drop_planned()
+
+    def release(self, before: int) -> None:
+        """Drop what lies before this position."""
+        self._ranges.release(before)
+
+
+def fetch_tail(file: pa.NativeFile, *, share: int = REQUEST) -> None:
+    """Fetch the end of an object on a server; a file of this machine needs no plan."""
+    if isinstance(file, RangedFile):
+        file.fetch_tail(share)
+
+
+def plan(
+    file: pa.NativeFile, ranges: Callable[[], Iterable[Range]], *, share: int = REQUEST, keeps: bool = False
+) -> None:
+    """Plan reads of an object on a server, which hold about twice `share` bytes; other files need no plan."""
+    if isinstance(file, RangedFile):
+        file.plan(ranges(), share=share, keeps=keeps)
+
+
+def chunk_range(column: Any) -> Range:
+    """Where the bytes of a column of a row group are, by the footer of a Parquet file."""
+    starts = (column.dictionary_page_offset, column.data_page_offset)
+    begin = min(at for at in starts if at is not None)
+    return Range(begin, begin + column.total_compressed_size)
+
+
+def drop_planned(file: pa.NativeFile) -> None:
+    """Drop all but the end of an object on a server, if it was fetched."""
+    if isinstance(file, RangedFile):
+        file.drop_planned()
+
+
+def release(file: pa.NativeFile, before: Callable[[], int]) -> None:
+    """Drop what lies before a position of an object on a server."""
+    if isinstance(file, RangedFile):
+        file.release(before())
+
+
+def _outside(range: Range, segments: Iterable[_Segment]) -> list[Range]:
+    """The parts of a range that are not segments; `segments` is in order."""
+    parts, begin = [], range.begin
+    for segment in segments:
+        if segment.range.end <= begin or segment.range.begin >= range.end:
+            continue
+        if begin < segment.range.begin:
+            parts.append(Range(begin, segment.range.begin))
+        begin = max(begin, segment.range.end)
+    if begin < range.end:
+        parts.append(Range(begin, range.end))
+    return parts
+
+
+def _is_apart(range: Range, segments: Iterable[_Segment]) -> bool:
+    return all(one.range.end <= range.begin or range.end <= one.range.begin for one in segments)
+
+
+def _cancel(segment: _Segment) -> None:
+    if segment.coming is not None:
+        segment.coming.cancel()
