@@ -13,6 +13,7 @@ from typing import Any
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN, check_pool_name
 from log_lake.agents.roster import Purpose, names_of
+from log_lake.agents.work import Work
 
 LOADING = names_of(Purpose.LOADING)
 """Agents whose results count the records that they brought."""
@@ -55,25 +56,25 @@ def is_pool(name: str) -> bool:
     return True
 
 
-def planned_work(all_work: Iterable[Mapping[str, Any]], *, agent: str) -> list[Effect]:
+def planned_work(all_work: Iterable[Work], *, agent: str) -> list[Effect]:
     """What an agent is about to do with pieces of work, as far as they are of pools."""
-    return [_planned(one, agent=agent) for one in all_work if is_pool(one["pool"])]
+    return [_planned(one, agent=agent) for one in all_work if is_pool(one.pool)]
 
 
-def _planned(work: Mapping[str, Any], *, agent: str) -> Effect:
+def _planned(work: Work, *, agent: str) -> Effect:
     loads = agent in LOADING
     return Effect(
-        lake=work["lake"],
-        pool=work["pool"],
-        branch=work.get("branch") or MAIN,
+        lake=work.lake,
+        pool=work.pool,
+        branch=work.branch,
         reads=not loads,  # all others rewrite, save, or let go, what is there
         writes=agent != SAVING,
-        change=OVERWRITE if work.get("begin") else "",
-        files=tuple(file["uri"] for file in work.get("files") or ()),
+        change=OVERWRITE if work.replaces else "",
+        files=tuple(file.uri for file in work.sources),
     )
 
 
-def done_work(work: Mapping[str, Any], result: Mapping[str, Any], *, agent: str) -> list[Effect]:
+def done_work(work: Work, result: Mapping[str, Any], *, agent: str) -> list[Effect]:
     """What an agent did with a piece of work, by its result; nothing if it is of no pool."""
     parked = {file for file, _ in result.get("parked") or ()}
     rewritten = result.get("size_out")

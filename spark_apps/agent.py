@@ -19,6 +19,7 @@ import os
 import sys
 
 from lake_core.errors import LakeError
+from log_lake.agents.driver import agent_of
 from log_lake.agents.packs import read_packs, write_outcome
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
@@ -46,7 +47,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         options = json.loads(os.environ.get(OPTIONS) or "{}")
         lake = Lake.open(args.lake, options=options, metadata=json.loads(args.metadata))
-        all_work = [work for pack in read_packs(lake, args.pack) for work in pack]
+        decoded = agent_of(args.agent).decoded_work
+        all_work = [decoded(work) for pack in read_packs(lake, args.pack) for work in pack]
         with spark_session(f"lake {args.agent}"):  # YARN fails an application that opens none
             outcome = carry_out(args.agent, all_work, open_lake=lambda name: lake, open_spark=spark_session)
         write_outcome(lake, args.outcome, outcome.values)

@@ -17,16 +17,16 @@ import json
 import logging
 import os
 import sys
-from importlib import import_module
 from typing import Any
 
 from lake_core.errors import Incomplete, InvalidInput, LakeError
+from log_lake.agents import driver
+from log_lake.agents.agent import here
 from log_lake.agents.put_off_jobs import record_put_off
 from log_lake.agents.roster import AGENTS, PARAMETERS, ParameterKind
 from log_lake.console.parser import Parser, check_text
 from log_lake.lake import Lake
-from spark_apps.in_task import in_task
-from spark_apps.packs import Outcome, carry_out
+from spark_apps.packs import carry_out
 from spark_apps.session import spark_session
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ HELP = {
 def run_agent(
     agent: str, request: dict[str, Any], *, lake: Lake, on_spark: bool = False, **also: Any
 ) -> Totals:
-    """The totals of a run of the agent; `also` are arguments of its own `find`.
+    """The totals of a run of the agent; `also` are those of `driver.find`.
 
     Raises what `find` raises; if work failed, the first failure that may pass, otherwise Incomplete.
     """
@@ -61,22 +61,17 @@ def run_agent(
     def opened(_: str) -> Lake:
         return lake
 
-    all_work = import_module(f"log_lake.agents.{agent}.run").find(
-        {**request, "lake": name}, open_lake=opened, **also
-    )
-    put_off = [one for one in all_work if one.get("put_off")]
-    to_do = [one for one in all_work if not one.get("put_off")]
+    found = driver.find(agent, {**request, "lake": name}, open_lake=opened, **also)
     if not request.get("dry_run"):
-        record_put_off(lake, put_off, agent=agent)
-    outcome = Outcome((), ())
-    if to_do:
-        opener = spark_session if on_spark else in_task
-        outcome = carry_out(agent, to_do, open_lake=opened, open_spark=opener)
+        record_put_off(lake, found.put_off, agent=agent)
+    if on_spark and found.work:
+        outcome = carry_out(agent, found.work, open_lake=opened, open_spark=spark_session)
+    else:
+        outcome = driver.carry_out(agent, found.work, open_lake=opened, open_workers=here)
     for failure in outcome.failures:
         log.error("%s", failure)
-    report = import_module(f"log_lake.agents.{agent}.report").report
     try:
-        return dict(report([*to_do, *put_off], outcome.results))
+        return driver.report(agent, found, outcome.results)
     except Incomplete as error:
         passing = [one for one in outcome.failures if isinstance(one, LakeError) and one.may_pass]
         if passing:

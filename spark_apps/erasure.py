@@ -13,63 +13,22 @@ Spark takes to start.
 from __future__ import annotations
 
 import json
-import logging
 import sys
-from collections.abc import Callable, Sequence
+from argparse import Namespace
 from functools import partial
-from typing import Any
 
-from lake_core import errors
-from log_lake.agents.erasure.report import report
-from log_lake.agents.erasure.run import begin_handed_out, erase_pending, find
+from lake_core.errors import LakeError
+from log_lake.agents.driver import agent_of, find, report
 from log_lake.agents.jobs import recorded_if_kept
-from log_lake.agents.reporting import newest_version
-from log_lake.agents.request import OpenLake
+from log_lake.agents.work import Result, encoded
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
-from spark_apps.session import OpenSpark, session_when_needed, spark_session
-from spark_apps.workers import OnSpark
-
-log = logging.getLogger(__name__)
-
-
-def erase_pool(
-    session: Callable[[], Any],
-    lake: Lake,
-    pool_name: str,
-    ids: Sequence[str] | None = None,
-    *,
-    grace: str | None = None,
-    keeps_history: bool = False,
-) -> dict[str, Any]:
-    """Go on with erasures of a pool; `ids` None: with all that are pending.
-
-    Raises what `erase_pending` raises.
-    """
-    workers = OnSpark(session, lake.context)
-    results = erase_pending(lake, pool_name, ids, grace=grace, keeps_history=keeps_history, workers=workers)
-    version = newest_version(one.version for one in results)
-    return {"pool": pool_name, "version": version, "erasures": [vars(one) for one in results]}
+from spark_apps import application
+from spark_apps.session import one_session, spark_session
+from spark_apps.workers import on_spark
 
 
-def run(
-    work: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
-) -> dict[str, Any]:
-    """The agent's task `run`: the erasures of one pool as `agents.erasure.run.find` gave them."""
-    lake = open_lake(work["lake"])
-    with session_when_needed(f"lake erasure {work['pool']}", open_spark=open_spark) as session:
-        return _run(session, lake, work)
-
-
-def _run(session: Callable[[], Any], lake: Lake, work: dict[str, Any]) -> dict[str, Any]:
-    how = {"grace": work["grace"], "keeps_history": work["keep_history"]}
-    return erase_pool(session, lake, work["pool"], begin_handed_out(lake, work), **how)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """As a submitted application: a JSON line a pool on standard output."""
-    parser = Parser(description="Erase records from every object, and go on with pending erasures, on Spark.")
-    parser.add_argument("--lake", required=True, metavar="URI")
+def _arguments(parser: Parser) -> None:
     parser.add_argument("--where", metavar="CONDITION", help="erase records that fulfil this")
     parser.add_argument("--key", metavar="K", help="erase records of this key")
     parser.add_argument("--from", metavar="K", help="erase records from this key on (inclusive)")
@@ -77,33 +36,36 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--grace", metavar="DURATION", help="as of lake erase")
     parser.add_argument("--keep-history", action="store_true", help="as of lake erase")
     parser.add_argument("--dry-run", action="store_true", help="say what holds such records; change nothing")
-    parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
-    parser.add_argument("pools", nargs="*", metavar="POOL", help="default: those with pending erasures")
-    params = vars(parser.parse_args(argv))
+
+
+def _act(args: Namespace, lake: Lake) -> int:
+    params = vars(args)
     remote = params.pop("remote")
-    logging.basicConfig(format="%(message)s")  # to standard error
-    logging.getLogger("log_lake.agents").setLevel(logging.INFO)
-    results: list[dict[str, Any]] = []
-    try:
-        all_work = find(params)
-        lake = Lake.open(params["lake"])
-        with session_when_needed("lake erasure", open_spark=partial(spark_session, remote=remote)) as session:
-            for work in all_work:
-                if work.get("put_off"):  # for the report alone
-                    continue
-                try:
-                    with recorded_if_kept(lake, agent="erasure", pool_name=work["pool"]):
-                        results.append(_run(session, lake, work))
-                    print(json.dumps(results[-1]))
-                except (
-                    errors.LakeError
-                ) as error:  # the other pools are not held back; `report` names this one
-                    sys.stderr.write(f"erasure: {work['pool']}: {error}\n")
-        report(all_work, results)
-    except errors.LakeError as error:
-        sys.stderr.write(f"erasure: {error}\n")
-        return error.exit_status
+    found = find("erasure", params)
+    results: list[Result] = []
+    with one_session(partial(spark_session, remote=remote)) as spark:
+        for work in found.work:
+            try:
+                with recorded_if_kept(lake, agent="erasure", pool_name=work.pool):
+                    results.append(agent_of("erasure").run(lake, work, on_spark(spark)))
+                print(json.dumps(encoded(results[-1])))
+            except LakeError as error:  # the other pools are not held back; `report` names this one
+                sys.stderr.write(f"erasure: {work.pool}: {error}\n")
+    report("erasure", found, results)
     return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """As a submitted application: a JSON line a pool on standard output."""
+    return application.main(
+        _act,
+        argv,
+        name="erasure",
+        description="Erase records from every object, and go on with pending erasures, on Spark.",
+        arguments=_arguments,
+        pools="default: those with pending erasures",
+        logs="log_lake.agents",
+    )
 
 
 if __name__ == "__main__":

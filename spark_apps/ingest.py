@@ -1,281 +1,62 @@
-"""One batch of source files on Spark: the ingest agent's work, and `lake load` as a submitted application.
+"""`lake load` as a submitted application: files loaded into a pool by Spark tasks, as one transaction.
 
     spark-submit spark_apps/ingest.py --lake URI --pool POOL [--token T] FILE...
 
-The agent commits the good files of a batch and parks the bad ones.  First it loads all files together
-(`load_files`).  If one is refused, it builds every file on its own: one more pass tells the bad files from the good
-ones, and the good ones are one transaction.  If even that is refused (two files disagree about the key), it commits
-the files one after another.
-
-Killed at any point and run again, the agent ingests every file once: a batch is committed under a token made of its
-files, and a transaction records the files that it ingested.  The submitted application refuses bad files, as `lake
-load` does.
+It refuses bad files, as `lake load` does; the ingest agent parks them.
 """
 
 from __future__ import annotations
 
-import logging
 import sys
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from argparse import Namespace
 
 import msgspec
 
-from lake_core import errors
-from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.phrases import counted, human_size
 from lake_core.store import address_of
-from log_lake.agents.ingest import parking
-from log_lake.agents.ingest.plan import FilePart, IngestBatch, Unit
-from log_lake.agents.ingest.report import MAX_PARKED, batch_line
-from log_lake.agents.request import OpenLake
 from log_lake.console.parser import Parser
 from log_lake.console.read_options import add_read_options, read_options
 from log_lake.console.sink import print_text
 from log_lake.lake import Lake
-from log_lake.lake.branch import Branch
-from log_lake.lake.field_changes import summed
-from log_lake.lake.loads import lease_of
-from log_lake.lake.pool import Pool
-from log_lake.lake.results import LoadResult, PendingLoad
-from log_lake.loading.source_files import SourceFile
-from log_lake.loading.sources import files_to_read, find_files
-from log_lake.objects.write import WrittenObject
-from log_lake.workers import Worker
-from spark_apps.load import LoadWork, build_unit, check_unchanged, load_files
-from spark_apps.session import OpenSpark, spark_session
-from spark_apps.workers import workers_of
-
-log = logging.getLogger(__name__)
-
-Refused = tuple[SourceFile, str]
-"""A file that cannot be loaded, and why."""
+from log_lake.loading.sources import files_to_read
+from spark_apps import application
+from spark_apps.load import load_files
+from spark_apps.session import spark_session
 
 
-@dataclass(frozen=True)
-class BatchResult:
-    """What became of a batch."""
-
-    result: LoadResult
-    refused: tuple[Refused, ...] = ()
-
-
-def run(
-    batch: dict[str, Any], *, open_lake: OpenLake = Lake.open, open_spark: OpenSpark = spark_session
-) -> dict[str, Any]:
-    """The agent's task `run`: one batch as `agents.ingest.run.find` gave it, committed exactly once.
-
-    It parks the files that are refused.  Files that changed or vanished, or that another run ingested meanwhile,
-    wait for the next run; the others are ingested all the same.
-    """
-    lake = open_lake(batch["lake"])
-    pool = lake.pool(batch["pool"])
-    branch = batch["branch"]
-    files = msgspec.convert(batch["files"], list[SourceFile])
-    size = sum(file.size for file in files)
-    log.info(
-        "%s: batch of %s, %s, token %s",
-        pool.name,
-        counted(len(files), "file"),
-        human_size(size),
-        batch["token"],
-    )
-    first = pool.branch(branch).begin_load(token=batch["token"])
-    if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
-        done = BatchResult(first)
-    else:
-        with open_spark(f"lake ingest {pool.name}", size=size) as spark:
-            done = ingest_waiting(spark, lake, pool, files, branch=branch)
-    for file, why in done.refused:
-        parking.park(pool, file, why=why, now=pool.context.now(), branch=branch)
-    values = {"pool": pool.name, "token": batch["token"]} | vars(done.result)
-    values["parked"] = [[file.uri, why] for file, why in done.refused[:MAX_PARKED]]
-    values["parked_files"] = len(done.refused)
-    log.info("%s", batch_line(values))
-    return values
-
-
-def ingest_waiting(
-    spark: Any, lake: Lake, pool: Pool, files: list[SourceFile], *, branch: str
-) -> BatchResult:
-    """`ingest_or_park`; if files have changed since they were found, without those."""
-    try:
-        return ingest_or_park(spark, lake, pool.name, files, branch=branch)
-    except (Conflict, NotFound) as error:
-        waiting = [file for file in files if _waits(pool, branch, file)]
-        if len(waiting) == len(files):
-            raise
-        log.warning(
-            "%s: %s; %s for the next run",
-            pool.name,
-            error,
-            counted(len(files) - len(waiting), "file waits", "files wait"),
-        )
-    return (
-        ingest_or_park(spark, lake, pool.name, waiting, branch=branch)
-        if waiting
-        else BatchResult(LoadResult(None))
-    )
-
-
-def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
-    """Whether the file is there unchanged, and not ingested."""
-    if pool.at(branch).state.ingested(branch, file.uri) == file.source:
-        return False
-    try:
-        return [there.source for there in find_files([file.uri], access=address_of(pool.store))] == [
-            file.source
-        ]
-    except NotFound:
-        return False
-
-
-def ingest_or_park(
-    spark: Any, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str
-) -> BatchResult:
-    """Commit what can be loaded of a batch.  Raises what `load_files` raises, InvalidInput excepted."""
-    try:
-        return BatchResult(_load(spark, lake, pool_name, files, branch=branch))
-    except InvalidInput as error:
-        if len(files) == 1:
-            return BatchResult(LoadResult(None), ((files[0], str(error)),))
-        log.warning("%s: %s; building each of %s on its own", pool_name, error, counted(len(files), "file"))
-    target = lake.pool(pool_name).branch(branch)
-    job = target.begin_load()
-    assert not isinstance(job, LoadResult)  # without a token there is no first outcome
-    with lease_of(target, job, why="ingest"):
-        built, refused = _build_apart(spark, lake, target, job, files)
-        good = [file for file in files if file.uri in built]
-        try:
-            result = _commit(lake, pool_name, job, good, built, branch=branch) if good else LoadResult(None)
-            return BatchResult(result, tuple(refused))
-        except InvalidInput as error:
-            log.warning(
-                "%s: %s; committing %s one after another", pool_name, error, counted(len(good), "file")
-            )
-    results = []
-    for file in good:
-        try:
-            results.append(_load(spark, lake, pool_name, [file], branch=branch))
-        except InvalidInput as error:
-            refused.append((file, str(error)))
-    return BatchResult(_summed(results), tuple(refused))
-
-
-def _load(spark: Any, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str) -> LoadResult:
-    return load_files(
-        spark,
-        lake,
-        pool_name=pool_name,
-        files=files,
-        branch=branch,
-        format=lake.pool(pool_name).settings["ingest.format"],
-        token=IngestBatch(tuple(files)).token(branch),
-        message=f"ingest of {counted(len(files), 'file')}",
-    )
-
-
-def _commit(
-    lake: Lake,
-    pool_name: str,
-    job: PendingLoad,
-    files: list[SourceFile],
-    built: dict[str, list[WrittenObject]],
-    *,
-    branch: str,
-) -> LoadResult:
-    """The objects of all files as one transaction."""
-    target = lake.pool(pool_name).branch(branch)
-    token = IngestBatch(tuple(files)).token(branch)
-    first = target.begin_load(token=token)
-    if isinstance(first, LoadResult):  # a try before this one committed them, and died
-        return first
-    check_unchanged(files, access=address_of(lake.store))
-    written = [one for file in files for one in built[file.uri]]
-    return target.commit(
-        replace(job, token=token, message=f"ingest of {counted(len(files), 'file')}"),
-        objects=[w.action for w in written],
-        schemas=list({w.action.schema: w.schema for w in written}.values()),
-        sources=[file.source for file in files],
-        misfits=summed(one.misfits for one in written),
-    )
-
-
-def _build_apart(
-    spark: Any, lake: Lake, target: Branch, job: PendingLoad, files: list[SourceFile]
-) -> tuple[dict[str, list[WrittenObject]], list[Refused]]:
-    """The objects of each file that can be loaded, by its name; and the other files."""
-    units = [Unit(number, (FilePart(file.uri, file.size),)) for number, file in enumerate(files)]
-    readings = target.readings([file.uri for file in files], fields=job.fields)
-    work = LoadWork(target.config, job, target.settings["ingest.format"], readings)
-    built: dict[str, list[WrittenObject]] = {}
-    refused = []
-    answers = workers_of(spark, lake.context).map(partial(_build_or_refuse, work), units)
-    for file, answer in zip(files, answers, strict=True):
-        if isinstance(answer, str):
-            refused.append((file, answer))
-        else:
-            built[file.uri] = answer
-    return built, refused
-
-
-def _build_or_refuse(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject] | str:
-    """The objects of a file, or why it is refused: an error would end the other tasks."""
-    try:
-        return build_unit(work, worker, unit)
-    except InvalidInput as error:
-        return str(error)
-
-
-def _summed(results: list[LoadResult]) -> LoadResult:
-    """One result of several transactions: the version of the last one, and the sums of their figures."""
-    if not results:
-        return LoadResult(None)
-    figures = ("records", "objects", "size", "nokey", "rejected", "retyped")
-    return replace(
-        results[-1],
-        changes=tuple(dict.fromkeys(line for one in results for line in one.changes)),
-        **{name: sum(getattr(r, name) for r in results) for name in figures},
-    )
-
-
-def main(argv: list[str] | None = None) -> int:
-    """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
-    parser = Parser(description="Load files into a pool, on Spark.")
-    parser.add_argument("--lake", required=True, metavar="URI")
-    parser.add_argument("--pool", required=True)
+def _arguments(parser: Parser) -> None:
     parser.add_argument("--branch", default="main")
     add_read_options(parser)
     parser.add_argument("--token", default="", help="load once under this token, however often it runs")
     parser.add_argument("--message", default="")
-    parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     parser.add_argument("files", nargs="+", metavar="FILE")
-    args = parser.parse_args(argv)
-    try:
-        lake = Lake.open(args.lake)
-        pool = lake.pool(args.pool)
-        pool.branch(args.branch)
-        options = read_options(args)
-        files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
-        with spark_session("lake ingest", remote=args.remote) as spark:
-            result = load_files(
-                spark,
-                lake,
-                pool_name=args.pool,
-                files=files,
-                branch=args.branch,
-                format=args.format,
-                options=options,
-                token=args.token,
-                message=args.message,
-                consume=False,
-            )
-    except errors.LakeError as error:
-        sys.stderr.write(f"ingest: {error}\n")
-        return error.exit_status
+
+
+def _act(args: Namespace, lake: Lake) -> int:
+    pool = lake.pool(args.pool)
+    pool.branch(args.branch)
+    options = read_options(args)
+    files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
+    with spark_session("lake ingest", remote=args.remote) as spark:
+        result = load_files(
+            spark,
+            lake,
+            pool_name=args.pool,
+            files=files,
+            branch=args.branch,
+            format=args.format,
+            options=options,
+            token=args.token,
+            message=args.message,
+            consume=False,
+        )
     print_text(msgspec.json.encode(vars(result)).decode() + "\n")
     return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """As a submitted application: one JSON line on standard output, an exit status as `lake load` has."""
+    description = "Load files into a pool, on Spark."
+    return application.main(_act, argv, name="ingest", description=description, arguments=_arguments)
 
 
 if __name__ == "__main__":

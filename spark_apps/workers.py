@@ -8,7 +8,8 @@ may pass, so the task fails with it and Spark tries again; after the last try th
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -16,8 +17,10 @@ from typing import Any, TypeVar
 from lake_core.context import Context
 from lake_core.ids import IdSource
 from lake_core.store import Address, address_of, guarded, open_store
+from log_lake.agents.agent import OpenWorkers
 from log_lake.workers import Here, Worker, Workers
 from spark_apps.in_task import InTask
+from spark_apps.session import OpenSpark, session_when_needed
 from spark_apps.spread import Pair, gather, parallelism
 
 U = TypeVar("U")
@@ -63,6 +66,24 @@ class OnSpark:
         parts = [tuple(units[at : at + each]) for at in range(0, len(units), each)]
         answers = gather(spark, partial(_done, address_of(self.context.store), do, parts), len(parts))
         return [pickle.loads(answer) for answer, _ in answers]
+
+
+def on_spark(open_spark: OpenSpark) -> OpenWorkers:
+    """What opens workers of such a session for the agents.
+
+    If the size of the work is not known, the session is opened when a unit first needs it.
+    """
+
+    @contextmanager
+    def opened(context: Context, title: str, /, *, size: int | None = None) -> Iterator[Workers]:
+        if size is None:
+            with session_when_needed(title, open_spark=open_spark) as session:
+                yield OnSpark(session, context)
+            return
+        with open_spark(title, size=size) as spark:
+            yield workers_of(spark, context)
+
+    return opened
 
 
 def _done(

@@ -39,6 +39,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
             response_timeout=timeout,
             **kwargs,
         )
+        self.agent = agent
         self.packs = packs
         self.config = config
 
@@ -53,7 +54,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
     def asked(self, context: Any) -> str:
         """What a person is asked.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
         named = named_lake(self.config, context.get("params"))
-        return question(work_of(self.packs, named=named), lake=without_secrets(named))
+        return question(work_of(self.agent, self.packs, named=named), lake=without_secrets(named))
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Hand over the answer, and skip `run` if it is a refusal.  Raises HITLTriggerEventError."""

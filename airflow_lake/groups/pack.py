@@ -7,27 +7,30 @@ pieces get a task each, more are packed so that the tasks weigh about the same. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
+
+from msgspec.structs import replace
 
 from lake_core.phrases import counted, listed
+from log_lake.agents.work import Work
 
 MAX_TASKS = 64
 LONGEST_TITLE = 250
 """Characters of a title: Airflow names mapped tasks by them, and its database refuses longer ones."""
 
-PlannedWork = Mapping[str, Any]
-"""What `find` of an agent hands out: a pool, a title, and values of the agent's own."""
+
+@dataclass(frozen=True)
+class Pack:
+    """The work of one task."""
+
+    title: str
+    all_work: tuple[Work, ...]
 
 
-def weight_of(work: PlannedWork) -> int:
-    """How heavy a piece of work is, against others of one agent: its files, jobs or erasures; at least 1."""
-    return max(1, *(len(work.get(name) or ()) for name in ("files", "jobs", "erasures")))
-
-
-def pack(all_work: Sequence[PlannedWork], *, most: int = MAX_TASKS) -> list[dict[str, Any]]:
-    """At most `most` packs: each a `title`, and its `all_work` in the order in which it was handed out.
+def pack(all_work: Sequence[Work], *, most: int = MAX_TASKS) -> list[Pack]:
+    """At most `most` packs, each with its work in the order in which it was handed out.
 
     The heaviest piece goes first, each into the lightest pack (the largest is at most a third above the best).
     Each piece is told the number of its task (`task`).
@@ -39,19 +42,19 @@ def pack(all_work: Sequence[PlannedWork], *, most: int = MAX_TASKS) -> list[dict
     else:
         members = [[] for _ in range(most)]
         lightest = [(0, number) for number in range(most)]
-        order = sorted(range(len(all_work)), key=lambda index: (-weight_of(all_work[index]), index))
+        order = sorted(range(len(all_work)), key=lambda index: (-all_work[index].weight, index))
         for index in order:
             weight, number = heappop(lightest)
             members[number].append(index)
-            heappush(lightest, (weight + weight_of(all_work[index]), number))
+            heappush(lightest, (weight + all_work[index].weight, number))
     packs = [[all_work[index] for index in sorted(indexes)] for indexes in members]
     return [
-        {"title": _title(part), "all_work": [{**work, "task": number} for work in part]}
+        Pack(_title(part), tuple(replace(work, task=number) for work in part))
         for number, part in enumerate(packs)
     ]
 
 
-def _title(part: Sequence[PlannedWork]) -> str:
-    pools = list(dict.fromkeys(str(work["pool"]) for work in part))
-    title = str(part[0]["title"]) if len(part) == 1 else f"{counted(len(pools), 'pool')}: {listed(pools, 3)}"
+def _title(part: Sequence[Work]) -> str:
+    pools = list(dict.fromkeys(work.pool for work in part))
+    title = part[0].title if len(part) == 1 else f"{counted(len(pools), 'pool')}: {listed(pools, 3)}"
     return title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lake_core.phrases import counted
+from log_lake.agents.work import Found, PutOff, Work
 
 MAX_LINES = 100
 """Lines of a question at most: Airflow shows it in a page, and keeps it."""
@@ -21,12 +22,12 @@ REJECT = "Reject"
 """What Airflow's ApprovalOperator calls a refusal."""
 
 
-def question(all_work: Sequence[Mapping[str, Any]], *, lake: str) -> str:
+def question(all_work: Sequence[Work], *, lake: str) -> str:
     """What a person is asked, in Markdown: the lines of the work as a list; the page joins other lines.
 
     `lake` is its name.
     """
-    lines = [line for work in all_work for line in work.get("says") or [work["title"]]]
+    lines = [line for work in all_work for line in work.questions]
     shown = "\n".join("- `" + line.replace("`", "'") + "`" for line in lines[:MAX_LINES])
     more = len(lines) - MAX_LINES
     rest = f"\n\nand {counted(more, 'more line')}, in the log of the task `find`." if more > 0 else ""
@@ -34,11 +35,9 @@ def question(all_work: Sequence[Mapping[str, Any]], *, lake: str) -> str:
     return f"{where}\n\n{shown}{rest}"
 
 
-def put_off_by(
-    answer: Mapping[str, Any] | None, all_work: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def put_off_by(answer: Mapping[str, Any] | None, all_work: Sequence[Work]) -> Found[Work]:
     """The work as it is put off, if the answer is a refusal; as it is if it was approved, or not asked about."""
     if not answer or REJECT not in answer["chosen_options"]:
-        return [dict(work) for work in all_work]
+        return Found(all_work)
     why = f"{answer['by']} refused" if answer["by"] else "no approval came in time"
-    return [{**work, "title": f"{work['pool']}: put off: {why}", "put_off": why} for work in all_work]
+    return Found(put_off=[PutOff.of(work, why) for work in all_work])

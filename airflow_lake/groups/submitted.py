@@ -91,10 +91,11 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         """The results of the packs.  Raises what a piece of work raised; AirflowException if the job failed."""
         from lake_core import naming
         from lake_core.store import address_of
+        from log_lake.agents.driver import Outcome
         from log_lake.agents.packs import read_outcome
+        from log_lake.agents.work import encoded
         from log_lake.lake.lake import default_metadata
         from spark_apps.agent import OPTIONS
-        from spark_apps.packs import Outcome
 
         tell_of_tries(context.get("ti"))
         tasks.check_any(self.packs)
@@ -120,14 +121,16 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
             os.environ.pop(OPTIONS, None)
         values = read_outcome(lake, self.outcome)
         _forget(kept)
-        outcome, all_work = Outcome.of(values), tasks.work_of(self.packs, named=named)
+        outcome = Outcome.of(values, agent=self.agent)
+        all_work = tasks.work_of(self.agent, self.packs, named=named)
         self.effects = [
             effect
             for piece, result in outcome.done
-            for effect in done_work(all_work[piece], result, agent=self.agent)
+            if not getattr(result, "failed", "")
+            for effect in done_work(all_work[piece], encoded(result), agent=self.agent)
         ]
         if self.to_announce:
-            tasks.announce_later(outcome.results, context)
+            tasks.announce_later([encoded(one) for one in outcome.results], context)
         return tasks.results_of(outcome, context)
 
     def submit_job(self, context: Any) -> str | None:
@@ -139,11 +142,10 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
     def _has_changed(self, lake: Lake, named: str) -> bool:
         """Whether an interval of the packs has other files now than `find` found, in the lake of that name."""
-        from log_lake.agents.intervals.run import has_changed
+        from log_lake.agents.driver import agent_of
 
-        return self.agent == "intervals" and any(
-            has_changed(lake, work) for work in tasks.work_of(self.packs, named=named)
-        )
+        all_work = tasks.work_of(self.agent, self.packs, named=named)
+        return any(agent_of(self.agent).has_changed(lake, work) for work in all_work)
 
     def _end_other(self, lake: Lake, outcome: str, context: Any) -> None:
         """Wait until a job of other packs, or of other files, has ended, hand over what it loaded, and forget it.
@@ -153,8 +155,9 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         from airflow.sdk.exceptions import AirflowException
 
         from lake_core.errors import NotFound
+        from log_lake.agents.driver import Outcome
         from log_lake.agents.packs import read_outcome
-        from spark_apps.packs import Outcome
+        from log_lake.agents.work import encoded
 
         kept = context["task_state_store"]
         job = kept.get(self.external_id_key)
@@ -168,7 +171,8 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         if self.to_announce:
             with contextlib.suppress(NotFound):  # it did not get to its end
                 values = read_outcome(lake, outcome)
-                tasks.announce_later(Outcome.of(values).results, context)
+                results = Outcome.of(values, agent=self.agent).results
+                tasks.announce_later([encoded(one) for one in results], context)
         _forget(kept)
 
 

@@ -15,8 +15,9 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from airflow_lake.assets import event_of, lake_asset
 from airflow_lake.effects import Effect, done_work, planned_work
@@ -28,11 +29,12 @@ from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.tries import tell_of_tries
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.naming import MAIN
-from log_lake.agents.roster import AGENTS
 
 if TYPE_CHECKING:
+    from log_lake.agents.agent import Agent
+    from log_lake.agents.driver import Outcome
+    from log_lake.agents.work import Result, Work
     from log_lake.lake import Lake
-    from spark_apps.packs import Outcome
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ def find(
     conf: Mapping[str, Any] | None = None,
     **also: Any,
 ) -> list[dict[str, Any]]:
-    """The packs of work that the agent finds; `also` are arguments of its own `find`.
+    """The packs of work that the agent finds; `also` are those of `driver.find`.
 
     `own_pools`: if the group names pools, the agent looks at the lake's own ones too.  `bounds`: what a run, which
     has this `conf`, may name.
@@ -64,8 +66,10 @@ def find(
     What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.  It
     is a job that was put off, too.
     """
+    from log_lake.agents import driver
     from log_lake.agents.put_off_jobs import record_put_off
     from log_lake.agents.request import with_own_pools
+    from log_lake.agents.work import encoded
 
     request = request_of(config, params)
     request["lake"] = lake_name(request["lake"])
@@ -74,32 +78,31 @@ def find(
         bounds.check(request, params=params, conf=conf or {}, opened=opened, environ=os.environ)
     # pools that the group names are named by each run, not by a person
     recurring = not (params or {}).get("pools")
-    if AGENTS[agent].remembers:
-        also["recurring"] = recurring
     if own_pools and recurring and request.get("branch", MAIN) == MAIN:
         request["pools"] = with_own_pools(opened(request["lake"]), request["pools"])
-    work = import_module(f"log_lake.agents.{agent}.run").find(request, open_lake=opened, **also)
-    put_off = [one for one in work if one.get("put_off")]
+    found = driver.find(agent, request, open_lake=opened, recurring=recurring, **also)
     if not request["dry_run"]:
-        record_put_off(opened(request["lake"]), put_off, agent=agent)
+        record_put_off(opened(request["lake"]), found.put_off, agent=agent)
     if task is not None:
-        task.xcom_push(PUT_OFF, put_off[:MAX_PUT_OFF])
-    return keep(opened(request["lake"]), request["lake"], [one for one in work if not one.get("put_off")])
+        task.xcom_push(PUT_OFF, [encoded(one) for one in found.put_off[:MAX_PUT_OFF]])
+    return keep(opened(request["lake"]), request["lake"], found.work)
 
 
-def keep(lake: Lake, name: str, all_work: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def keep(lake: Lake, name: str, all_work: Sequence[Work]) -> list[dict[str, Any]]:
     """The packs of this work, kept as objects of the lake of that name: what goes between tasks of each.
 
     Each piece of work is told apart from all others, so that a report takes no result of other work for its own.
     """
+    from msgspec.structs import replace
+
     from log_lake.agents.packs import write_packs
-    from log_lake.agents.reporting import PIECE
+    from log_lake.agents.work import encoded
 
     plan = lake.context.ids.new()
-    packs = pack([{**work, PIECE: f"{plan}:{number}"} for number, work in enumerate(all_work)])
-    written = write_packs(lake, [part["all_work"] for part in packs])
+    packs = pack([replace(work, piece=f"{plan}:{number}") for number, work in enumerate(all_work)])
+    written = write_packs(lake, [[encoded(work) for work in part.all_work] for part in packs])
     return [
-        {"title": part["title"], "lake": name, "pack": object_name}
+        {"title": part.title, "lake": name, "pack": object_name}
         for part, object_name in zip(packs, written, strict=True)
     ]
 
@@ -109,19 +112,21 @@ def named_lake(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> s
     return lake_name(request_of(config, params if config.get("takes_params") else None)["lake"])
 
 
-def work_of(packs: Packs, *, named: str, opened: Callable[[str], Lake] = open_lake) -> list[dict[str, Any]]:
-    """All the work in packs of the lake that the run has `named`; `opened` opens it.
+def work_of(agent: str, packs: Packs, *, named: str, opened: Callable[[str], Lake] = open_lake) -> list[Any]:
+    """All the work of an agent in packs of the lake that the run has `named`; `opened` opens it.
 
     Raises InvalidInput if they are of another lake, NotFound, Corrupt, Unavailable.
     """
+    from log_lake.agents.driver import agent_of
     from log_lake.agents.packs import read_packs
 
     if not packs:
         return []
     check_lake(packs, named=named)
     parts = read_packs(opened(named), [part["pack"] for part in packs])
-    all_work = [work for part in parts for work in part]
-    if other := next((one["lake"] for one in all_work if one["lake"] != named), None):
+    decoded = agent_of(agent).decoded_work
+    all_work = [decoded(work) for part in parts for work in part]
+    if other := next((one.lake for one in all_work if one.lake != named), None):
         raise Corrupt(
             f"{packs[0]['pack']}: not work of the lake {named!r}, but of {other!r}; clear the task `find`"
         )
@@ -187,7 +192,7 @@ def planned(
     if not isinstance(packs, list) or not all(isinstance(pack, Mapping) for pack in packs):
         return []
     try:
-        return planned_work(work_of(packs, named=named_lake(config, params)), agent=agent)
+        return planned_work(work_of(agent, packs, named=named_lake(config, params)), agent=agent)
     except LakeError as error:
         log.debug("no lineage of %s: %s", packs, error)
         return []
@@ -200,16 +205,17 @@ def run(
     context: Mapping[str, Any],
     *,
     to_announce: bool = False,
-    application: Callable[..., Mapping[str, Any]] | None = None,
+    does: Agent[Any, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """The results of packs, which are done in this task.
 
     If they are `to_announce`, each is handed over at once: the next piece of work may end the process.
-    `application` does one piece of work; None: the agent's, on Spark.
+    `does` does the work; None: the agent of that name.
 
     Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
     again.  An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
     """
+    from log_lake.agents.work import encoded
     from spark_apps.packs import carry_out
 
     tell_of_tries(context.get("ti"))
@@ -221,18 +227,19 @@ def run(
     context["task"].effects = effects = []
     results: list[Mapping[str, Any]] = []
 
-    def done(work: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-        effects.extend(done_work(work, result, agent=agent))
-        results.append(result)
-        if to_announce and _is_committed(result):
+    def done(work: Work, result: Result) -> None:
+        values = encoded(result)
+        effects.extend(done_work(work, values, agent=agent))
+        results.append(values)
+        if to_announce and _is_committed(values):
             announce_later(results, context)
 
     outcome = carry_out(
         agent,
-        work_of(packs, named=named, opened=opened),
+        work_of(agent, packs, named=named, opened=opened),
         open_lake=opened,
         open_spark=open_spark(named, config["spark"], conf=config["spark_conf"]),
-        application=application,
+        does=does,
         done=done,
     )
     return results_of(outcome, context)
@@ -255,7 +262,9 @@ def announce_later(results: Sequence[Mapping[str, Any]], context: Mapping[str, A
 
 def results_of(outcome: Outcome, context: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The results, if nothing failed; otherwise raises the failure, and keeps the results for the report."""
-    results = outcome.results
+    from log_lake.agents.work import encoded
+
+    results = [encoded(one) for one in outcome.results]
     if outcome.failures:
         context["ti"].xcom_push(RESULT, results)
         outcome.raise_failure()
@@ -276,17 +285,19 @@ def report(
 
     Raises Incomplete if something failed, InvalidInput if the packs are not of the lake that the run names.
     """
+    from log_lake.agents import driver
     from log_lake.agents.put_off_jobs import record_put_off
+    from log_lake.agents.work import Found, PutOff
 
-    flat = _each(results)
-    task = import_module(f"log_lake.agents.{agent}.report").report
+    done = [driver.agent_of(agent).decoded_result(one) for one in _each(results)]
+    if packs is None:
+        return driver.report(agent, None, done)
     named = named_lake(config, params)
-    asked_about = None if packs is None else put_off_by(answer, work_of(packs, named=named))
-    if packs and answer:
-        refused = [one for one in asked_about or () if one.get("put_off")]
-        record_put_off(open_lake(named), refused, agent=agent)
-    all_work = None if asked_about is None else [*asked_about, *(put_off or ())]
-    return dict(task(all_work, flat))
+    found = put_off_by(answer, work_of(agent, packs, named=named))
+    if found.put_off:
+        record_put_off(open_lake(named), found.put_off, agent=agent)
+    before = [msgspec.convert(one, PutOff) for one in put_off or ()]
+    return driver.report(agent, Found(found.work, [*found.put_off, *before]), done)
 
 
 def _each(results: Sequence[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_lake import given
 from airflow_lake.effects import Effect
-from airflow_lake.operators.base import LakeOperator, plain
+from airflow_lake.operators.base import LakeOperator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -38,11 +38,11 @@ class LakeCheckpointOperator(LakeOperator):
         """What was done: checkpoint (its version), written, fence, entries, checkpoints.  Nothing is committed."""
         from log_lake.agents.checkpoint.report import journal_line
         from log_lake.agents.checkpoint.run import checkpoint_and_purge
+        from log_lake.agents.work import encoded
 
         lake = self.get_lake()
-        values = plain(
-            checkpoint_and_purge(lake, self.pool_name, now=lake.context.now(), purging=self.purging)
-        )
+        done = checkpoint_and_purge(lake, self.pool_name, now=lake.context.now(), purging=self.purging)
+        values = encoded(done)
         self.effects = (self.done_effect({"version": values["checkpoint"]}, reads=True, writes=False),)
-        self.log.info("%s", journal_line(values))
+        self.log.info("%s", journal_line(done))
         return values

@@ -32,10 +32,9 @@ class LakeCompactOperator(LakeOperator):
         and size before and after (depth_before, ...); if the pool is published, `published` (the version) and
         `publication`.
         """
-        from log_lake.agents.compact.publication import published
-        from log_lake.agents.compact.report import plan_lines, pool_line, summary
-        from log_lake.agents.compact.run import compact_pool, plan_pool
-        from log_lake.compaction.gain import standing_of
+        from log_lake.agents.compact.report import plan_lines, pool_line
+        from log_lake.agents.compact.run import compact_pool, finished, plan_pool
+        from log_lake.agents.work import encoded
         from spark_apps.compact import compact
 
         lake = self.get_lake()
@@ -53,9 +52,8 @@ class LakeCompactOperator(LakeOperator):
         else:
             results = compact_pool(lake, self.pool_name, plan, branch=self.branch)
         pool = lake.pool(self.pool_name)
-        after = standing_of(pool.at_branch(self.branch).references)
-        values = summary(self.pool_name, results, before=plan.standing, after=after)
-        values |= published(pool, branch=self.branch)
+        done = finished(pool, results, branch=self.branch, before=plan.standing)
+        values = encoded(done)
         self.effects = (self.done_effect(values | {"size": values["size_out"]}, reads=True),)
-        self.log.info("%s", pool_line(values))
+        self.log.info("%s", pool_line(done))
         return values

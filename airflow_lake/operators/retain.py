@@ -26,9 +26,11 @@ class LakeRetainOperator(LakeOperator):
 
     def act(self, context: Context) -> dict[str, Any]:
         """What was done: version (None if it committed nothing), expired, records, orphans, vacuumed, freed, ..."""
-        from spark_apps import retention
+        from log_lake.agents.retention.run import AGENT, RetentionWork
+        from log_lake.agents.work import encoded
+        from spark_apps.workers import on_spark
 
-        work = {"lake": self.lake_name, "pool": self.pool_name, "branch": self.branch}
-        values = retention.run(work, open_lake=lambda name: self.get_lake(), open_spark=self.get_spark())
+        work = RetentionWork(lake=self.lake_name, pool=self.pool_name, branch=self.branch)
+        values = encoded(AGENT.run(self.get_lake(), work, on_spark(self.get_spark())))
         self.effects = (self.done_effect({"version": values["version"]}, reads=True),)
         return values

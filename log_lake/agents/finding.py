@@ -1,9 +1,7 @@
 """The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
 
-The checkpoint, compact, erasure, retention and tombstones agents hand out a pool that cannot be read too: its
-task meets the same error, and fails without holding back the others.  Pools are looked at side by side, and what
-is found is handed out in their order.  A pool that is put off (`why_put_off`) is not
-looked at; it is handed out with the reason, for the report alone.
+Pools are looked at side by side, and what is found is handed out in their order.  A pool that is put off
+(`why_put_off`) is not looked at; it is handed out with the reason, for the report alone.
 
 A paused pool (`agents=paused`) is left alone by every agent.  Hours (`upkeep.window`) bind the agents that only
 rearrange or remove what is there: compact, checkpoint, tombstones, retention.  Ingest and intervals bring data that
@@ -18,13 +16,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.naming import split_pool
 from lake_core.phrases import counted
 from log_lake.agents.request import Request
 from log_lake.agents.roster import Purpose, names_of
+from log_lake.agents.work import Found, PutOff, Work
 from log_lake.lake import Lake
 from log_lake.lake.isolated import answer_of
 from log_lake.settings import Settings
@@ -32,6 +31,7 @@ from log_lake.settings import Settings
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+W = TypeVar("W", bound=Work)
 
 AT_ONCE = 16
 """Pools at which an agent looks at a time: a look mostly waits for the store; it holds one state in memory."""
@@ -51,16 +51,21 @@ def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str,
 
 
 def look_at_each(
-    pools: Iterable[str], look: Callable[[str], T], *, named: bool, must_find: bool = False
-) -> Iterator[tuple[str, T | None]]:
-    """Each pool, and what `look` finds there; None if it cannot be read, which is logged.
+    pools: Iterable[str],
+    look: Callable[[str], T],
+    *,
+    named: bool,
+    must_find: bool = False,
+    skips_gone: bool = True,
+) -> Iterator[tuple[str, T | LakeError]]:
+    """Each pool, and what `look` finds there, or its error, which is logged.
 
-    Skips a pool without the branch, and one that was dropped since; raises NotFound if the run `named` it, or if
-    the run `must_find` one and skips all.
+    If it `skips_gone`, NotFound says that the pool was dropped since, or has no such branch.  It skips such a pool,
+    and raises NotFound if the run `named` it, or if the run `must_find` one and skips all.
     """
     skipped: NotFound | None = None
     for name, answer in looks(pools, look):
-        if isinstance(answer, NotFound):
+        if isinstance(answer, NotFound) and skips_gone:
             if named:
                 raise answer
             skipped = answer
@@ -68,24 +73,22 @@ def look_at_each(
         must_find = False
         if isinstance(answer, LakeError):
             log.error("%s: %s", name, answer)
-            yield name, None
-        else:
-            yield name, answer
+        yield name, answer
     if must_find and skipped is not None:
         raise skipped
 
 
 def divided(
     names: Sequence[str], lake: Lake, asked: Request, *, agent: str
-) -> tuple[list[str], list[dict[str, Any]]]:
-    """The pools at which the agent looks now, and what is handed out of those that are put off.
+) -> tuple[list[str], list[PutOff]]:
+    """The pools at which the agent looks now, and those that are put off.
 
     A pool whose settings cannot be read is put off too: its hours are not known.
     """
     settings = {pool.name: Settings(pool.settings) for pool in lake.pools()}
     now = lake.context.now()
     open_names: list[str] = []
-    put_off: list[dict[str, Any]] = []
+    put_off: list[PutOff] = []
     for name in names:
         of_pool = settings.get(split_pool(name)[0])
         try:
@@ -95,7 +98,7 @@ def divided(
         if why is None:
             open_names.append(name)
         else:
-            put_off.append(asked.work(name, f"put off: {why}", put_off=why))
+            put_off.append(asked.put_off(name, why))
     return open_names, put_off
 
 
@@ -113,15 +116,15 @@ def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -
 
 
 def handed_out(
-    all_work: list[dict[str, Any]],
-    put_off: Sequence[dict[str, Any]] = (),
+    all_work: Sequence[W],
+    put_off: Sequence[PutOff] = (),
     *,
     dry_run: bool,
     nothing: str,
     not_done: str,
     limit: int | None = None,
     now: float = 0.0,
-) -> list[dict[str, Any]]:
+) -> Found[W]:
     """What was found and what is put off; nothing in a dry run.
 
     At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  `now`, in seconds, decides
@@ -131,39 +134,39 @@ def handed_out(
     if len(all_work) > most:
         put_off = [_left(len(all_work) - most, most), *put_off]
         all_work = within(all_work, most, now=now)
-    for work in put_off:
-        log.info("%s", work["title"])
+    for one in put_off:
+        log.info("%s", one.title)
     if not all_work:
         log.info("%s", nothing)
     if dry_run:
         log.info("dry run: %s", not_done)
-        return []
-    return [*all_work, *put_off]
+        return Found()
+    return Found(all_work, put_off)
 
 
-def within(all_work: Sequence[dict[str, Any]], limit: int, *, now: float) -> list[dict[str, Any]]:
+def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
     """At most `limit` pieces, in their order: the first of each pool, then the second of each, and so on.
 
     So a pool with many pieces holds back no other one.  The pool that comes first is another one from run to run,
     chosen by a digest of the time; otherwise the first pools by name, if they have work each time, would always
     hold back the others.
     """
-    pools = list(dict.fromkeys(work["pool"] for work in all_work))
+    pools = list(dict.fromkeys(work.pool for work in all_work))
     first = int.from_bytes(sha256(f"{now}".encode()).digest()[:8]) % max(1, len(pools))
     rank = {pool: (index - first) % len(pools) for index, pool in enumerate(pools)}
     before: Counter[str] = Counter()
     turns: list[tuple[int, int, int]] = []
     for index, work in enumerate(all_work):
-        turns.append((before[work["pool"]], rank[work["pool"]], index))
-        before[work["pool"]] += 1
+        turns.append((before[work.pool], rank[work.pool], index))
+        before[work.pool] += 1
     return [all_work[index] for index in sorted(index for _, _, index in sorted(turns)[:limit])]
 
 
-def _left(count: int, limit: int) -> dict[str, Any]:
-    """What is handed out of the work beyond the limit, for the report alone."""
+def _left(count: int, limit: int) -> PutOff:
+    """The work beyond the limit."""
     why = f"the limit of a run is {limit:,}"
     title = f"{counted(count, 'piece')} of work left for the next run: {why}"
-    return {"pool": "", "title": title, "put_off": why, "left": count}
+    return PutOff(pool="", title=title, why=why, left=count)
 
 
 BOUND_BY_HOURS = names_of(Purpose.UPKEEP)

@@ -15,10 +15,9 @@ Callers: the tasks `find` and `report` of the groups.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import msgspec
 
@@ -28,6 +27,7 @@ from lake_core.history.activity import is_quiet, read_notes
 from lake_core.naming import MAIN
 from lake_core.records.decoding import decoded_json
 from log_lake.agents.jobs import PUT_OFF, Job, new_jobs, write_jobs
+from log_lake.agents.work import PutOff
 from log_lake.lake import Lake
 
 log = logging.getLogger(__name__)
@@ -52,12 +52,8 @@ class Said(msgspec.Struct, frozen=True):
     pool_id: str = ""
 
 
-def record_put_off(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> None:
-    """Write what an agent puts off into `$jobs`, as far as that is news.
-
-    Each is a piece of work with `put_off`, the reason; `left` counts pieces that the limit of a run left.  Work
-    that was looked at (it has more than a title) is never idle.
-    """
+def record_put_off(lake: Lake, put_off: Sequence[PutOff], *, agent: str) -> None:
+    """Write what an agent puts off into `$jobs`, as far as that is news.  Work that was looked at is never idle."""
     if not put_off:
         return
     try:
@@ -66,52 +62,47 @@ def record_put_off(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: s
         log.warning("%s: what was put off is not recorded: %s", agent, error)
 
 
-def _record(lake: Lake, put_off: Sequence[Mapping[str, Any]], *, agent: str) -> None:
+def _record(lake: Lake, put_off: Sequence[PutOff], *, agent: str) -> None:
     ids = {pool.name: pool.id for pool in lake.pools()}
     name, now = naming.quiet(agent, WAY), lake.context.now()
     recorded = _read(lake, name)
     notes = cache(lambda: read_notes(lake.store) or {})
 
-    def id_of(one: Mapping[str, Any]) -> str | None:
-        return ids.get(naming.split_pool(one["pool"])[0])
+    def id_of(one: PutOff) -> str | None:
+        return ids.get(naming.split_pool(one.pool)[0])
 
-    def is_news(one: Mapping[str, Any]) -> bool:
+    def is_news(one: PutOff) -> bool:
         before, pool_id = recorded.get(_key(one)), id_of(one)
-        if before is None or before.why != one["put_off"] or (before.pool_id or pool_id) != pool_id:
+        if before is None or before.why != one.why or (before.pool_id or pool_id) != pool_id:
             return True
         if not before.at <= now < before.at + AGAIN:
-            return pool_id is None or _was_looked_at(one) or not is_quiet(notes(), pool_id, since=before.at)
+            return pool_id is None or one.looked_at or not is_quiet(notes(), pool_id, since=before.at)
         return False
 
-    named = {_key(one): one for one in put_off if not naming.is_own(one["pool"])}
+    named = {_key(one): one for one in put_off if not naming.is_own(one.pool)}
     news = [one for one in named.values() if is_news(one)][:MAX_RECORDED]
     if not news:
         return
     write_jobs(lake, [_job(lake, one, agent=agent) for one in news])
     kept = {key: value for key, value in recorded.items() if key in named or _pool_of(key) in {"", *ids}}
-    kept |= {_key(one): Said(one["put_off"], now, id_of(one) or "") for one in news}
+    kept |= {_key(one): Said(one.why, now, id_of(one) or "") for one in news}
     lake.store.put(name, msgspec.json.encode(kept))
 
 
-def _job(lake: Lake, one: Mapping[str, Any], *, agent: str) -> Job:
-    (job,) = new_jobs(lake, agent=agent, pool_names=[one["pool"]], branch=one.get("branch") or MAIN)
-    figures = {name: one[name] for name in FIGURES if name in one}
-    return replace(job, state=PUT_OFF, ended=job.began, seconds=0.0, figures=figures, why=one["put_off"])
+def _job(lake: Lake, one: PutOff, *, agent: str) -> Job:
+    (job,) = new_jobs(lake, agent=agent, pool_names=[one.pool], branch=one.branch or MAIN)
+    figures = {name: count for name in FIGURES if (count := getattr(one, name))}
+    return replace(job, state=PUT_OFF, ended=job.began, seconds=0.0, figures=figures, why=one.why)
 
 
-def _key(one: Mapping[str, Any]) -> str:
+def _key(one: PutOff) -> str:
     """What is remembered of: a pool, a branch of it, or "@main" for what the limit left."""
-    return f"{one['pool']}@{one.get('branch') or MAIN}"
+    return f"{one.pool}@{one.branch or MAIN}"
 
 
 def _pool_of(key: str) -> str:
     """The pool in whose journal it is; "" for what the limit left."""
     return naming.split_pool(key.partition("@")[0])[0] if not key.startswith("@") else ""
-
-
-def _was_looked_at(one: Mapping[str, Any]) -> bool:
-    """Whether the agent found work there: packed work has the number of its task."""
-    return "task" in one
 
 
 def _read(lake: Lake, name: str) -> dict[str, Said]:

@@ -80,14 +80,13 @@ class Quiet:
         self._new: dict[str, Look] = {}
 
     @classmethod
-    def of(cls, lake: Lake, asked: Request, *, agent: str, recurring: bool = False) -> Quiet:
+    def of(cls, lake: Lake, asked: Request, *, agent: str) -> Quiet:
         """What the agent remembers of runs that asked for the same.
 
-        `recurring`: no person names the pools; each run of a DAG names them.  Raises Unavailable or Corrupt if the
-        list of pools cannot be read.
+        Raises Unavailable or Corrupt if the list of pools cannot be read.
         """
         now, remembers = lake.context.now(), AGENTS[agent].remembers  # before anything is read
-        if (asked.pools and not recurring) or asked.dry_run:
+        if not remembers or (asked.pools and not asked.recurring) or asked.dry_run:
             return cls(lake, (), "", {}, now=now, remembers=remembers)
         how = [asked.branch, asked.strategy, *([sorted(asked.pools)] if asked.pools else [])]
         way = sha256(msgspec.json.encode(how)).hexdigest()[:16]

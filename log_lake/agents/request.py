@@ -6,19 +6,23 @@ mistyped name (`pols`, `dryrun`) would be ignored, and the agent would work on a
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lake_core import naming
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
 from lake_core.phrases import nearest
 from log_lake.agents.roster import PARAMETERS, ParameterKind
+from log_lake.agents.work import PutOff, Work
 from log_lake.lake import Lake
 
 COMMON = ("lake", "pools", "dry_run")
 """Parameters that every agent has."""
+
+W = TypeVar("W", bound=Work)
 
 OpenLake = Callable[[str], Lake]
 """Opens the lake that the parameter `lake` names: `Lake.open`, or what Airflow's connections add to it."""
@@ -32,6 +36,10 @@ class Request:
 
     Only the erasure agent reads what follows these: which records, by `where`, `key`, or `low` and `high` (the
     parameters `from` and `to`), and how.
+
+    No parameter gives the last ones.  `recurring`: each run of a DAG names the pools, no person does.  `begins`: a
+    task `find` may begin erasures, since no person is asked first.  `begin` and `end`: the interval of the run, for
+    the intervals agent.  `run`: names the run and its task, among all DAGs.
     """
 
     lake: str
@@ -48,6 +56,11 @@ class Request:
     high: str | None = None
     grace: str | None = None
     keep_history: bool = False
+    recurring: bool = False
+    begins: bool = True
+    begin: dt.datetime | None = None
+    end: dt.datetime | None = None
+    run: str = ""
 
     @classmethod
     def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
@@ -85,18 +98,18 @@ class Request:
             keep_history=bool(given.get("keep_history", False)),
         )
 
-    def work(self, pool_name: str, what: str, **values: Any) -> dict[str, Any]:
-        """What `find` hands out to one task `run`: the pool, and `values` of the agent's own, all plain.
+    def work(self, kind: type[W], pool_name: str, what: str, **values: Any) -> W:
+        """A piece of work of that kind; its title says `what` is to be done, and `values` are the agent's own."""
+        title = f"{pool_name}: {what}"
+        return kind(lake=self.lake, pool=pool_name, branch=self.branch, title=title, **values)
 
-        Airflow shows the title, which says `what` is to be done.
-        """
-        return {
-            "lake": self.lake,
-            "pool": pool_name,
-            "branch": self.branch,
-            "title": f"{pool_name}: {what}",
-            **values,
-        }
+    def put_off(self, pool_name: str, why: str, **values: Any) -> PutOff:
+        """A pool that is put off, and why."""
+        title = f"{pool_name}: put off: {why}"
+        return PutOff(
+            **{"lake": self.lake, "pool": pool_name, "branch": self.branch, "title": title, "why": why}
+            | values
+        )
 
 
 def _is(value: Any, kind: ParameterKind) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
+from typing import Any
 
 
 class Purpose(Enum):
@@ -37,6 +39,10 @@ class Agent:
     together: bool = False
     remembers: float = 0.0
     after: str = ""
+
+    def load(self) -> Any:
+        """The agent itself (`agent.Agent`), which imports what it needs: a list of agents does not."""
+        return import_module(f"log_lake.agents.{self.name}.run").AGENT
 
 
 class ParameterKind(Enum):

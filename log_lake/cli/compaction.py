@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from log_lake.agents.compact.publication import published
-from log_lake.agents.compact.report import job_line, plan_lines, pool_line, summary
-from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.agents.compact.report import job_line, plan_lines, pool_line
+from log_lake.agents.compact.run import compact_pool, finished, plan_pool
 from log_lake.agents.jobs import recorded_if_kept
+from log_lake.agents.work import encoded
 from log_lake.cli.opening import open_lake
 from log_lake.compaction import CompactionPlan
-from log_lake.compaction.gain import standing_of
 from log_lake.console.output import print_json, say
 
 
@@ -31,17 +30,15 @@ def compact(args: Namespace) -> None:
             branch=args.branch,
             progress=lambda one, result: None if args.json else say(job_line(one, result)),
         )
-        after = standing_of(pool.at_branch(args.branch).references)
-        done = summary(args.pool, results, before=plan.standing, after=after)
-        done |= published(pool, branch=args.branch)
-        job.update(done)
+        done = finished(pool, results, branch=args.branch, before=plan.standing)
+        job.update(encoded(done))
     if args.json:
         committed = [result for result in results if result.version is not None]
         print_json(
             {
                 "version": committed[-1].version if committed else None,
                 "records": sum(result.records for result in committed),
-                **done,
+                **encoded(done),
                 "versions": [result.version for result in committed],
             }
         )

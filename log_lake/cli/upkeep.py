@@ -13,6 +13,7 @@ from log_lake.agents.retention import report as retention
 from log_lake.agents.retention.policy import policy_of
 from log_lake.agents.tombstones.report import plan_line, pool_line
 from log_lake.agents.tombstones.run import apply, plan
+from log_lake.agents.work import encoded
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, say
 from log_lake.where.show import show
@@ -93,9 +94,9 @@ def tombstones(args: Namespace) -> None:
         return
     with recorded_if_kept(lake, agent="tombstones", pool_name=args.pool, branch=args.branch) as job:
         result = apply(branch, now=branch.context.now(), at_once=args.at_once)
-        job.update(vars(result))
+        job.update(encoded(result))
     if args.json:
-        print_json(vars(result))
+        print_json(encoded(result))
     else:
         say(
             pool_line(result, remember=f"tombstones.remember ({branch.settings.text('tombstones.remember')})")

@@ -5,10 +5,11 @@ A job is the same value from the plan to the report, whether the planner or the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+
+import msgspec
 
 from lake_core.history import Reference
 from lake_core.history.snapshot.reference import span_of
@@ -49,16 +50,23 @@ class CompactionJob:
         return sum(r.records for r in self.inputs)
 
     @property
-    def values(self) -> dict[str, Any]:
-        """As plain values, which go from one Airflow task to the next, and stay for weeks: they hold no keys."""
-        inputs = [[r.object, r.records] for r in self.inputs]
-        return {"inputs": inputs, "outputs": self.outputs, "why": self.why}
+    def named(self) -> NamedJob:
+        """The job as it goes from one task to another."""
+        return NamedJob(tuple((r.object, r.records) for r in self.inputs), self.outputs, self.why)
 
 
-def jobs_still_there(
-    references: Iterable[Reference], jobs: Iterable[Mapping[str, Any]]
-) -> list[CompactionJob]:
-    """The jobs of these `values` whose inputs are all still held.
+class NamedJob(msgspec.Struct, frozen=True):
+    """A job whose inputs are named by their object and the records that they show; it stays for weeks, so it holds
+    no keys.
+    """
+
+    inputs: tuple[tuple[str, int], ...]
+    outputs: int
+    why: str
+
+
+def jobs_still_there(references: Iterable[Reference], jobs: Iterable[NamedJob]) -> list[CompactionJob]:
+    """The jobs of these names whose inputs are all still held.
 
     If a branch has two references to an object that show as many records, no job is sure of either.
     """
@@ -67,10 +75,10 @@ def jobs_still_there(
         by_name.setdefault((reference.object, reference.records), []).append(reference)
     remaining = []
     for job in jobs:
-        named = [by_name.get((object_id, records), []) for object_id, records in job["inputs"]]
+        named = [by_name.get((object_id, records), []) for object_id, records in job.inputs]
         if all(len(one) == 1 for one in named):
             inputs = tuple(one[0] for one in named)
-            remaining.append(CompactionJob(inputs, int(job["outputs"]), str(job["why"])))
+            remaining.append(CompactionJob(inputs, job.outputs, job.why))
     return remaining
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from log_lake.agents.load_files import ORDINALS_PER_UNIT
 from log_lake.lake.branch import Branch
 from log_lake.lake.field_changes import summed
 from log_lake.lake.loads import lease_of
@@ -26,7 +27,6 @@ from log_lake.objects.write import WrittenObject
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat
 from spark_apps.frames.collect import is_flat
-from spark_apps.load import ORDINALS_PER_UNIT
 from spark_apps.spread import passing_errors, spread_frame
 
 SMALL_BYTES, SMALL_RECORDS = 1 << 20, 10_000

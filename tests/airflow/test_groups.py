@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from log_lake.agents.request import COMMON
+from tests.support.agents import finder
 
 pytestmark = pytest.mark.airflow
 
@@ -100,7 +100,7 @@ def test_there_is_a_group_for_each_agent(printed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_trigger_form_has_the_parameters_of_its_agent(agent: str, printed: dict[str, Any]) -> None:
-    find = import_module(f"log_lake.agents.{agent}.run").find
+    find = finder(agent)
     more = {"begin": None, "end": None, "run": "r"} if agent == "intervals" else {}
     with pytest.raises(InvalidInput) as refused:
         find({"nonsense": 1}, **more)

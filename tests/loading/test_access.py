@@ -16,17 +16,19 @@ from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.ids import IdSource
 from lake_core.records import Consume
 from lake_core.store import Address, address_of, open_store
-from log_lake.agents.ingest.run import find as find_batches
 from log_lake.agents.ingest.sources import files_there
-from log_lake.agents.intervals.run import find as find_intervals
 from log_lake.lake import Lake
 from log_lake.loading.opening import remote
 from log_lake.loading.sources import files_to_read, find_files
 from log_lake.policies.apply import read_text
 from spark_apps.in_task import InTask
 from spark_apps.load import load_files
+from tests.support.agents import finder
 from tests.support.records import draft
 from tests.support.servers.s3 import BUCKET, moto, s3_client
+
+find_batches = finder("ingest")
+find_intervals = finder("intervals")
 
 IN = f"s3://{BUCKET}/in"
 

@@ -15,6 +15,7 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import MAX_CELLS
 from log_lake.agents.ingest.plan import FilePart, Unit
+from log_lake.agents.load_files import LoadWork, build_unit
 from log_lake.lake import Lake
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Reading
@@ -24,7 +25,6 @@ from log_lake.workers import Here
 from log_lake.zng.rows import batch_of
 from log_lake.zng.types import INT64, Array, Record
 from log_lake.zng.wire import container, primitive, signed, uvarint
-from spark_apps.load import LoadWork, build_unit
 from tests.support.command import Command
 from tests.support.zng_files import rows_of, rows_of_text, zng_of, zst_of
 from tests.support.zng_values import stream

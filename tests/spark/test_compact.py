@@ -8,12 +8,15 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt
-from log_lake.agents.compact.run import find, plan_pool
+from log_lake.agents.compact.run import plan_pool
 from log_lake.compaction.jobs import CompactionJob
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from spark_apps.compact import compact, run
 from tests.spark.conftest import Landing
+from tests.support.agents import finder
+
+find = finder("compact")
 
 pytestmark = pytest.mark.spark
 

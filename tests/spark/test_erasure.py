@@ -13,7 +13,7 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, ObjectMissing
 from lake_core.keys import KeyRange
-from log_lake.agents.erasure.run import erase_pending, find
+from log_lake.agents.erasure.run import erase_pending
 from log_lake.erasure.holding import answer_of
 from log_lake.erasure.noting import summed_if_there
 from log_lake.erasure.receipt import read, read_all
@@ -26,7 +26,10 @@ from log_lake.workers import Here
 from spark_apps.erasure import erase_pool, main
 from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
+from tests.support.agents import finder
 from tests.support.workers import Watched
+
+find = finder("erasure")
 
 pytestmark = pytest.mark.spark
 

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from log_lake.agents.ingest import parking
-from log_lake.agents.ingest.run import find
 from log_lake.agents.ingest.sources import look
 from spark_apps import ingest
 from tests.spark.conftest import Landing
+from tests.support.agents import finder
+
+find = finder("ingest")
 
 pytestmark = pytest.mark.spark
 

@@ -13,14 +13,17 @@ from lake_core.errors import Incomplete
 from lake_core.ids import IdSource, first_id
 from lake_core.store import ObjectInfo, Store, open_store
 from log_lake.agents.compact.run import compact_pool, plan_pool
-from log_lake.agents.retention.run import find, retain
+from log_lake.agents.retention.run import retain
 from log_lake.lake import Lake
 from log_lake.vacuum.execute import delete_batch
 from log_lake.vacuum.orphans import iter_names, list_names, spans
 from spark_apps.retention import main, retain_pool, run
 from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
+from tests.support.agents import finder
 from tests.support.stores import StoreInFront
+
+find = finder("retention")
 
 pytestmark = pytest.mark.spark
 

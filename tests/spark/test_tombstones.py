@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from log_lake.agents.tombstones.run import find
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from spark_apps.tombstones import apply_tombstones, run
 from tests.spark.conftest import Landing
+from tests.support.agents import finder
+
+find = finder("tombstones")
 
 pytestmark = pytest.mark.spark
 

@@ -23,19 +23,15 @@ from lake_core.records import Consume, Source
 from lake_core.records.codec import frame, unframe
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.checkpoint.run import find as find_checkpoint
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.agents.compact.run import compact_pool, plan_pool
-from log_lake.agents.compact.run import find as find_compact
-from log_lake.agents.erasure.run import find as find_erasure
 from log_lake.agents.ingest.parking import park
 from log_lake.agents.packs import write_packs
 from log_lake.agents.put_off_jobs import record_put_off
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.request import Request as Asked
-from log_lake.agents.retention.run import find as find_retention
 from log_lake.agents.retention.run import retain
-from log_lake.agents.tombstones.run import find as find_tombstones
+from log_lake.agents.work import PutOff
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
 from log_lake.lake.given_up import give_up
@@ -43,8 +39,15 @@ from log_lake.loading.source_files import SourceFile
 from log_lake.repair.fsck import Fsck
 from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
 from log_lake.vacuum.execute import BeginVacuum, make_plan, vacuum, vacuum_lease, write_plan
+from tests.support.agents import finder
 from tests.support.crafted import rows_of, write_crafted
 from tests.support.records import an_id
+
+find_checkpoint = finder("checkpoint")
+find_compact = finder("compact")
+find_erasure = finder("erasure")
+find_retention = finder("retention")
+find_tombstones = finder("tombstones")
 
 URI = "memory://mutations"
 
@@ -139,7 +142,7 @@ def notes(lake: Lake) -> None:
     quiet = Quiet.of(lake, Asked(URI), agent="compact")
     quiet.found_nothing(a.config)
     quiet.write()
-    record_put_off(lake, [{"pool": "a", "title": "t", "put_off": "paused"}], agent="compact")
+    record_put_off(lake, [PutOff(pool="a", title="t", why="paused")], agent="compact")
     for journal, version in (
         (a.history.journal.name, a.history.load().version),
         (lake.catalog.journal.name, lake.catalog.load().version),

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from lake_core.errors import LakeError
 from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.marks import Marks
@@ -19,19 +22,24 @@ from lake_core.journal.purge import choose, write_newest
 from lake_core.journal.store_time import surely_past
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
+from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
 from log_lake.agents.checkpoint.plan import CheckpointPolicy, JournalTail, due_at, policy_of, why_due
-from log_lake.agents.checkpoint.report import CheckpointResult
-from log_lake.agents.finding import divided, handed_out, look_at_each
-from log_lake.agents.quiet import Quiet
-from log_lake.agents.request import OpenLake, Request
-from log_lake.agents.roster import AGENTS
+from log_lake.agents.checkpoint.report import CheckpointFailed, CheckpointResult, check_answered, journal_line
+from log_lake.agents.request import Request
+from log_lake.agents.work import Found, Work
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.settings import Settings
+from log_lake.workers import Worker, Workers
 
 log = logging.getLogger(__name__)
 
 POOLS = "lake:pools"
+
+JOURNAL = 1 << 20
+"""Bytes that a journal counts as, where it is asked whether the work is small."""
+
+Done = CheckpointResult | CheckpointFailed
 
 
 def settings_of(lake: Lake, pool_name: str) -> Settings:
@@ -164,41 +172,89 @@ def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
     return purge(journal, until=purge_until(lake, pool_name, keep=keep, now=past))
 
 
-def find(
-    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
-) -> list[dict[str, Any]]:
-    """The agent's first task: journals that want a checkpoint as plain values, all for one task `run`.
+def checkpoint_pools(workers: Workers, pools: Sequence[str]) -> list[Done]:
+    """What was done to each journal, or its error, which holds no other journal back; by pool."""
+    return sorted(workers.map(_done, pools), key=lambda one: one.pool)
 
-    `params`: lake, pools (none named: all), limit, dry_run.  A dry run logs them and hands out nothing.
-    `recurring` is as of `Quiet.of`.
-    """
-    asked = Request.read(params, also=AGENTS["checkpoint"].parameters)
-    lake = open_lake(asked.lake)
-    for name in asked.pools:
-        journal_of(lake, name)  # raises NotFound
-    names = list(dict.fromkeys(asked.pools)) or all_journals(lake)
-    open_names, put_off = divided(names, lake, asked, agent="checkpoint")
-    quiet = Quiet.of(lake, asked, agent="checkpoint", recurring=recurring)
-    all_work: list[dict[str, Any]] = []
 
-    def look_now(name: str) -> _Looked:
-        return _look(lake, name, now=lake.context.now())
+def _done(worker: Worker, pool_name: str) -> Done:
+    try:
+        lake = Lake.open_on(worker.store)
+        return checkpoint_and_purge(lake, pool_name, now=lake.context.now())
+    except LakeError as error:
+        return CheckpointFailed(pool_name, str(error), type(error).__name__)
 
-    for name, looked in look_at_each(quiet.others(open_names), look_now, named=bool(asked.pools)):
-        if looked is None:
-            all_work.append(asked.work(name, "cannot be read"))
-        elif looked.why:
-            log.info("%s: a checkpoint is due: %s", name, looked.why)
-            all_work.append(asked.work(name, looked.why))
-        elif looked.pool is not None:  # the journal of pools is looked at by every run
-            quiet.found_nothing(looked.pool, until=looked.due_at)
-    quiet.write()
-    return handed_out(
-        all_work,
-        put_off,
-        dry_run=asked.dry_run,
-        nothing=f"no checkpoint is due in {counted(len(open_names), 'journal')}",
-        not_done="nothing is written",
-        limit=asked.limit,
-        now=lake.context.now(),
-    )
+
+class CheckpointAgent(Agent[Work, Done]):
+    """All journals are one task's work: a session of Spark for each would cost more than the work."""
+
+    work = Work
+    nothing = "no checkpoint is due"
+    not_done = "nothing is written"
+    none_done = "nothing was written"
+    to_do = "What was written stays; the next run tries the others again"
+    counted_as = "journals"
+    sums = ("entries",)
+
+    def pools(self, lake: Lake, asked: Request) -> list[str]:
+        """The journals, that of the list of pools first."""
+        for name in asked.pools:
+            journal_of(lake, name)  # raises NotFound
+        return list(dict.fromkeys(asked.pools)) or all_journals(lake)
+
+    def look(self, run: Run, name: str) -> Look[Work]:
+        """Whether a checkpoint is due.  Every run looks at the journal of pools."""
+        seen = _look(run.lake, name, now=run.lake.context.now())
+        if not seen.why:
+            return Look(rests=seen.pool, until=seen.due_at)
+        line = f"{name}: a checkpoint is due: {seen.why}"
+        return Look(lines=[line], work=[run.asked.work(Work, name, seen.why)])
+
+    def nothing_in(self, names: Sequence[str]) -> str:
+        """How many journals want none."""
+        return f"{self.nothing} in {counted(len(names), 'journal')}"
+
+    def run_together(self, lake: Lake, all_work: Sequence[Work], open_workers: OpenWorkers) -> list[Done]:
+        """Write checkpoints, and purge."""
+        with open_workers(lake.context, "lake checkpoint", size=len(all_work) * JOURNAL) as workers:
+            results = checkpoint_pools(workers, [work.pool for work in all_work])
+        for one in results:
+            if isinstance(one, CheckpointFailed):
+                log.error("%s: %s", one.pool, one.failed)
+            else:
+                log.info("%s", journal_line(one))
+        return results
+
+    def check_answered(self, results: Sequence[Done]) -> None:
+        """Raises Unavailable if the store did not answer for some journals."""
+        check_answered(results)
+
+    def lines(self, result: Done) -> Sequence[str]:
+        """What was done for a journal; a failure is among the failures."""
+        return [journal_line(result)] if isinstance(result, CheckpointResult) else []
+
+    def totals(self, found: Found[Work], results: Sequence[Done]) -> dict[str, int]:
+        """The sums over the journals that did not fail."""
+        return super().totals(found, [one for one in results if isinstance(one, CheckpointResult)])
+
+    def total(self, totals: Mapping[str, int]) -> str:
+        """The sums in words."""
+        if not totals["journals"]:
+            return self.none_done
+        entries = counted(totals["entries"], "entry", "entries")
+        return f"{counted(totals['journals'], 'journal')}: purged {entries}"
+
+    def failures(self, found: Found[Work], results: Sequence[Done]) -> list[str]:
+        """The journals that failed, and those that no task came to."""
+        tried = {one.pool for one in results}
+        return [f"{one.pool}: {one.failed}" for one in results if isinstance(one, CheckpointFailed)] + [
+            f"{one.pool}: run failed; its log says why" for one in found.work if one.pool not in tried
+        ]
+
+    def decoded_result(self, values: Any) -> Done:
+        """A result, or a failure."""
+        kind: type[Done] = CheckpointFailed if "failed" in values else CheckpointResult
+        return msgspec.convert(values, kind)
+
+
+AGENT = CheckpointAgent()

@@ -32,7 +32,7 @@ def publication_due(pool: Pool, *, branch: str) -> str:
 
 
 def published(pool: Pool, *, branch: str) -> dict[str, Any]:
-    """Publish as the setting says; what was done, as values for the report: none without the setting.
+    """Publish as the setting says; two fields of a CompactResult, none without the setting.
 
     Raises Corrupt, OutcomeUnknown, Unavailable.
     """

@@ -1,17 +1,42 @@
-"""What compaction plans and what it did, in words: for the agent's logs, its last task and `lake compact`."""
+"""What compaction plans and what it did, in words: for the agent's logs, its report and `lake compact`."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from lake_core.phrases import counted, human_size
-from log_lake.agents.reporting import Found, check_found, conclude, missing, newest_version, sums
-from log_lake.compaction.gain import Standing, gain
+from log_lake.agents.reporting import newest_version
+from log_lake.agents.work import Result
+from log_lake.compaction.gain import Gain, Standing, gain
 from log_lake.compaction.jobs import CompactionJob, CompactionPlan, CompactionResult
 
-log = logging.getLogger(__name__)
+
+@dataclass(frozen=True)
+class _Merged(Result):
+    """The figures of jobs: inputs of `size_in` bytes became objects of `size_out`; `dropped` jobs lost an input.
+
+    `version` is that of the newest job, None without one.
+    """
+
+    version: int | None
+    jobs: int
+    dropped: int
+    inputs: int
+    objects: int
+    size_in: int
+    size_out: int
+
+
+@dataclass(frozen=True)
+class CompactResult(Gain, _Merged):
+    """What was done in a pool; if it is published, at which version (None: it was refused), and that in words."""
+
+    published: int | msgspec.UnsetType | None = msgspec.UNSET
+    publication: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def plan_lines(pool_name: str, plan: CompactionPlan) -> Iterator[str]:
@@ -55,31 +80,38 @@ def job_line(job: CompactionJob, result: CompactionResult) -> str:
 
 
 def summary(
-    pool_name: str, results: Sequence[CompactionResult], *, before: Standing, after: Standing
-) -> dict[str, Any]:
-    """What was done in a pool, as plain values for the report; `version`: of the newest job, None without one."""
+    pool_name: str,
+    results: Sequence[CompactionResult],
+    *,
+    before: Standing,
+    after: Standing,
+    publication: Mapping[str, Any] | None = None,
+) -> CompactResult:
+    """What was done in a pool, from what became of its jobs."""
     kept = [result for result in results if result.version is not None]
-    return {
-        "pool": pool_name,
-        "version": newest_version(result.version for result in kept),
-        "jobs": len(kept),
-        "dropped": len(results) - len(kept),
-        "inputs": sum(result.inputs for result in kept),
-        "objects": sum(result.objects for result in kept),
-        "size_in": sum(result.size_in for result in kept),
-        "size_out": sum(result.size_out for result in kept),
+    return CompactResult(
+        pool_name,
+        newest_version(result.version for result in kept),
+        jobs=len(kept),
+        dropped=len(results) - len(kept),
+        inputs=sum(result.inputs for result in kept),
+        objects=sum(result.objects for result in kept),
+        size_in=sum(result.size_in for result in kept),
+        size_out=sum(result.size_out for result in kept),
         **vars(gain(before, after)),
-    }
+        **(publication or {}),
+    )
 
 
-def pool_line(done: Mapping[str, Any]) -> str:
-    """What became of a pool, from its `summary` and its publication."""
-    publication = f"; {done['publication']}" if "publication" in done else ""
-    work = _work_line(done) if done["jobs"] or done["dropped"] else "nothing was merged"
-    return f"{done['pool']}: {work}; overlap {done['depth_before']:,} -> {done['depth_after']:,}{publication}"
+def pool_line(done: CompactResult) -> str:
+    """What became of a pool."""
+    publication = f"; {done.publication}" if done.publication else ""
+    work = work_line(vars(done)) if done.jobs or done.dropped else "nothing was merged"
+    return f"{done.pool}: {work}; overlap {done.depth_before:,} -> {done.depth_after:,}{publication}"
 
 
-def _work_line(done: Mapping[str, Any]) -> str:
+def work_line(done: Mapping[str, Any]) -> str:
+    """What was merged, from the figures of a pool or of all."""
     dropped = f" ({done['dropped']:,} dropped: an input changed)" if done["dropped"] else ""
     return (
         f"{counted(done['jobs'], 'job')}{dropped} merged {counted(done['inputs'], 'object')} "
@@ -88,32 +120,9 @@ def _work_line(done: Mapping[str, Any]) -> str:
     )
 
 
-def lag_lines(all_work: Found, results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The pools in which more objects overlap after the run than the policy allows, a line each."""
-    allowed = {work["pool"]: work["allowed"] for work in all_work if "allowed" in work}
-    for result in results:
-        most = (
-            None if result["dropped"] else allowed.get(result["pool"])
-        )  # it lost to another job, not to loads
-        if most is not None and result["depth_after"] > most:
-            yield (
-                f"{result['pool']}: the agent lags: {overlap(result['depth_after'])}, the policy allows {most:,}; "
-                "more is loaded than is merged. If this stays, run it more often, or give it more slots"
-            )
-
-
-def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, where it lags, the totals.  Raises Incomplete if a pool failed."""
-    for result in results:
-        log.info("%s", pool_line(result))
-    lagging = list(lag_lines(all_work or (), results))
-    for line in lagging:
-        log.warning("%s", line)
-    totals = sums(results, "pools", of=("jobs", "dropped", "inputs", "objects", "size_in", "size_out"))
-    totals["late"] = len(lagging)
-    conclude(
-        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was compacted",
-        failed=missing(check_found(all_work), results),
-        to_do="Jobs that were committed stay; the next run plans the others again",
+def lag_text(depth: int, *, allowed: int) -> str:
+    """The depth of a pool, which is more than its policy allows, though the agent has worked on it."""
+    return (
+        f"the agent lags: {overlap(depth)}, the policy allows {allowed:,}; more is loaded than is merged. If this "
+        "stays, run it more often, or give it more slots"
     )
-    return totals

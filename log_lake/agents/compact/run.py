@@ -7,25 +7,41 @@ To look at a pool costs a look at its journal, and a plan, which is pure.  Calle
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+
+import msgspec
 
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
-from lake_core.records.pools import PoolConfig
+from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
 from log_lake.agents.compact.plan import plan_branch
 from log_lake.agents.compact.policy import policy_of
-from log_lake.agents.compact.publication import publication_due
-from log_lake.agents.compact.report import plan_lines
-from log_lake.agents.finding import divided, handed_out, look_at_each
-from log_lake.agents.quiet import Quiet
-from log_lake.agents.request import OpenLake, Request, named_pools
+from log_lake.agents.compact.publication import publication_due, published
+from log_lake.agents.compact.report import (
+    CompactResult,
+    job_line,
+    lag_text,
+    plan_lines,
+    pool_line,
+    start_line,
+    summary,
+    work_line,
+)
+from log_lake.agents.request import Request
 from log_lake.agents.roster import AGENTS
+from log_lake.agents.work import Found, Work
 from log_lake.compaction.gain import Standing, standing_of
-from log_lake.compaction.jobs import CompactionJob, CompactionPlan, CompactionResult, jobs_still_there
+from log_lake.compaction.jobs import (
+    CompactionJob,
+    CompactionPlan,
+    CompactionResult,
+    NamedJob,
+    jobs_still_there,
+)
 from log_lake.compaction.strategies import check_name
 from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.rewriting.compaction import JobProgress, run_jobs
 from log_lake.workers import Here
@@ -49,20 +65,38 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
     )
 
 
-def jobs_now(lake: Lake, work: Mapping[str, Any]) -> tuple[list[CompactionJob], int, Standing]:
+class CompactWork(Work, frozen=True, kw_only=True):
+    """A pool to compact or to publish: the depth that its policy `allowed`, jobs, and the run's own strategy."""
+
+    allowed: int | msgspec.UnsetType = msgspec.UNSET
+    jobs: tuple[NamedJob, ...] = ()
+    strategy: str | msgspec.UnsetType | None = msgspec.UNSET
+
+    @property
+    def weight(self) -> int:
+        """Its jobs."""
+        return max(1, len(self.jobs))
+
+
+def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, Standing]:
     """The jobs that `find` handed out, as they are now; how many of them have lost an input since; the standing.
 
     If one has, because deletes were applied or another compaction was faster, the pool is planned anew: what is
     left may still be too deep.
     """
-    name, branch = work["pool"], work["branch"]
-    references = lake.pool(name).at_branch(branch).references
-    jobs = jobs_still_there(references, work["jobs"])
-    lost = len(work["jobs"]) - len(jobs)
+    references = lake.pool(work.pool).at_branch(work.branch).references
+    jobs = jobs_still_there(references, work.jobs)
+    lost = len(work.jobs) - len(jobs)
     if lost:
-        plan = plan_pool(lake, name, branch=branch, strategy=work.get("strategy"), now=lake.context.now())
+        strategy = work.strategy or None
+        plan = plan_pool(lake, work.pool, branch=work.branch, strategy=strategy, now=lake.context.now())
         jobs = list(plan.jobs)
     return jobs, lost, standing_of(references)
+
+
+def log_job(job: CompactionJob, result: CompactionResult) -> None:
+    """Log what became of a job."""
+    log.info("%s", job_line(job, result))
 
 
 def compact_pool(
@@ -78,54 +112,84 @@ def compact_pool(
     return run_jobs(target, plan.jobs, Here.of(lake.context), progress=progress)
 
 
-def find(
-    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
-) -> list[dict[str, Any]]:
-    """The agent's first task: pools to compact or to publish as plain values, for one task `run` each.
+def finished(
+    pool: Pool, results: Sequence[CompactionResult], *, branch: str, before: Standing
+) -> CompactResult:
+    """What was done in a pool: publishes it, if it is to be, and looks how it stands."""
+    after = standing_of(pool.at_branch(branch).references)
+    publication = published(pool, branch=branch)
+    return summary(pool.name, results, before=before, after=after, publication=publication)
 
-    `params`: lake, pools (none named: all), branch, limit, strategy (instead of the pools' own), dry_run.  A dry
-    run logs the plans and hands out nothing.  `recurring` is as of `Quiet.of`.
-    """
-    asked = Request.read(params, also=AGENTS["compact"].parameters)
-    if asked.strategy is not None:
-        check_name(asked.strategy)
-    lake = open_lake(asked.lake)
-    names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="compact")
-    quiet = Quiet.of(lake, asked, agent="compact", recurring=recurring)
-    all_work: list[dict[str, Any]] = []
 
-    def look(name: str) -> tuple[PoolConfig, CompactionPlan, str, bool]:
-        now, pool = lake.context.now(), lake.pool(name)
-        view, strategy = pool.at_branch(asked.branch), asked.strategy
-        plan = _plan(view, strategy=strategy, now=now)
+class CompactAgent(Agent[CompactWork, CompactResult]):
+    """Pools to compact or to publish."""
+
+    work, result = CompactWork, CompactResult
+    nothing = "nothing to compact"
+    not_done = "nothing is rewritten"
+    none_done = "nothing was compacted"
+    to_do = "Jobs that were committed stay; the next run plans the others again"
+    sums = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
+
+    def check(self, asked: Request) -> None:
+        """Raises InvalidInput for a strategy that there is not."""
+        if asked.strategy is not None:
+            check_name(asked.strategy)
+
+    def look(self, run: Run, name: str) -> Look[CompactWork]:
+        """The plan of the pool, and whether it is to be published."""
+        now, pool, asked = run.lake.context.now(), run.lake.pool(name), run.asked
+        view = pool.at_branch(asked.branch)
+        plan = _plan(view, strategy=asked.strategy, now=now)
         due = publication_due(pool, branch=asked.branch)
+        lines = list(plan_lines(name, plan))
+        if plan.jobs or due:
+            jobs = tuple(job.named for job in plan.jobs)
+            why = counted(len(jobs), "job") if jobs else due
+            how = {"allowed": plan.allowed, "jobs": jobs, "strategy": asked.strategy}
+            return Look(lines=lines, work=[asked.work(CompactWork, name, why, **how)])
         # whether time alone brings work while the look is remembered: any strategy may depend on the time
         later = now + AGENTS["compact"].remembers
-        waits = not (plan.jobs or due) and bool(_plan(view, strategy=strategy, now=later).jobs)
-        return pool.config, plan, due, waits
+        waits = _plan(view, strategy=asked.strategy, now=later).jobs
+        return Look(lines=lines, rests=None if waits else pool.config)
 
-    looked_at = quiet.others(names)
-    must_find = asked.branch != MAIN and looked_at == names and not put_off
-    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
-        if seen is None:
-            all_work.append(asked.work(name, "cannot be read", jobs=[]))
-            continue
-        pool, plan, due, waits = seen
-        for line in plan_lines(name, plan):
-            log.info("%s", line)
-        if plan.jobs or due:
-            jobs = [job.values for job in plan.jobs]
-            why = counted(len(jobs), "job") if jobs else due
-            all_work.append(asked.work(name, why, allowed=plan.allowed, jobs=jobs, strategy=asked.strategy))
-        elif not waits:
-            quiet.found_nothing(pool)
-    quiet.write()
-    return handed_out(
-        all_work,
-        put_off,
-        dry_run=asked.dry_run,
-        nothing="nothing to compact",
-        not_done="nothing is rewritten",
-        limit=asked.limit,
-        now=lake.context.now(),
-    )
+    def run(self, lake: Lake, work: CompactWork, open_workers: OpenWorkers) -> CompactResult:
+        """Carry out the jobs; Spark does not start if there are none, as when the pool is only to be published."""
+        pool = lake.pool(work.pool)
+        jobs, lost, before = jobs_now(lake, work)
+        log.info("%s", start_line(work.pool, jobs, lost=lost))
+        results: list[CompactionResult] = []
+        if jobs:
+            size = sum(job.size for job in jobs)
+            with open_workers(lake.context, f"lake compact {work.pool}", size=size) as workers:
+                results = run_jobs(pool.branch(work.branch), jobs, workers, progress=log_job)
+        done = finished(pool, results, branch=work.branch, before=before)
+        log.info("%s", pool_line(done))
+        return done
+
+    def line(self, result: CompactResult) -> str:
+        """What was done in a pool."""
+        return pool_line(result)
+
+    def lags(self, all_work: Sequence[CompactWork], results: Sequence[CompactResult]) -> dict[str, str]:
+        """The pools in which more objects overlap after the run than the policy allows."""
+        allowed = {work.pool: work.allowed for work in all_work}
+        return {
+            one.pool: lag_text(one.depth_after, allowed=most)
+            for one in results
+            if not one.dropped  # it lost to another job, not to loads
+            and isinstance(most := allowed.get(one.pool), int)
+            and one.depth_after is not None
+            and one.depth_after > most
+        }
+
+    def totals(self, found: Found[CompactWork], results: Sequence[CompactResult]) -> dict[str, int]:
+        """The sums, and in how many pools the agent lags."""
+        return super().totals(found, results) | {"late": len(self.lags(found.work, results))}
+
+    def total(self, totals: Mapping[str, int]) -> str:
+        """The sums in words."""
+        return f"{counted(totals['pools'], 'pool')}: {work_line(totals)}"
+
+
+AGENT = CompactAgent()

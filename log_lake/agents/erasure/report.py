@@ -1,22 +1,19 @@
-"""What erasures would find and what they did, in words: for the agent's logs, its last task and `lake erase`.
+"""What erasures would find and what they did, in words: for the agent's logs, its report and `lake erase`.
 
 No line says which records are meant: the receipt alone holds the condition.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from lake_core.phrases import counted, human_size, listed
-from log_lake.agents.reporting import Found, check_found, conclude, missing, newest_version, put_off, sums
+from log_lake.agents.reporting import newest_version
+from log_lake.agents.work import Result
 from log_lake.erasure.holders import release
-from log_lake.erasure.receipt import DONE, PENDING, Receipt
+from log_lake.erasure.receipt import PENDING, Receipt
 from log_lake.erasure.sighting import Bound, Sighting
-
-log = logging.getLogger(__name__)
 
 MAX_HOLDERS = 100
 """Holders that a result names at most: a result goes between tasks, and Airflow keeps it."""
@@ -44,6 +41,14 @@ class ErasureResult:
     held: int
     by: list[str]
     not_searched: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ErasuresResult(Result):
+    """What became of the erasures of a pool; `version` is the newest that the run committed."""
+
+    version: int | None
+    erasures: tuple[ErasureResult, ...]
 
 
 def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureResult:
@@ -91,66 +96,24 @@ def bound_text(bound: Bound) -> str:
     return f"up to {objects} of {counted(bound.records, 'record')}, {human_size(bound.size)}"
 
 
-def erasure_line(result: Mapping[str, Any]) -> str:
+def erasure_line(result: ErasureResult) -> str:
     """What became of an erasure, in a line."""
     line = (
-        f"{result['pool']}: erasure {result['erasure']} is {result['status']}: deleted "
-        f"{counted(result['deleted'], 'object')} ({human_size(result['freed'])}), wrote {result['written']:,} "
-        f"({human_size(result['size_written'])})"
+        f"{result.pool}: erasure {result.erasure} is {result.status}: deleted "
+        f"{counted(result.deleted, 'object')} ({human_size(result.freed)}), wrote {result.written:,} "
+        f"({human_size(result.size_written)})"
     )
-    if result["purged"]:
-        line += f", purged the journal up to version {result['purged']:,}"
-    if result["status"] == PENDING:
-        line += f"; {counted(result['held'], 'object')} with such records may not be deleted yet"
-    for sub_pool, records in result["not_searched"].items():
-        line += f"; {result['pool']}.{sub_pool} with {counted(records, 'record')} was not searched"
+    if result.purged:
+        line += f", purged the journal up to version {result.purged:,}"
+    if result.status == PENDING:
+        line += f"; {counted(result.held, 'object')} with such records may not be deleted yet"
+    for sub_pool, records in result.not_searched.items():
+        line += f"; {result.pool}.{sub_pool} with {counted(records, 'record')} was not searched"
     return line
 
 
-def release_lines(result: Mapping[str, Any]) -> Iterator[str]:
+def release_lines(result: ErasureResult) -> Iterator[str]:
     """What holds such records, and how to release it, a line each."""
-    for by in result["by"]:
-        how = release(by, pool_name=result["pool"], erasure_id=result["erasure"])
-        yield f"{result['pool']}: erasure {result['erasure']} is held by {by}: {how}"
-
-
-def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line an erasure, what holds it, and the totals.
-
-    Raises Incomplete if an erasure is pending, as `lake erase` does, also of a pool that was put off; or if a pool
-    failed.
-    """
-    erasures = [one for result in results for one in result["erasures"]]
-    for one in erasures:
-        log.info("%s", erasure_line(one))
-    totals = sums(erasures, "erasures", of=("deleted", "freed", "written", "size_written", "held"))
-    totals["done"] = sum(one["status"] == DONE for one in erasures)
-    conclude(
-        f"{counted(totals['erasures'], 'erasure')}, {totals['done']:,} done: deleted "
-        f"{counted(totals['deleted'], 'object')} ({human_size(totals['freed'])})"
-        if erasures
-        else "nothing was erased",
-        failed=[
-            *missing(check_found(all_work), results),
-            *_held(erasures),
-            *(
-                f"{work['title']}: an erasure is pending"
-                for work in put_off(all_work or ())
-                if _pending(work)
-            ),
-        ],
-        to_do="What was done stays; release what is named, and the next run goes on",
-    )
-    return totals
-
-
-def _pending(work: Mapping[str, Any]) -> bool:
-    """Whether an erasure of a pool that was put off is pending; what a person refused to begin is not."""
-    return bool(work.get("erasures", True))
-
-
-def _held(erasures: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """What holds the pending ones."""
-    for one in erasures:
-        if one["status"] == PENDING:
-            yield from release_lines(one)
+    for by in result.by:
+        how = release(by, pool_name=result.pool, erasure_id=result.erasure)
+        yield f"{result.pool}: erasure {result.erasure} is held by {by}: {how}"

@@ -1,9 +1,9 @@
-"""The erasure agent without Spark: which erasures are pending or asked for, and the work itself.
+"""The erasure agent: which erasures are pending or asked for, and the work itself.
 
 `find` begins what the run names: it writes the receipt.  From then on the erasure is pending until it is done, so
 a run that is killed, or that meets a tag or a reader, is gone on with by the next one.  The erasures of a pool are
 worked on one after another, since each changes the pool for the others.  Objects are read and written by any
-`Workers`.  Callers: the DAG, the Spark application.
+`Workers`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,32 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+
+import msgspec
 
 from lake_core.errors import LakeError
 from lake_core.keys import KeyRange
 from lake_core.naming import split_pool
-from lake_core.phrases import counted, human_time
+from lake_core.phrases import counted, human_size, human_time
+from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
 from log_lake.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures, policy_of
-from log_lake.agents.erasure.report import ErasureResult, bound_text, erasure_line, result_of, sighting_line
-from log_lake.agents.finding import divided, handed_out, look_at_each, looks
-from log_lake.agents.quiet import Quiet
-from log_lake.agents.request import OpenLake, Request, named_pools
-from log_lake.agents.roster import AGENTS
+from log_lake.agents.erasure.report import (
+    ErasureResult,
+    ErasuresResult,
+    bound_text,
+    erasure_line,
+    release_lines,
+    result_of,
+    sighting_line,
+)
+from log_lake.agents.finding import looks
+from log_lake.agents.reporting import newest_version
+from log_lake.agents.request import Request
+from log_lake.agents.work import Found, PutOff, Work
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.begin import begin, check
+from log_lake.erasure.receipt import DONE, PENDING
 from log_lake.erasure.run import go_on
 from log_lake.erasure.sighting import bound
 from log_lake.erasure.sighting import look as look_for
@@ -77,115 +89,191 @@ def erase_pending(
             failures.append(error)
             continue
         results.append(result_of(pool_name, receipt, before=before))
-        log.info("%s", erasure_line(vars(results[-1])))
+        log.info("%s", erasure_line(results[-1]))
     if failures:
         raise failures[0]
     return results
 
 
-def find(
-    params: Mapping[str, Any],
-    *,
-    open_lake: OpenLake = Lake.open,
-    begins: bool = True,
-    recurring: bool = False,
-) -> list[dict[str, Any]]:
-    """The agent's first task: begins what the run names, and hands out pools with pending erasures.
+class NewErasure(msgspec.Struct, frozen=True):
+    """An erasure that a task `run` begins, since a person is asked first; `pool` may be a sub-pool."""
 
-    Without `begins`, the task `run` of a pool begins them (`begin_handed_out`), since a person is asked first.
+    pool: str
+    span: RangeText
+    where: str | None
 
-    `params`: lake, pools (none named: all), where, key, from, to (which records; then pools are named), grace,
-    keep_history, dry_run.  What the run names is checked in all pools before it is begun in one.  A dry run logs
-    what holds such records, and hands out nothing.  `recurring` is as of `Quiet.of`.
 
-    Raises InvalidInput, NotFound, Corrupt, Unavailable.
+class ErasureWork(Work, frozen=True, kw_only=True):
+    """The erasures of a pool: the ids of pending ones, those to `begin`, and what a person is asked about each.
+
+    `erasures` is None if the pool could not be read: then the task goes on with all that are pending.
     """
-    asked = Request.read(params, also=AGENTS["erasure"].parameters)
-    named = named_records(where=asked.where, key=asked.key, low=asked.low, high=asked.high, pools=asked.pools)
-    lake = open_lake(asked.lake)
-    names = named_pools(lake, asked.pools)
-    policy_of(Settings({}), grace=asked.grace)  # raises InvalidInput
-    if named is not None:
-        _begin(lake, names, named, keeps_history=asked.keep_history, begins=begins and not asked.dry_run)
-    how = {"grace": asked.grace, "keep_history": asked.keep_history}
-    all_work: dict[str, dict[str, Any]] = {}
 
-    def look(name: str) -> tuple[Pool, ErasurePlan]:
-        pool = lake.pool(name)
-        work = plan(pool, named)
+    erasures: tuple[str, ...] | None = None
+    begin: tuple[NewErasure, ...] | msgspec.UnsetType = msgspec.UNSET
+    says: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    grace: str | None = None
+    keep_history: bool = False
+
+    @property
+    def weight(self) -> int:
+        """Its erasures."""
+        return max(1, len(self.erasures or ()))
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """A line an erasure."""
+        return self.says or (self.title,)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether one of them is pending already."""
+        return bool(self.erasures)
+
+
+class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
+    """Pools with pending erasures, and those that a run names.
+
+    What the run names is checked in all pools before it is begun in one.  A dry run logs what holds such records.
+    """
+
+    work, result = ErasureWork, ErasuresResult
+    nothing = "no erasure is pending"
+    not_done = "nothing is erased"
+    none_done = "nothing was erased"
+    to_do = "What was done stays; release what is named, and the next run goes on"
+    counted_as = "erasures"
+    sums = ("deleted", "freed", "written", "size_written", "held")
+
+    def check(self, asked: Request) -> None:
+        """Raises InvalidInput for an ambiguous range, records without a pool, or a grace that is no duration."""
+        _named(asked)
+        policy_of(Settings({}), grace=asked.grace)
+
+    def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
+        """Begin what the run names, unless a person is asked first, or it is a dry run."""
+        named = _named(asked)
+        if named is None:
+            return
+        spans = {name: span_of(lake.pool(name), named) for name in names}
+        for name, span in spans.items():
+            check(lake.pool(name), key_range=span, where=named.where)
+        for name, span in spans.items() if asked.begins and not asked.dry_run else ():
+            receipt = begin(
+                lake.pool(name), key_range=span, where=named.where, keeps_history=asked.keep_history
+            )
+            log.info("%s: erasure %s is pending", name, receipt.id)
+
+    def paused(self, run: Run, put_off: Sequence[PutOff]) -> list[PutOff]:
+        """Pools in which an erasure is pending or asked for; one that cannot be read may have one."""
+        waiting = {one.pool: one for one in put_off}
+        kept = []
+        for name, seen in looks(self.others(run, list(waiting)), partial(self._look, run)):
+            if isinstance(seen, LakeError):
+                log.error("%s: %s", name, seen)
+                kept.append(waiting[name])
+                continue
+            pool, due = seen
+            if not due.idle:
+                kept.append(waiting[name])
+            elif not pool.sub_pool:
+                run.quiet.found_nothing(pool.config)
+        return kept
+
+    def _look(self, run: Run, name: str) -> tuple[Pool, ErasurePlan]:
+        pool = run.lake.pool(name)
+        return pool, plan(pool, _named(run.asked))
+
+    def look(self, run: Run, name: str) -> Look[ErasureWork]:
+        """The erasures that are pending, and the one that the run names."""
+        asked, named = run.asked, _named(run.asked)
+        pool, due = self._look(run, name)
         if asked.dry_run:
-            _log_sightings(pool, work, named, grace=asked.grace)
-        return pool, work
-
-    open_names, put_off = divided(names, lake, asked, agent="erasure")
-    quiet = Quiet.of(lake, asked, agent="erasure", recurring=recurring and named is None)
-    waiting = {one["pool"]: one for one in put_off}
-    put_off = _with_work(lake, [waiting[name] for name in quiet.others(list(waiting))], named, quiet)
-    for name, seen in look_at_each(quiet.others(open_names), look, named=bool(asked.pools)):
-        pool, work = seen or (None, None)
-        if pool is not None and work is not None and work.idle and not pool.sub_pool:
-            quiet.found_nothing(pool.config)
+            _log_sightings(pool, due, named, grace=asked.grace)
+        if due.idle:
+            return Look(rests=None if pool.sub_pool else pool.config)
+        new = due.is_new and named is not None
+        begins = (NewErasure(name, named.span, named.where),) if new and named is not None else ()
+        ids = tuple(one.id for one in due.pending)
+        says = () if asked.begins else tuple(_questions(pool, due, named))
+        how = {"grace": asked.grace, "keep_history": asked.keep_history}
         pool_name, _ = split_pool(name)  # the sub-pools of a pool are worked on with it
-        if work is None and begins:
-            all_work[pool_name] = asked.work(pool_name, "cannot be read", erasures=None, **how)
-        elif work is None:  # a person cannot approve what is not known
-            why = "it cannot be read"
-            put_off.append(asked.work(pool_name, f"put off: {why}", put_off=why))
-        elif not work.idle and all_work.get(pool_name, {}).get("erasures", ()) is not None:
-            before = all_work.get(pool_name, {})
-            values = _handed(before, work, name, named)
-            if not begins:
-                new = [one for one in work.pending if one.id not in before.get("erasures", ())]
-                for line in _questions(lake.pool(name), replace(work, pending=tuple(new)), named):
-                    log.info("%s", line)
-                    values["says"].append(line)
-            what = counted(len(values["erasures"]) + len(values["begin"]), "erasure")
-            all_work[pool_name] = asked.work(pool_name, what, **values, **how)
-    quiet.write()
-    return handed_out(
-        list(all_work.values()),
-        put_off,
-        dry_run=asked.dry_run,
-        nothing="no erasure is pending",
-        not_done="nothing is erased",
-    )
+        return Look(
+            work=[asked.work(ErasureWork, pool_name, "", erasures=ids, begin=begins, says=says, **how)]
+        )
+
+    def unreadable(self, asked: Request, name: str, error: LakeError) -> ErasureWork | PutOff:
+        """Work, unless a person is asked first, who cannot approve what is not known."""
+        if not asked.begins:
+            return asked.put_off(name, "it cannot be read")
+        how = {"grace": asked.grace, "keep_history": asked.keep_history}
+        return asked.work(ErasureWork, split_pool(name)[0], "cannot be read", erasures=None, **how)
+
+    def merged(self, all_work: Sequence[ErasureWork]) -> list[ErasureWork]:
+        """One piece a pool, whose sub-pools the run may have named too."""
+        by_pool: dict[str, ErasureWork] = {}
+        for work in all_work:
+            before = by_pool.setdefault(
+                work.pool, msgspec.structs.replace(work, erasures=(), begin=(), says=())
+            )
+            if work.erasures is None or before.erasures is None:  # that task goes on with all
+                by_pool[work.pool] = before if before.erasures is None else work
+                continue
+            new = [one for one in work.erasures if one not in before.erasures]
+            lines = dict(zip((*work.erasures, *(work.begin or ())), work.says or (), strict=False))
+            asked = [lines[one] for one in (*new, *(work.begin or ())) if one in lines]
+            for line in asked:
+                log.info("%s", line)
+            ids, begins = (*before.erasures, *new), (*(before.begin or ()), *(work.begin or ()))
+            by_pool[work.pool] = msgspec.structs.replace(
+                work,
+                title=f"{work.pool}: {counted(len(ids) + len(begins), 'erasure')}",
+                erasures=ids,
+                begin=begins,
+                says=(*(before.says or ()), *asked),
+            )
+        return list(by_pool.values())
+
+    def run(self, lake: Lake, work: ErasureWork, open_workers: OpenWorkers) -> ErasuresResult:
+        """Begin what is to be begun, and go on with the erasures of a pool."""
+        ids = begin_handed_out(lake, work)
+        with open_workers(lake.context, f"lake erasure {work.pool}") as workers:
+            done = erase_pending(
+                lake, work.pool, ids, grace=work.grace, keeps_history=work.keep_history, workers=workers
+            )
+        return ErasuresResult(work.pool, newest_version(one.version for one in done), tuple(done))
+
+    def lines(self, result: ErasuresResult) -> Sequence[str]:
+        """What became of each erasure."""
+        return [erasure_line(one) for one in result.erasures]
+
+    def totals(self, found: Found[ErasureWork], results: Sequence[ErasuresResult]) -> dict[str, int]:
+        """The sums over all erasures, and how many are done."""
+        erasures = [one for result in results for one in result.erasures]
+        return self.summed(erasures) | {"done": sum(one.status == DONE for one in erasures)}
+
+    def total(self, totals: Mapping[str, int]) -> str:
+        """The sums in words."""
+        if not totals["erasures"]:
+            return self.none_done
+        return (
+            f"{counted(totals['erasures'], 'erasure')}, {totals['done']:,} done: deleted "
+            f"{counted(totals['deleted'], 'object')} ({human_size(totals['freed'])})"
+        )
+
+    def failures(self, found: Found[ErasureWork], results: Sequence[ErasuresResult]) -> list[str]:
+        """Pools that failed, what holds pending erasures, and pools that were put off with one."""
+        erasures = [one for result in results for one in result.erasures if one.status == PENDING]
+        return [
+            *super().failures(found, results),
+            *(line for one in erasures for line in release_lines(one)),
+            *(f"{one.title}: an erasure is pending" for one in found.put_off if one.is_begun),
+        ]
 
 
-def _with_work(
-    lake: Lake, put_off: Sequence[dict[str, Any]], named: NamedRecords | None, quiet: Quiet
-) -> list[dict[str, Any]]:
-    """Those in whose pool an erasure is pending or asked for; a pool that cannot be read may have one."""
-
-    def look(name: str) -> tuple[Pool, bool]:
-        pool = lake.pool(name)
-        return pool, plan(pool, named).idle
-
-    kept = []
-    for one, (name, seen) in zip(put_off, looks([one["pool"] for one in put_off], look), strict=True):
-        if isinstance(seen, LakeError):
-            log.error("%s: %s", name, seen)
-            kept.append(one)
-            continue
-        pool, idle = seen
-        if not idle:
-            kept.append(one)
-        elif not pool.sub_pool:
-            quiet.found_nothing(pool.config)
-    return kept
-
-
-def _handed(
-    before: Mapping[str, Any], work: ErasurePlan, name: str, named: NamedRecords | None
-) -> dict[str, Any]:
-    """What is handed out for a pool: which erasures to go on with, and which to begin.
-
-    `before` is what another of its sub-pools has; `name` is that of the pool or the sub-pool.
-    """
-    begin = list(before.get("begin", ()))
-    if work.is_new and named is not None:
-        begin.append({"pool": name, "span": vars(named.span), "where": named.where})
-    ids = dict.fromkeys([*before.get("erasures", ()), *(one.id for one in work.pending)])
-    return {"erasures": list(ids), "begin": begin, "says": list(before.get("says", ()))}
+def _named(asked: Request) -> NamedRecords | None:
+    """The records that the run names."""
+    return named_records(where=asked.where, key=asked.key, low=asked.low, high=asked.high, pools=asked.pools)
 
 
 def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Iterator[str]:
@@ -200,33 +288,21 @@ def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Ite
         yield f"{pool.name}: begin an erasure of the records that this run names: {bound_text(searched)}"
 
 
-def begin_handed_out(lake: Lake, work: Mapping[str, Any]) -> list[str] | None:
+def begin_handed_out(lake: Lake, work: ErasureWork) -> list[str] | None:
     """The ids of the erasures of a piece of work, None for all that are pending; those that it names are begun.
 
     A task that is tried again finds the same ones pending.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
-    if work["erasures"] is None:
+    if work.erasures is None:
         return None
-    ids = list(work["erasures"])
-    for one in work.get("begin", ()):
-        pool = lake.pool(one["pool"])
-        span = span_of(pool, NamedRecords(RangeText(**one["span"]), one["where"]))
-        receipt = begin(pool, key_range=span, where=one["where"], keeps_history=work["keep_history"])
-        log.info("%s: erasure %s is pending", one["pool"], receipt.id)
+    ids = list(work.erasures)
+    for one in work.begin or ():
+        pool = lake.pool(one.pool)
+        span = span_of(pool, NamedRecords(one.span, one.where))
+        receipt = begin(pool, key_range=span, where=one.where, keeps_history=work.keep_history)
+        log.info("%s: erasure %s is pending", one.pool, receipt.id)
         ids.append(receipt.id)
     return list(dict.fromkeys(ids))
-
-
-def _begin(
-    lake: Lake, names: Sequence[str], named: NamedRecords, *, keeps_history: bool, begins: bool
-) -> None:
-    """Check the records that the run names in all pools; then begin their erasures, if it `begins` them."""
-    spans = {name: span_of(lake.pool(name), named) for name in names}
-    for name, span in spans.items():
-        check(lake.pool(name), key_range=span, where=named.where)
-    for name, span in spans.items() if begins else ():
-        receipt = begin(lake.pool(name), key_range=span, where=named.where, keeps_history=keeps_history)
-        log.info("%s: erasure %s is pending", name, receipt.id)
 
 
 def _log_sightings(pool: Pool, work: ErasurePlan, named: NamedRecords | None, *, grace: str | None) -> None:
@@ -240,3 +316,6 @@ def _log_sightings(pool: Pool, work: ErasurePlan, named: NamedRecords | None, *,
         span = span_of(pool, named)
         sighting = look_for(pool, key_range=span, where=named.where, grace=policy.grace)
         log.info("%s", sighting_line(pool.name, sighting))
+
+
+AGENT = ErasureAgent()

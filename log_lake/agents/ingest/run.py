@@ -1,135 +1,241 @@
-"""The ingest agent without Spark: it lists the pools' batches that are to be ingested.
+"""The ingest agent: it lists the pools' batches that are to be ingested, and commits a batch (`batches`).
 
 One bad thing does not hold back the others.  A pool whose source or journal cannot be read is reported, and the
 other pools go on.  The agent looks before it starts Spark, and not again: if another run commits a batch meanwhile,
-the commit knows it by its token, or refuses it because of its files.  `spark_apps.ingest` commits a batch.
+the commit knows it by its token, or refuses it because of its files.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgspec
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lake_core.errors import LakeError, NotFound
-from lake_core.phrases import counted
+from lake_core.phrases import counted, human_size
 from lake_core.store import address_of
-from log_lake.agents.finding import divided, handed_out, looks
+from log_lake.agents.agent import Look, OpenWorkers, Run
 from log_lake.agents.ingest import parking
+from log_lake.agents.ingest.batches import BatchResult, ingest_waiting
 from log_lake.agents.ingest.parking import Parked
 from log_lake.agents.ingest.plan import plan_batches
 from log_lake.agents.ingest.policy import policy_of
 from log_lake.agents.ingest.report import (
+    MAX_PARKED,
+    IngestResult,
+    Lag,
+    batch_line,
+    changed_text,
     lag_of,
-    lag_text,
-    log_changed,
+    parked_lines,
     parked_text,
     plan_lines,
-    summed_lags,
 )
-from log_lake.agents.ingest.sources import SourceFiles, digest_of, files_there, pools_that_ingest, sort_out
-from log_lake.agents.quiet import Quiet
-from log_lake.agents.request import OpenLake, Request
-from log_lake.agents.roster import AGENTS
+from log_lake.agents.ingest.sources import digest_of, files_there, pools_that_ingest, sort_out
+from log_lake.agents.loads import LoadingAgent
+from log_lake.agents.reporting import missing
+from log_lake.agents.request import Request
+from log_lake.agents.work import Found, PutOff, Work
 from log_lake.lake import Lake
-from log_lake.lake.pool import Pool
+from log_lake.lake.results import LoadResult
+from log_lake.loading.source_files import SourceFile
 from log_lake.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
-def find(
-    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
-) -> list[dict[str, Any]]:
-    """The agent's first task: batches as plain values, for one task `run` each.
+class IngestWork(Work, frozen=True, kw_only=True):
+    """A batch: its token, its files, and how far the agent lags behind if it is not ingested (`report.Lag`)."""
 
-    `params`: lake, pools (none named: all), wait, limit, dry_run.  A dry run logs the plan and hands out no batch.
-    `recurring` is as of `Quiet.of`.  A pool whose source or journal cannot be read is put off, and the report
-    fails: the next run looks again.  Parked files, and files that the limit leaves too long, are put off too.
-    """
-    asked = Request.read(params, also=AGENTS["ingest"].parameters)
-    lake = open_lake(asked.lake)
-    all_work: list[dict[str, Any]] = []
-    parked: dict[str, Sequence[Parked]] = {}
-    names, put_off = divided(pools_that_ingest(lake, asked.pools), lake, asked, agent="ingest")
-    quiet = Quiet.of(lake, asked, agent="ingest", recurring=recurring)
-    configs = {pool.name: pool for pool in lake.pools()}
-    access = address_of(lake.store)
+    token: str
+    files: tuple[SourceFile, ...]
+    late: int = 0
+    waited: float = 0.0
+    age: float = 0.0
 
-    def look(name: str) -> tuple[Pool, SourceFiles] | None:
-        config = configs.get(name)
+    @property
+    def weight(self) -> int:
+        """Its files."""
+        return max(1, len(self.files))
+
+    @property
+    def sources(self) -> tuple[SourceFile, ...]:
+        """Its files."""
+        return self.files
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestLook(Look[IngestWork]):
+    """What there is in a pool's source, and the files that are parked."""
+
+    parked: Sequence[Parked] = ()
+
+
+class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
+    """Pools with `ingest.source`."""
+
+    work, result = IngestWork, IngestResult
+    nothing = "no batch is due"
+    not_done = "nothing is ingested"
+    none_done = "nothing was ingested"
+    to_do = (
+        "All else was ingested. Mend or remove a parked file, or set bad_records=quarantine; the next run tries a "
+        "failed batch again"
+    )
+    skips_gone = False
+
+    def pools(self, lake: Lake, asked: Request) -> list[str]:
+        """Those that take part."""
+        return pools_that_ingest(lake, asked.pools)
+
+    def others(self, run: Run, names: Sequence[str]) -> list[str]:
+        """All that are there: whether one is quiet is known when its source was listed."""
+        return [name for name in names if name in run.configs]
+
+    def look(self, run: Run, name: str) -> IngestLook:
+        """The batches that are due."""
+        asked, access = run.asked, address_of(run.lake.store)
+        config = run.configs.get(name)
         there = [] if config is None else files_there(Settings(config.settings), access=access)
         seen = digest_of(there)
-        if config is not None and quiet.is_as_seen(config, seen):
-            return None
+        if config is not None and run.quiet.is_as_seen(config, seen):
+            return IngestLook()
         try:
-            pool = lake.pool(name)
+            pool = run.lake.pool(name)
         except NotFound:  # dropped since
-            return None
+            return IngestLook()
         if pool.config != config:  # changed since, or another pool of that name
             there, config = files_there(pool.settings, access=access), None
         files = sort_out(pool, there)
-        if config is not None and not (files.waiting or files.parked or files.forgotten):
-            quiet.found_nothing(config, seen=seen)
-        return pool, files
-
-    for name, answer in looks(names, look):
-        if isinstance(answer, LakeError):
-            log.error("%s: %s", name, answer)
-            why = "it cannot be read"
-            put_off.append(asked.work(name, f"put off: {why}", put_off=why, failed=str(answer)))
-            continue
-        if answer is None:
-            continue
-        pool, files = answer
-        policy, now = policy_of(pool.settings, wait=asked.wait), lake.context.now()
+        policy, now = policy_of(pool.settings, wait=asked.wait), run.lake.context.now()
         planned = plan_batches(files.waiting, policy, now=now)
         batches = {batch.token(asked.branch): batch for batch in planned}
-        for line in plan_lines(name, files.waiting, batches, policy):
-            log.info("%s", line)
-        log_changed(name, files.changed)
-        if files.parked:
-            parked[name] = files.parked
-            log.warning("%s: %s", name, parked_text(name, files.parked))
+        warnings = [changed_text(name, files.changed)] if files.changed else []
+        warnings += [f"{name}: {parked_text(name, files.parked)}"] if files.parked else []
         if not asked.dry_run:
             parking.release(pool, files.forgotten)
-        for token, batch in batches.items():
-            plain = msgspec.to_builtins(list(batch.files))
-            lag = lag_of(batch.files, policy, now=now)
-            all_work.append(asked.work(name, counted(len(plain), "file"), token=token, files=plain, **lag))
-    quiet.write()
-    handed = handed_out(
-        all_work,
-        put_off,
-        dry_run=asked.dry_run,
-        nothing="no batch is due",
-        not_done="nothing is ingested",
-        limit=asked.limit,
-        now=lake.context.now(),
-    )
-    if asked.dry_run:
-        return handed
-    tokens = {work["token"] for work in handed if "token" in work}
-    left = summed_lags(work for work in all_work if work["token"] not in tokens)
-    return [
-        *handed,
-        *(_left_alone(asked, name, parked.get(name, ()), left.get(name)) for name in {**parked, **left}),
-    ]
+        return IngestLook(
+            lines=list(plan_lines(name, files.waiting, batches, policy)),
+            warnings=warnings,
+            work=[
+                asked.work(
+                    IngestWork,
+                    name,
+                    counted(len(batch.files), "file"),
+                    token=token,
+                    files=batch.files,
+                    **vars(lag_of(batch.files, policy, now=now)),
+                )
+                for token, batch in batches.items()
+            ],
+            rests=None if files.waiting or files.parked or files.forgotten else config,
+            seen=seen,
+            parked=files.parked,
+        )
+
+    def unreadable(self, asked: Request, name: str, error: LakeError) -> PutOff:
+        """The report fails for it, and the next run looks again."""
+        return asked.put_off(name, "it cannot be read", failed=str(error))
+
+    def left(
+        self,
+        asked: Request,
+        looks: Mapping[str, Look[IngestWork]],
+        work: Sequence[IngestWork],
+        found: Found[IngestWork],
+    ) -> Found[IngestWork]:
+        """Parked files, and files that the limit leaves too long, are put off too."""
+        tokens = {one.token for one in found.work}
+        late = summed_lags(one for one in work if one.token not in tokens)
+        parked = {
+            name: seen.parked for name, seen in looks.items() if isinstance(seen, IngestLook) and seen.parked
+        }
+        alone = [
+            _left_alone(asked, name, parked.get(name, ()), late.get(name)) for name in {**parked, **late}
+        ]
+        return replace(found, put_off=[*found.put_off, *alone])
+
+    def run(self, lake: Lake, work: IngestWork, open_workers: OpenWorkers) -> IngestResult:
+        """Commit a batch exactly once, and park the files that are refused.
+
+        Files that changed or vanished, or that another run ingested meanwhile, wait for the next run; the others
+        are ingested all the same.
+        """
+        pool = lake.pool(work.pool)
+        files = list(work.files)
+        size = sum(file.size for file in files)
+        what = f"{counted(len(files), 'file')}, {human_size(size)}"
+        log.info("%s: batch of %s, token %s", pool.name, what, work.token)
+        first = pool.branch(work.branch).begin_load(token=work.token)
+        if isinstance(first, LoadResult):  # committed before: Spark is not worth starting
+            done = BatchResult(first)
+        else:
+            with open_workers(lake.context, f"lake ingest {pool.name}", size=size) as workers:
+                done = ingest_waiting(workers, lake, pool, files, branch=work.branch)
+        for file, why in done.refused:
+            parking.park(pool, file, why=why, now=pool.context.now(), branch=work.branch)
+        parked = tuple((file.uri, why) for file, why in done.refused[:MAX_PARKED])
+        result = IngestResult(
+            pool=pool.name,
+            token=work.token,
+            **vars(done.result),
+            parked=parked,
+            parked_files=len(done.refused),
+        )
+        log.info("%s", batch_line(result))
+        return result
+
+    def line(self, result: IngestResult) -> str:
+        """What became of a batch."""
+        return batch_line(result)
+
+    def lags(self, all_work: Sequence[IngestWork], results: Sequence[IngestResult]) -> dict[str, str]:
+        """The pools whose files wait for too long."""
+        return {name: str(lag) for name, lag in _lags_left(all_work, results).items()}
+
+    def totals(self, found: Found[IngestWork], results: Sequence[IngestResult]) -> dict[str, int]:
+        """The sums, and how many files are parked, or late."""
+        parked = sum(one.parked_files for one in results) + sum(one.parked for one in found.put_off)
+        late = sum(lag.late for lag in _lags_left(found.work, results).values())
+        late += sum(one.late for one in found.put_off)
+        return super().totals(found, results) | {"parked": parked, "late": late}
+
+    def failures(self, found: Found[IngestWork], results: Sequence[IngestResult]) -> list[str]:
+        """Batches and pools that failed, and the files that this run parked; later runs only mention them."""
+        return [
+            *missing(found.work, results, by="token"),
+            *(line for result in results for line in parked_lines(result)),
+            *(f"{one.pool}: {one.failed}" for one in found.put_off if one.failed),
+        ]
 
 
-def _left_alone(
-    asked: Request, name: str, parked: Sequence[Parked], lag: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """What is handed out for the report of files that the run leaves alone, and why."""
-    why, titles, figures = [], [], {}
+def summed_lags(all_work: Iterable[IngestWork]) -> dict[str, Lag]:
+    """By pool, how far the agent lags behind if this work is not done; without pools in which it does not."""
+    lags: dict[str, Lag] = {}
+    for work in all_work:
+        if work.late:
+            before = lags.get(work.pool, Lag(0, 0.0, work.age))
+            lags[work.pool] = Lag(before.late + work.late, max(before.waited, work.waited), before.age)
+    return lags
+
+
+def _lags_left(all_work: Sequence[IngestWork], results: Sequence[IngestResult]) -> dict[str, Lag]:
+    done = {result.token for result in results}
+    return summed_lags(work for work in all_work if work.token not in done)
+
+
+def _left_alone(asked: Request, name: str, parked: Sequence[Parked], lag: Lag | None) -> PutOff:
+    """The files that the run leaves alone, and why."""
+    why, titles = [], []
     if parked:
         why.append(f"{counted(len(parked), 'file is', 'files are')} parked (lake parked {name})")
         titles.append(parked_text(name, parked))
-        figures["parked"] = len(parked)
     if lag is not None:
         why.append("the agent lags behind what arrives")
-        titles.append(lag_text(lag))
-        figures["late"] = lag["late"]
-    return asked.work(name, "; ".join(titles), put_off="; ".join(why), **figures)
+        titles.append(str(lag))
+    title = f"{name}: {'; '.join(titles)}"
+    late = 0 if lag is None else lag.late
+    return asked.put_off(name, "; ".join(why), title=title, parked=len(parked), late=late)
+
+
+AGENT = IngestAgent()

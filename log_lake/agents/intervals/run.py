@@ -1,4 +1,4 @@
-"""The intervals agent without Spark: which files belong to an interval of time, pool by pool.
+"""The intervals agent: which files belong to an interval of time, pool by pool, and their load.
 
 A run for an interval replaces exactly that interval of a pool with the files of the interval, in one transaction;
 so it may be run twice, in any order and beside others, and ends in the same state.  If there are no files, it
@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Mapping
-from typing import Any
-
-import msgspec
+from collections.abc import Sequence
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.phrases import counted
 from lake_core.store import Address, address_of
-from log_lake.agents.finding import divided, handed_out, looks, pools_with
+from log_lake.agents.agent import Look, OpenWorkers, Run
+from log_lake.agents.finding import pools_with
 from log_lake.agents.intervals.plan import empty_interval, path_of
 from log_lake.agents.intervals.policy import IntervalsPolicy, policy_of
-from log_lake.agents.intervals.report import plan_line
-from log_lake.agents.request import OpenLake, Request
-from log_lake.agents.roster import AGENTS
+from log_lake.agents.intervals.report import IntervalsResult, interval_line, plan_line
+from log_lake.agents.load_files import load_files
+from log_lake.agents.loads import LoadingAgent
+from log_lake.agents.request import Request
+from log_lake.agents.work import Found, Work
 from log_lake.lake import Lake
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
@@ -50,81 +50,145 @@ def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Ad
         ) from error
 
 
-def has_changed(lake: Lake, work: Mapping[str, Any]) -> bool:
-    """Whether the files of the interval of a piece of work are not those that `find` found any more.
+class IntervalsWork(Work, frozen=True, kw_only=True):
+    """An interval of a pool, as two instants in ISO 8601; `begin` is "" if the run appends files.
 
-    Files that a person named, and those that `find` could not list, are not compared.  Raises Unavailable.
+    `files` is None if `find` could not list them: then the task meets the same error, and holds no other pool back.
     """
-    if not work["begin"] or work["files"] is None:
-        return False
-    begin = dt.datetime.fromisoformat(work["begin"])
-    policy = policy_of(lake.pool(work["pool"]).settings)
-    try:
-        now = find_source_files(policy, begin, access=address_of(lake.store))
-    except NotFound:
-        return True
-    return [one.source for one in now] != [
-        one.source for one in msgspec.convert(work["files"], list[SourceFile])
-    ]
+
+    begin: str = ""
+    end: str = ""
+    token: str = ""
+    files: tuple[SourceFile, ...] | None = None
+
+    @property
+    def weight(self) -> int:
+        """Its files."""
+        return max(1, len(self.sources))
+
+    @property
+    def sources(self) -> tuple[SourceFile, ...]:
+        """Its files."""
+        return self.files or ()
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it has an interval."""
+        return bool(self.begin)
+
+    @property
+    def interval(self) -> tuple[dt.datetime, dt.datetime] | None:
+        """The two instants."""
+        if not self.begin:
+            return None
+        return dt.datetime.fromisoformat(self.begin), dt.datetime.fromisoformat(self.end)
 
 
-def find(
-    params: Mapping[str, Any],
-    *,
-    begin: dt.datetime | None,
-    end: dt.datetime | None,
-    run: str,
-    open_lake: OpenLake = Lake.open,
-) -> list[dict[str, Any]]:
-    """The agent's first task: pools and their files as plain values, for one task `run` each.
+class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
+    """Pools with `intervals.source`; `begin` and `end` of the request are those of the run's interval."""
 
-    `params`: lake, pools (none named: all), branch, files (to be appended if there is no interval), dry_run.  `run`
-    names the run and the task in it, among all DAGs: what it appends, it appends once.
-    """
-    asked = Request.read(params, also=AGENTS["intervals"].parameters)
-    lake = open_lake(asked.lake)
-    names = pools_with(lake, "intervals.source", asked.pools, example="PATTERN")
-    if begin is None and (not asked.files or len(names) != 1):
-        raise InvalidInput(
-            "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
-        )
-    if begin is not None and asked.files:
-        raise InvalidInput(
-            "a run of an interval loads the files of the interval: leave `files` out, or start a run by hand"
-        )
-    if begin is not None and end is not None and begin >= end:
-        raise InvalidInput(empty_interval(begin, end))
-    open_names, put_off = divided(names, lake, asked, agent="intervals")
-    access = address_of(lake.store)
+    work, result = IntervalsWork, IntervalsResult
+    nothing = "no pool has intervals.source"
+    not_done = "nothing is loaded"
+    none_done = "nothing to do"
+    to_do = "What failed changed nothing. Mend what its log names, then run the interval again"
+    skips_gone = False
 
-    def look(name: str) -> list[SourceFile]:
-        if begin is None:
-            return find_files(list(asked.files), access=access)
-        return find_source_files(policy_of(lake.pool(name).settings), begin, access=access)
+    def pools(self, lake: Lake, asked: Request) -> list[str]:
+        """Those that take part."""
+        return pools_with(lake, "intervals.source", asked.pools, example="PATTERN")
 
-    all_work = []
-    for name, answer in looks(open_names, look):
-        files = None if isinstance(answer, LakeError) else answer
-        if isinstance(answer, LakeError):
-            if begin is None:  # the run has no other pool
-                raise answer
-            log.error("%s: %s", name, answer)  # its task meets the same error, and holds no other pool back
-        else:
-            log.info("%s", plan_line(name, answer, begin=begin, end=end))
-        all_work.append(
-            asked.work(
-                name,
-                begin.isoformat() if begin else counted(len(files or ()), "file"),
-                begin=begin.isoformat() if begin else "",
-                end=end.isoformat() if end else "",
-                token="" if begin else f"interval:{run}:{name}",
-                files=None if files is None else msgspec.to_builtins(files),
+    def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
+        """Raises InvalidInput for a run without an interval and files, or with both."""
+        if asked.begin is None and (not asked.files or len(names) != 1):
+            raise InvalidInput(
+                "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
             )
-        )
-    return handed_out(
-        all_work,
-        put_off,
-        dry_run=asked.dry_run,
-        nothing="no pool has intervals.source",
-        not_done="nothing is loaded",
+        if asked.begin is not None and asked.files:
+            raise InvalidInput(
+                "a run of an interval loads the files of the interval: leave `files` out, or start a run by hand"
+            )
+        if asked.begin is not None and asked.end is not None and asked.begin >= asked.end:
+            raise InvalidInput(empty_interval(asked.begin, asked.end))
+
+    def look(self, run: Run, name: str) -> Look[IntervalsWork]:
+        """The files of the interval, or those that the run names."""
+        asked, access = run.asked, address_of(run.lake.store)
+        if asked.begin is None:
+            files = find_files(list(asked.files), access=access)
+        else:
+            files = find_source_files(policy_of(run.lake.pool(name).settings), asked.begin, access=access)
+        line = plan_line(name, files, begin=asked.begin, end=asked.end)
+        return Look(lines=[line], work=[_work(asked, name, files)])
+
+    def unreadable(self, asked: Request, name: str, error: LakeError) -> IntervalsWork:
+        """Its interval without files.  Raises the error if the run has no other pool."""
+        if asked.begin is None:
+            raise error
+        return _work(asked, name, None)
+
+    def run(self, lake: Lake, work: IntervalsWork, open_workers: OpenWorkers) -> IntervalsResult:
+        """Replace the interval, or append the files, once for each run.
+
+        An interval is replaced as a whole or not at all, so a file that is refused fails the task.
+        """
+        pool, interval = lake.pool(work.pool), work.interval
+        if work.files is None and interval is not None:
+            files = find_source_files(policy_of(pool.settings), interval[0], access=address_of(lake.store))
+        else:
+            files = list(work.sources)
+        size = sum(file.size for file in files)
+        with open_workers(lake.context, f"lake intervals {work.pool}", size=size) as workers:
+            loaded = load_files(
+                workers,
+                lake,
+                pool_name=work.pool,
+                files=files,
+                branch=work.branch,
+                format=pool.settings["ingest.format"],
+                token=work.token,
+                message=f"replaced {work.begin} to {work.end}" if interval else "appended by hand",
+                consume=False,
+                interval=interval,
+            )
+        result = IntervalsResult(pool=work.pool, begin=work.begin, **vars(loaded))
+        log.info("%s", interval_line(result))
+        return result
+
+    def has_changed(self, lake: Lake, work: IntervalsWork) -> bool:
+        """Whether the files of the interval are not those that `find` found any more.
+
+        Files that a person named, and those that `find` could not list, are not compared.  Raises Unavailable.
+        """
+        if work.interval is None or work.files is None:
+            return False
+        policy = policy_of(lake.pool(work.pool).settings)
+        try:
+            now = find_source_files(policy, work.interval[0], access=address_of(lake.store))
+        except NotFound:
+            return True
+        return [one.source for one in now] != [one.source for one in work.files]
+
+    def line(self, result: IntervalsResult) -> str:
+        """What became of an interval."""
+        return interval_line(result)
+
+    def failures(self, found: Found[IntervalsWork], results: Sequence[IntervalsResult]) -> list[str]:
+        """Pools that failed, and those that were put off: no later run does their interval."""
+        return [*super().failures(found, results), *(one.title for one in found.put_off)]
+
+
+def _work(asked: Request, name: str, files: Sequence[SourceFile] | None) -> IntervalsWork:
+    begin, end = (moment.isoformat() if moment else "" for moment in (asked.begin, asked.end))
+    return asked.work(
+        IntervalsWork,
+        name,
+        begin or counted(len(files or ()), "file"),
+        begin=begin,
+        end=end,
+        token="" if begin else f"interval:{asked.run}:{name}",
+        files=None if files is None else tuple(files),
     )
+
+
+AGENT = IntervalsAgent()

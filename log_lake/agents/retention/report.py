@@ -1,23 +1,20 @@
-"""What the retention agent plans and what it did, in words: for its logs, its last task and `lake expire`."""
+"""What the retention agent plans and what it did, in words: for its logs, its report and `lake expire`."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lake_core.phrases import counted, human_size, human_time, listed
-from log_lake.agents.reporting import Found, check_found, conclude, missing, sums
 from log_lake.agents.retention.expire import ExpireResult
 from log_lake.agents.retention.plan import ExpirePlan, RetentionPlan
+from log_lake.agents.work import Result
 from log_lake.compaction.gain import Gain
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class RetentionResult(Gain):
+class RetentionResult(Result, Gain):
     """What the agent did in a pool.
 
     `expired` references of the branch with so many `records` and bytes (`expired_size`); `deletes`: tombstones that
@@ -26,7 +23,6 @@ class RetentionResult(Gain):
     it committed, None if it committed nothing.
     """
 
-    pool: str
     branch: str
     version: int | None
     expired: int
@@ -82,12 +78,13 @@ def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
         yield f"{pool_name}: purge {counted(work.entries, 'entry', 'entries')}"
 
 
-def pool_line(result: Mapping[str, Any]) -> str:
+def pool_line(result: RetentionResult) -> str:
     """What was done in a pool, in a line."""
-    return f"{result['pool']}: {_work_line(result)}"
+    return f"{result.pool}: {work_line(vars(result))}"
 
 
-def _work_line(done: Mapping[str, Any]) -> str:
+def work_line(done: Mapping[str, Any]) -> str:
+    """What was done, from the figures of a pool or of all."""
     steps = [
         f"expired {_objects(done['expired'])}, {counted(done['records'], 'record')}"
         if done["expired"]
@@ -101,30 +98,6 @@ def _work_line(done: Mapping[str, Any]) -> str:
         f"purged {counted(done['purged'], 'entry', 'entries')}" if done["purged"] else "",
     ]
     return "; ".join(step for step in steps if step) or "nothing to do"
-
-
-def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
-    for result in results:
-        log.info("%s", pool_line(result))
-    names = (
-        "expired",
-        "records",
-        "expired_size",
-        "deletes",
-        "orphans",
-        "vacuumed",
-        "freed",
-        "spared",
-        "purged",
-    )
-    totals = sums(results, "pools", of=names)
-    conclude(
-        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}" if results else "nothing was changed",
-        failed=missing(check_found(all_work), results),
-        to_do="What was done stays; the next run goes on with the rest",
-    )
-    return totals
 
 
 def _objects(count: int) -> str:

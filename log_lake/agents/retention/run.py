@@ -16,23 +16,22 @@ expire`, `lake vacuum` and `lake purge` do single steps.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from lake_core.history import PoolState
 from lake_core.naming import MAIN
-from lake_core.phrases import listed
-from lake_core.records.pools import PoolConfig
+from lake_core.phrases import counted, listed
+from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purgeable
-from log_lake.agents.finding import divided, handed_out, look_at_each
-from log_lake.agents.quiet import Quiet
 from log_lake.agents.reporting import newest_version
-from log_lake.agents.request import OpenLake, Request, named_pools
 from log_lake.agents.retention import expire as expiry
 from log_lake.agents.retention.plan import RetentionPlan
 from log_lake.agents.retention.policy import policy_of
-from log_lake.agents.retention.report import RetentionResult, pool_line, retention_lines
+from log_lake.agents.retention.report import RetentionResult, pool_line, retention_lines, work_line
 from log_lake.agents.roster import AGENTS
+from log_lake.agents.work import Work
 from log_lake.compaction.gain import Gain, Standing, gain, standing_of
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -144,7 +143,7 @@ def retain(
         purged=purged,
         **vars(_gain(before, loaded.state, branch) if expired.version is not None else Gain()),
     )
-    log.info("%s", pool_line(vars(result)))
+    log.info("%s", pool_line(result))
     return result
 
 
@@ -175,54 +174,65 @@ def retain_dropped(lake: Lake) -> RetentionResult:
         spared=0,
         purged=0,
     )
-    log.info("%s", pool_line(vars(result)))
+    log.info("%s", pool_line(result))
     return result
 
 
-def find(
-    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
-) -> list[dict[str, Any]]:
-    """The agent's first task: pools with work as plain values, for one task `run` each.
+class RetentionWork(Work, frozen=True, kw_only=True):
+    """A pool with work; `says` is the plan, in lines."""
 
-    `params`: lake, pools (none named: all), branch (of the expiry), limit, dry_run.  A dry run logs the plans and
-    hands out nothing.  `recurring` is as of `Quiet.of`.
-    """
-    asked = Request.read(params, also=AGENTS["retention"].parameters)
-    lake = open_lake(asked.lake)
-    open_names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="retention")
-    quiet = Quiet.of(lake, asked, agent="retention", recurring=recurring)
-    all_work: list[dict[str, Any]] = []
+    says: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
-    def look(name: str) -> tuple[PoolConfig, RetentionPlan]:
-        pool = lake.pool(name)
-        return pool.config, _plan(pool, branch=asked.branch, now=lake.context.now())
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The plan; of a pool that could not be read, its title."""
+        return self.says or (self.title,)
 
-    looked_at = quiet.others(open_names)
-    must_find = asked.branch != MAIN and looked_at == open_names and not put_off
-    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
-        if seen is None:
-            all_work.append(asked.work(name, "cannot be read"))
-            continue
-        pool, work = seen
-        if work.rests:
-            quiet.found_nothing(pool)
-        lines = list(retention_lines(name, work))
-        for line in lines:
-            log.info("%s", line)
-        if not work.idle:
-            all_work.append(asked.work(name, "retention", says=lines))
-    quiet.write()
-    names = [] if asked.pools else [one.name for one in plan_dropped(lake) if one.held is None]
-    if names:
-        line = f"{DROPPED}: delete {listed(names)}"
-        log.info("%s", line)
-        all_work.append(asked.work(DROPPED, "delete", says=[line]))
-    return handed_out(
-        all_work,
-        put_off,
-        dry_run=asked.dry_run,
-        nothing="nothing expires, nothing to delete",
-        not_done="nothing is changed",
-        limit=asked.limit,
-        now=lake.context.now(),
+
+class RetentionAgent(Agent[RetentionWork, RetentionResult]):
+    """Pools in which something expires, or is to be deleted."""
+
+    work, result = RetentionWork, RetentionResult
+    nothing = "nothing expires, nothing to delete"
+    not_done = "nothing is changed"
+    none_done = "nothing was changed"
+    to_do = "What was done stays; the next run goes on with the rest"
+    sums = (
+        *("expired", "records", "expired_size", "deletes", "orphans"),
+        *("vacuumed", "freed", "spared", "purged"),
     )
+
+    def look(self, run: Run, name: str) -> Look[RetentionWork]:
+        """What expires, and what is to be deleted."""
+        pool = run.lake.pool(name)
+        due = _plan(pool, branch=run.asked.branch, now=run.lake.context.now())
+        lines = tuple(retention_lines(name, due))
+        work = [] if due.idle else [run.asked.work(RetentionWork, name, "retention", says=lines)]
+        return Look(lines=lines, work=work, rests=pool.config if due.rests else None)
+
+    def beside(self, run: Run) -> Sequence[RetentionWork]:
+        """The dropped pools, in a run for all pools."""
+        dropped = [] if run.asked.pools else [p.name for p in plan_dropped(run.lake) if p.held is None]
+        if not dropped:
+            return ()
+        line = f"{DROPPED}: delete {listed(dropped)}"
+        log.info("%s", line)
+        return [run.asked.work(RetentionWork, DROPPED, "delete", says=(line,))]
+
+    def run(self, lake: Lake, work: RetentionWork, open_workers: OpenWorkers) -> RetentionResult:
+        """Do what there is to do by now.  Spark starts only if there are many names to list or to delete."""
+        if work.pool == DROPPED:
+            return retain_dropped(lake)
+        with open_workers(lake.context, f"lake retention {work.pool}") as workers:
+            return retain(lake, work.pool, branch=work.branch, workers=workers)
+
+    def line(self, result: RetentionResult) -> str:
+        """What was done in a pool."""
+        return pool_line(result)
+
+    def total(self, totals: Mapping[str, int]) -> str:
+        """The sums in words."""
+        return f"{counted(totals['pools'], 'pool')}: {work_line(totals)}"
+
+
+AGENT = RetentionAgent()

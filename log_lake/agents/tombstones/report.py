@@ -1,30 +1,26 @@
-"""What the tombstones agent plans and what it did, in words: for its logs, its last task and `lake tombstones`."""
+"""What the tombstones agent plans and what it did, in words: for its logs, its report and `lake tombstones`."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from lake_core.history import Reference
 from lake_core.phrases import counted, human_size
-from log_lake.agents.reporting import PIECE, Found, check_found, conclude, missing, sums
 from log_lake.agents.tombstones.plan import ApplyPlan
+from log_lake.agents.work import Result
 from log_lake.compaction.gain import Gain
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class ApplyResult(Gain):
+class ApplyResult(Result, Gain):
     """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
 
     `covered` is how many references those that are left may still cover.  `version`: the newest that it committed,
     None if it committed nothing.
     """
 
-    pool: str
     version: int | None
     searched: int
     marked: int
@@ -69,27 +65,12 @@ def pool_line(result: ApplyResult, *, remember: str = "tombstones.remember") -> 
     else:  # `plan_apply` keeps those of replaces
         kept = counted(result.left, "replace is", "replaces are")
         left = f"{kept} remembered for {remember}, for loads that had already begun"
-    return f"{result.pool}: {_work_line(asdict(result))}; {left}"
+    return f"{result.pool}: {work_line(vars(result))}; {left}"
 
 
-def _work_line(done: Mapping[str, Any]) -> str:
+def work_line(done: Mapping[str, Any]) -> str:
+    """What was done, from the figures of a pool or of all."""
     work = f"searched {counted(done['searched'], 'object')}, rewrote {done['rewritten']:,}"
     if done["rewritten"]:
         work += f" ({human_size(done['size_in'])} -> {human_size(done['size_out'])})"
     return f"{work}; {counted(done['retired'], 'delete')} finished"
-
-
-def report(all_work: Found | None, results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The agent's last task: a line a pool, and the totals.  Raises Incomplete if a pool failed."""
-    for result in results:
-        figures = {name: value for name, value in result.items() if name != PIECE}
-        log.info("%s", pool_line(ApplyResult(**figures)))
-    totals = sums(results, "pools", of=("searched", "rewritten", "size_in", "size_out", "retired", "left"))
-    conclude(
-        f"{counted(totals['pools'], 'pool')}: {_work_line(totals)}; {totals['left']:,} left"
-        if results
-        else "no deletes were applied",
-        failed=missing(check_found(all_work), results),
-        to_do="What was rewritten stays; the next run plans the rest again",
-    )
-    return totals

@@ -12,22 +12,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from lake_core.ids import first_above
-from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
-from lake_core.records.pools import PoolConfig
-from log_lake.agents.compact.report import job_line
-from log_lake.agents.finding import divided, handed_out, look_at_each
-from log_lake.agents.quiet import Quiet
+from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
+from log_lake.agents.compact.run import log_job
 from log_lake.agents.reporting import newest_version
-from log_lake.agents.request import OpenLake, Request, named_pools
-from log_lake.agents.roster import AGENTS
 from log_lake.agents.tombstones.plan import ApplyPlan, CoverSearch, plan_apply, plan_jobs, searches
 from log_lake.agents.tombstones.policy import policy_of
-from log_lake.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line
+from log_lake.agents.tombstones.report import ApplyResult, plan_line, pool_line, search_line, work_line
+from log_lake.agents.work import Work
 from log_lake.compaction.gain import gain, standing_of
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
@@ -105,7 +100,7 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
         message="searched for deleted records",
     )
     jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
-    results = run_jobs(branch, jobs, workers, progress=lambda job, one: log.info("%s", job_line(job, one)))
+    results = run_jobs(branch, jobs, workers, progress=log_job)
     done = [one for one in results if one.version is not None]
     retired, retired_at = retire(branch, now=now)
     after = branch.revision(now=now)
@@ -148,43 +143,41 @@ def _commit(
     return None if isinstance(committed, Lost) else committed.version
 
 
-def find(
-    params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, recurring: bool = False
-) -> list[dict[str, Any]]:
-    """The agent's first task: pools with work as plain values, for one task `run` each.
+class TombstonesAgent(Agent[Work, ApplyResult]):
+    """Pools in which deletes are due."""
 
-    `params`: lake, pools (none named: all), branch, limit, dry_run.  A dry run logs what is due and hands out
-    nothing.  `recurring` is as of `Quiet.of`.
-    """
-    asked = Request.read(params, also=AGENTS["tombstones"].parameters)
-    lake = open_lake(asked.lake)
-    names, put_off = divided(named_pools(lake, asked.pools), lake, asked, agent="tombstones")
-    quiet = Quiet.of(lake, asked, agent="tombstones", recurring=recurring)
-    all_work = []
+    work, result = Work, ApplyResult
+    nothing = "no deletes to apply"
+    not_done = "nothing is rewritten"
+    none_done = "no deletes were applied"
+    to_do = "What was rewritten stays; the next run plans the rest again"
+    sums = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
 
-    def look(name: str) -> tuple[PoolConfig, ApplyPlan]:
-        branch = lake.pool(name).branch(asked.branch)
-        return branch.config, plan(branch, now=lake.context.now())
+    def look(self, run: Run, name: str) -> Look[Work]:
+        """The deletes that are due."""
+        branch = run.lake.pool(name).branch(run.asked.branch)
+        due = plan(branch, now=run.lake.context.now())
+        work = [] if due.idle else [run.asked.work(Work, name, counted(due.due, "delete"))]
+        rests = branch.config if due.idle and not due.waits else None
+        return Look(lines=[plan_line(name, due)], work=work, rests=rests)
 
-    looked_at = quiet.others(names)
-    must_find = asked.branch != MAIN and looked_at == names and not put_off
-    for name, seen in look_at_each(looked_at, look, named=bool(asked.pools), must_find=must_find):
-        if seen is None:
-            all_work.append(asked.work(name, "cannot be read"))
-            continue
-        pool, work = seen
-        log.info("%s", plan_line(name, work))
-        if not work.idle:
-            all_work.append(asked.work(name, counted(work.due, "delete")))
-        elif not work.waits:
-            quiet.found_nothing(pool)
-    quiet.write()
-    return handed_out(
-        all_work,
-        put_off,
-        dry_run=asked.dry_run,
-        nothing="no deletes to apply",
-        not_done="nothing is rewritten",
-        limit=asked.limit,
-        now=lake.context.now(),
-    )
+    def run(self, lake: Lake, work: Work, open_workers: OpenWorkers) -> ApplyResult:
+        """Apply what is due by now."""
+        branch = lake.pool(work.pool).branch(work.branch)
+        due = plan(branch, now=branch.context.now())
+        if not (due.removable or due.suspects):  # Spark is not worth starting
+            return apply(branch, now=branch.context.now())
+        size = sum(reference.size for reference in branch.revision(now=branch.context.now()).references)
+        with open_workers(lake.context, f"lake tombstones {work.pool}", size=size) as workers:
+            return apply(branch, now=branch.context.now(), workers=workers)
+
+    def line(self, result: ApplyResult) -> str:
+        """What was done in a pool."""
+        return pool_line(result)
+
+    def total(self, totals: Mapping[str, int]) -> str:
+        """The sums in words."""
+        return f"{counted(totals['pools'], 'pool')}: {work_line(totals)}; {totals['left']:,} left"
+
+
+AGENT = TombstonesAgent()

@@ -126,10 +126,12 @@ class InOnePack(IngestGroup):
     def find_task(self) -> Any:
         @lake_task
         def find(config: dict[str, Any]) -> list[dict[str, Any]]:
-            from log_lake.agents.ingest import run as ingest
+            from log_lake.agents.driver import find as find_work
             from log_lake.agents.packs import write_packs
+            from log_lake.agents.work import encoded
 
-            all_work = ingest.find(config["request"], open_lake=open_lake)
+            found = find_work("ingest", config["request"], open_lake=open_lake)
+            all_work = [encoded(work) for work in found.work]
             gone = {**all_work[0], "pool": "half_gone", "token": "gone"}
             (name,) = write_packs(open_lake(LAKE), [[gone, *all_work]])
             return [{"title": "one pack", "lake": LAKE, "pack": name}]

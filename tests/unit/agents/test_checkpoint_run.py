@@ -13,12 +13,10 @@ from lake_core.ids import IdSource
 from lake_core.journal import Purged
 from lake_core.journal.marks import Mark
 from log_lake.agents.checkpoint.plan import policy_of
-from log_lake.agents.checkpoint.report import report
 from log_lake.agents.checkpoint.run import (
     POOLS,
     all_journals,
     checkpoint_and_purge,
-    find,
     journal_of,
     look,
     plan_purge,
@@ -28,9 +26,13 @@ from log_lake.agents.checkpoint.run import (
     write_checkpoint,
 )
 from log_lake.lake import Lake
+from tests.support.agents import finder, reporter
 from tests.support.clocks import DAY, Clock
 from tests.support.records import add, draft
 from tests.support.stores import InPlaceStore, ScriptedStore
+
+report = reporter("checkpoint")
+find = finder("checkpoint")
 
 START = 2_000_000_000.0
 

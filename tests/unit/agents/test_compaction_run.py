@@ -10,12 +10,16 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Incomplete, InvalidInput, NotFound
-from log_lake.agents.compact.report import job_line, report, start_line, summary
-from log_lake.agents.compact.run import find, jobs_now, plan_pool
+from log_lake.agents.compact.report import job_line, start_line, summary
+from log_lake.agents.compact.run import jobs_now, plan_pool
 from log_lake.compaction import CompactionJob, CompactionResult
 from log_lake.compaction.gain import Standing
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from tests.support.agents import finder, reporter, work_of
+
+report = reporter("compact")
+find = finder("compact")
 
 JOB = CompactionJob((), 1, "too deep")
 COMMITTED = CompactionResult(1_200, inputs=10, objects=1, records=5, size_in=11_600, size_out=4_000)
@@ -43,15 +47,15 @@ def test_a_pool_whose_job_has_lost_an_input_since_is_planned_again(tmp_path: Pat
     for number in range(12):
         pool.branch().append(pa.table({"k": [number, 100]}))
     (work,) = find({"lake": str(tmp_path)})
-    jobs, lost, before = jobs_now(lake, work)
+    jobs, lost, before = jobs_now(lake, work_of("compact", work))
     assert (len(jobs), lost, before.depth, before.objects) == (1, 0, 12, 12)
     compact(pool.branch(), pool.at().references[:2])
-    (job,), lost, _ = jobs_now(lake, work)
+    (job,), lost, _ = jobs_now(lake, work_of("compact", work))
     held = {(r.object, r.low) for r in pool.at().references}
     assert lost == 1
     assert {(r.object, r.low) for r in job.inputs} <= held
     compact(pool.branch(), pool.at().references)
-    assert jobs_now(lake, work)[:2] == ([], 1)
+    assert jobs_now(lake, work_of("compact", work))[:2] == ([], 1)
 
 
 @pytest.mark.parametrize("revision", ["1", "main@2030-01-01T00:00:00Z", "a_tag", "dve"])

@@ -13,12 +13,15 @@ from lake_core.errors import Corrupt, Incomplete, InvalidInput, NotFound
 from lake_core.keys import KeyRange
 from lake_core.phrases import counted, human_size
 from log_lake.agents.erasure.plan import named_records, plan_erasures
-from log_lake.agents.erasure.report import report
-from log_lake.agents.erasure.run import begin_handed_out, erase_pending, find, plan
+from log_lake.agents.erasure.run import begin_handed_out, erase_pending, plan
 from log_lake.erasure.receipt import DONE, PENDING, read_all
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
+from tests.support.agents import finder, reporter, work_of
 from tests.unit.erasure.conftest import World
+
+report = reporter("erasure")
+find = finder("erasure")
 
 ANN = "who = 'ann'"
 
@@ -52,7 +55,7 @@ def erased(lake: Lake, all_work: list[dict[str, Any]]) -> list[dict[str, Any]]:
     results = []
     for work in all_work:
         how = {"grace": work["grace"], "keeps_history": work["keep_history"]}
-        done = erase_pending(lake, work["pool"], begin_handed_out(lake, work), **how)
+        done = erase_pending(lake, work["pool"], begin_handed_out(lake, work_of("erasure", work)), **how)
         results.append({"pool": work["pool"], "erasures": [vars(one) for one in done]})
     return results
 
@@ -167,8 +170,10 @@ def test_what_a_person_must_approve_is_begun_by_the_task_that_does_it(lake: Lake
     ]
     refused = [{**work, "put_off": "ann refused"} for work in all_work]
     assert report(refused, [])["erasures"] == 0
-    (first,) = begin_handed_out(lake, all_work[0])
-    assert begin_handed_out(lake, all_work[0]) == [first], "a task that is tried again goes on with it"
+    (first,) = begin_handed_out(lake, work_of("erasure", all_work[0]))
+    assert begin_handed_out(lake, work_of("erasure", all_work[0])) == [first], (
+        "a task that is tried again goes on with it"
+    )
     assert report(all_work, erased(lake, all_work))["done"] == 2
     assert names(lake, "people") == names(lake, "guests") == ["bob", "cid"]
 

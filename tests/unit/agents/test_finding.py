@@ -40,14 +40,19 @@ def test_what_is_found_comes_in_the_order_of_the_pools() -> None:
 
 
 def test_a_pool_that_cannot_be_read_holds_back_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    bad = Corrupt("a hole")
+
     def look(name: str) -> str:
         if name == "bad":
-            raise Corrupt("a hole")
+            raise bad
         if name == "gone":
             raise NotFound("no pool")
         return name
 
-    assert list(look_at_each(["bad", "gone", "good"], look, named=False)) == [("bad", None), ("good", "good")]
+    assert list(look_at_each(["bad", "gone", "good"], look, named=False)) == [
+        ("bad", bad),
+        ("good", "good"),
+    ]
     assert caplog.messages == ["bad: a hole"]
 
 

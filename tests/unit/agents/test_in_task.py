@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ import pytest
 
 from lake_core.errors import Corrupt, NotFound, Unavailable
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.checkpoint.run import JOURNAL
 from log_lake.lake import Lake
 from log_lake.workers import Worker
-from spark_apps.checkpoint import JOURNAL
 from spark_apps.in_task import InTask
 from spark_apps.packs import Outcome, carry_out
 from spark_apps.workers import workers_of
+from tests.support.agents import finder
 
 SETTINGS = {
     "ingest.source": "{folder}/in",
@@ -53,7 +53,7 @@ def lake(tmp_path: Path) -> Lake:
 def work_of(agent: str, lake: Lake, **also: Any) -> list[dict[str, Any]]:
     """What the agent finds to do."""
     request = {"lake": lake.store.uri, "pools": ["p"], "dry_run": False, **also}
-    return list(import_module(f"log_lake.agents.{agent}.run").find(request, open_lake=Lake.open))
+    return list(finder(agent)(request, open_lake=Lake.open))
 
 
 def work_on(name: str, lake: Lake) -> list[dict[str, Any]]:

@@ -18,14 +18,17 @@ from lake_core.records.pools import PoolConfig
 from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.plan import plan_batches
 from log_lake.agents.ingest.policy import policy_of
-from log_lake.agents.ingest.report import LATE, report
-from log_lake.agents.ingest.run import find
+from log_lake.agents.ingest.report import LATE
 from log_lake.agents.ingest.sources import look, pools_that_ingest
-from log_lake.agents.intervals.report import report as report_intervals
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.loading.source_files import SourceFile
+from tests.support.agents import finder, reporter
 from tests.support.records import draft
+
+report = reporter("ingest")
+find = finder("ingest")
+report_intervals = reporter("intervals")
 
 NOW = 2_000_000_000.0
 

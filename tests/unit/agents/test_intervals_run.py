@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_apps.intervals import run
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
-from log_lake.agents.intervals.run import find
 from log_lake.lake import Lake
-from spark_apps.intervals import run
+from tests.support.agents import finder
+
+find = finder("intervals")
 
 BEGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 END = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)

@@ -11,20 +11,21 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from log_lake.agents.compact import run as compact
-from log_lake.agents.compact.report import report
 from log_lake.agents.finding import MAX_WORK, handed_out, within
-from log_lake.agents.ingest import run as ingest
 from log_lake.agents.request import Request
+from log_lake.agents.work import Work
 from log_lake.lake import Lake
+from tests.support.agents import find, reporter
+
+report = reporter("compact")
 
 
-def work(*pools: str) -> list[dict[str, Any]]:
-    return [{"pool": name, "title": f"{name}: {n}", "n": n} for n, name in enumerate(pools)]
+def work(*pools: str) -> list[Work]:
+    return [Work(lake="x", pool=name, title=f"{name}: {n}", task=n) for n, name in enumerate(pools)]
 
 
-def numbers(all_work: list[dict[str, Any]]) -> list[int]:
-    return [one["n"] for one in all_work]
+def numbers(all_work: list[Work]) -> list[int | None]:
+    return [one.task for one in all_work]
 
 
 def test_a_pool_with_many_pieces_holds_back_no_other_one() -> None:
@@ -38,7 +39,7 @@ def test_a_pool_with_many_pieces_holds_back_no_other_one() -> None:
 def test_no_pool_is_first_in_every_run() -> None:
     """Also if runs come each hour, and the pools that go first have new work each time."""
     first = Counter(
-        within(work("a", "b", "c"), 1, now=1_800_000_000.0 + 3600 * n)[0]["pool"] for n in range(300)
+        within(work("a", "b", "c"), 1, now=1_800_000_000.0 + 3600 * n)[0].pool for n in range(300)
     )
     assert set(first) == {"a", "b", "c"}
     assert min(first.values()) > 60
@@ -47,17 +48,15 @@ def test_no_pool_is_first_in_every_run() -> None:
 def test_what_is_beyond_the_limit_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     handed = handed_out(work("a", "b", "c"), dry_run=False, nothing="", not_done="", limit=1)
-    assert [one["title"] for one in handed] == [
-        handed[0]["title"],
-        "2 pieces of work left for the next run: the limit of a run is 1",
-    ]
-    assert caplog.messages == [handed[1]["title"]]
+    assert len(handed.work) == 1
+    (left,) = handed.put_off
+    assert left.title == "2 pieces of work left for the next run: the limit of a run is 1"
+    assert caplog.messages == [left.title]
 
 
 def test_a_run_without_a_limit_has_one_all_the_same() -> None:
     handed = handed_out(work(*("a" for _ in range(MAX_WORK + 1))), dry_run=False, nothing="", not_done="")
-    assert sum(not one.get("put_off") for one in handed) == MAX_WORK
-    assert len(handed) == MAX_WORK + 1
+    assert (len(handed.work), len(handed.put_off)) == (MAX_WORK, 1)
 
 
 def test_the_next_run_ingests_what_the_limit_left(tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_the_next_run_ingests_what_the_limit_left(tmp_path: Path) -> None:
             key="k",
             settings={"ingest.source": str(folder), "ingest.batch_files": "1", "ingest.batch_age": "0s"},
         )
-    found = ingest.find({"lake": lake.store.uri, "limit": 3})
+    found = find("ingest", {"lake": lake.store.uri, "limit": 3})
     pools = [one["pool"] for one in found]
     assert pools in (["a", "a", "b", ""], ["a", "b", "b", ""]), "in turns"
     assert found[-1]["title"].startswith("3 pieces of work left for the next run")
@@ -80,7 +79,7 @@ def test_the_next_run_ingests_what_the_limit_left(tmp_path: Path) -> None:
 
 def test_a_report_says_what_the_limit_left(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    found = compact.find({"lake": lake.store.uri, "limit": 1})
+    found = find("compact", {"lake": lake.store.uri, "limit": 1})
     done = [
         {
             "pool": found[0]["pool"],
@@ -112,11 +111,11 @@ def lake(tmp_path: Path) -> Lake:
 def test_a_run_may_use_another_strategy_than_the_pools(lake: Lake) -> None:
     lake.configure_pool("a", {"compact.depth": "100", "compact.strategy": "depth"})
     params = {"lake": lake.store.uri, "pools": ["a"]}
-    assert compact.find(params) == []
-    (full,) = compact.find({**params, "strategy": "full"})
+    assert find("compact", params) == []
+    (full,) = find("compact", {**params, "strategy": "full"})
     assert [len(job["inputs"]) for job in full["jobs"]] == [9]
     with pytest.raises(InvalidInput, match=r"unknown compact\.strategy 'newest'"):
-        compact.find({**params, "strategy": "newest"})
+        find("compact", {**params, "strategy": "newest"})
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "5"])

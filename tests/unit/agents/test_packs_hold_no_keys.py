@@ -8,9 +8,12 @@ import msgspec
 import pyarrow as pa
 
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact.run import find, jobs_now
+from log_lake.agents.compact.run import jobs_now
 from log_lake.compaction.jobs import CompactionJob, jobs_still_there
 from log_lake.lake import Lake
+from tests.support.agents import finder, work_of
+
+find = finder("compact")
 
 SECRET = "ann@example.org"
 
@@ -25,9 +28,9 @@ def test_the_work_of_a_compaction_holds_no_key() -> None:
     assert "inputs" in text
     assert SECRET not in text
     assert SECRET.encode().hex() not in text
-    jobs, lost, _ = jobs_now(lake, json.loads(text))
+    jobs, lost, _ = jobs_now(lake, work_of("compact", json.loads(text)))
     assert (len(jobs), lost) == (len(work["jobs"]), 0)
-    assert [job.values for job in jobs] == work["jobs"]
+    assert [job.named for job in jobs] == list(work_of("compact", work).jobs)
 
 
 def test_a_job_is_sure_of_its_inputs_or_not_there() -> None:
@@ -35,7 +38,7 @@ def test_a_job_is_sure_of_its_inputs_or_not_there() -> None:
     branch = lake.create_pool("p", key="k").branch()
     branch.append(pa.table({"k": [1, 2, 3]}))
     (whole,) = branch.revision().references
-    values = [CompactionJob((whole,), 1, "why").values]
+    values = [CompactionJob((whole,), 1, "why").named]
     assert [job.inputs for job in jobs_still_there([whole], values)] == [(whole,)]
     part = msgspec.structs.replace(whole, low=whole.high, records=1)
     assert [job.inputs for job in jobs_still_there([part, whole], values)] == [(whole,)]

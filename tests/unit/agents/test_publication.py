@@ -9,9 +9,11 @@ import pytest
 
 from log_lake.agents.compact.publication import publication_due, published
 from log_lake.agents.compact.report import pool_line, summary
-from log_lake.agents.compact.run import find
 from log_lake.compaction.gain import Standing
+from tests.support.agents import finder
 from tests.support.iceberg import a_local_pool
+
+find = finder("compact")
 
 pytest.importorskip("pyiceberg")
 
@@ -49,8 +51,8 @@ def test_the_report_says_what_was_published_or_why_not(tmp_path: Path) -> None:
     pool = a_local_pool(
         tmp_path, {"k": [1], "c": [1]}, settings={"publish.iceberg": str(tmp_path / "tables")}
     )
-    nothing = summary("p", [], before=Standing(1), after=Standing(1))
-    line = pool_line({**nothing, **published(pool, branch="main")})
+    how = {"before": Standing(1), "after": Standing(1)}
+    line = pool_line(summary("p", [], **how, publication=published(pool, branch="main")))
     assert line == (
         f"p: nothing was merged; overlap 1 -> 1; version 1 of main is published at {tmp_path}/tables: 1 record "
         "in 1 object (1 new)"
@@ -58,7 +60,7 @@ def test_the_report_says_what_was_published_or_why_not(tmp_path: Path) -> None:
     pool.branch().append(pa.table({"k": [1], "c": ["x"]}))
     done = published(pool, branch="main")
     assert done["published"] is None
-    assert pool_line({**nothing, **done}).endswith(
+    assert pool_line(summary("p", [], **how, publication=done)).endswith(
         "; not published: pool 'p': field 'c' holds values of several kinds, or empty records, as JSON; leave it "
         "out (--without c)"
     )

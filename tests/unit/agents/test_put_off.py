@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 import logging
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from log_lake.agents.finding import BOUND_BY_HOURS, why_put_off
 from log_lake.lake import Lake
 from log_lake.settings import Settings
 from spark_apps import erasure
+from tests.support.agents import finder, reporter
 from tests.support.clocks import Clock
 
 AGENTS = ("ingest", "intervals", "compact", "checkpoint", "tombstones", "retention", "erasure")
@@ -119,7 +119,7 @@ def lake(clock: Clock) -> Lake:
 
 def found(agent: str, lake: Lake, **params: Any) -> dict[str, str]:
     """The pools that `find` hands out, each with why it is put off or ""."""
-    find = importlib.import_module(f"log_lake.agents.{agent}.run").find
+    find = finder(agent)
     work = find({"lake": "memory", **params}, open_lake=lambda name: lake)
     return {one["pool"]: one.get("put_off", "") for one in work if one["pool"] != "lake:pools"}
 
@@ -148,8 +148,8 @@ def test_an_agent_hands_out_what_it_puts_off_for_the_report_alone(
 def test_a_report_names_what_was_put_off_and_does_not_miss_it(
     agent: str, lake: Lake, caplog: pytest.LogCaptureFixture
 ) -> None:
-    report = importlib.import_module(f"log_lake.agents.{agent}.report").report
-    find = importlib.import_module(f"log_lake.agents.{agent}.run").find
+    report = reporter(agent)
+    find = finder(agent)
     work = find({"lake": "memory", "pools": ["a-paused", "b-night"]}, open_lake=lambda name: lake)
     caplog.clear()
     caplog.set_level(logging.INFO)
@@ -176,9 +176,8 @@ def test_the_ingest_agent_looks_at_no_source_of_a_paused_pool(lake: Lake, tmp_pa
 def test_an_interval_of_a_paused_pool_fails_the_run_because_no_later_run_does_it(lake: Lake) -> None:
     for name in ("a-paused", "c-open"):
         lake.configure_pool(name, {"intervals.source": "/nowhere/%Y-%m-%d/*.csv", "type.k": "bigint"})
-    run = importlib.import_module("log_lake.agents.intervals.run")
     begin = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    work = run.find(
+    work = finder("intervals")(
         {"lake": "memory"},
         begin=begin,
         end=begin + dt.timedelta(days=1),
@@ -189,7 +188,7 @@ def test_an_interval_of_a_paused_pool_fails_the_run_because_no_later_run_does_it
         "c-open": "",
         "a-paused": "agents=paused",
     }
-    report = importlib.import_module("log_lake.agents.intervals.report").report
+    report = reporter("intervals")
     with pytest.raises(Incomplete, match="a-paused: put off: agents=paused"):
         report([one for one in work if one.get("put_off")], [])
 
@@ -197,10 +196,9 @@ def test_an_interval_of_a_paused_pool_fails_the_run_because_no_later_run_does_it
 def test_an_erasure_of_a_paused_pool_stays_pending_and_the_run_fails(lake: Lake) -> None:
     assert found("erasure", lake) == {}, "a paused pool without an erasure is not worth a word"
     asked = {"lake": "memory", "pools": ["a-paused"], "where": "k = 2"}
-    run = importlib.import_module("log_lake.agents.erasure.run")
-    work = run.find(asked, open_lake=lambda name: lake)
+    work = finder("erasure")(asked, open_lake=lambda name: lake)
     assert [one["put_off"] for one in work] == ["agents=paused"]
-    report = importlib.import_module("log_lake.agents.erasure.report").report
+    report = reporter("erasure")
     with pytest.raises(Incomplete, match="a-paused: put off: agents=paused: an erasure is pending"):
         report(work, [])
     assert found("erasure", lake) == {"a-paused": "agents=paused"}, "the next run says it again"

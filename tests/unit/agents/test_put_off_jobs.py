@@ -15,6 +15,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents import put_off_jobs
 from log_lake.agents.jobs import PUT_OFF, list_jobs
 from log_lake.agents.put_off_jobs import MAX_RECORDED, record_put_off
+from log_lake.agents.work import PutOff
 from log_lake.lake import Lake
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ScriptedStore
@@ -45,7 +46,9 @@ class World:
         """A run, an hour after the last one, that puts off pools; how many records it wrote."""
         self.clock.now += HOUR
         before = len(list_jobs(self.lake))
-        work = [{"pool": pool, "branch": "main", "title": pool, "put_off": why, **more} for pool in pools]
+        work = [
+            PutOff(**{"pool": pool, "branch": "main", "title": pool, "why": why} | more) for pool in pools
+        ]
         record_put_off(self.lake, work, agent="compact")
         return len(list_jobs(self.lake)) - before
 
@@ -89,7 +92,7 @@ def test_a_pool_that_was_made_again_under_the_same_name_is_another_one(world: Wo
 def test_each_agent_and_each_branch_is_recorded(world: World) -> None:
     world.put_off("a")
     assert world.put_off("a", branch="dev") == 1
-    work = [{"pool": "a", "branch": "main", "title": "a", "put_off": PAUSED}]
+    work = [PutOff(pool="a", branch="main", title="a", why=PAUSED)]
     record_put_off(world.lake, work, agent="retention")
     agents = [(job.agent, job.branch) for job in list_jobs(world.lake, pool_name="a")]
     assert sorted(agents) == [("compact", "dev"), ("compact", "main"), ("retention", "main")]
@@ -102,14 +105,14 @@ def test_what_the_limit_of_a_run_left_is_recorded_once_a_day(world: World) -> No
 
 
 def test_what_a_person_refused_is_recorded_once_a_day_although_nothing_is_written(world: World) -> None:
-    assert sum(world.put_off("a", why="ann refused", task=0) for _ in range(2 * 24 + 1)) == 3
+    assert sum(world.put_off("a", why="ann refused", looked_at=True) for _ in range(2 * 24 + 1)) == 3
 
 
 def test_a_run_that_puts_off_nothing_asks_nothing_and_one_without_news_asks_one_read() -> None:
     store = ScriptedStore()
     lake = Lake.create_on(store)
     lake.create_pool("a", key="k")
-    work = [{"pool": "a", "title": "a", "put_off": PAUSED}]
+    work = [PutOff(pool="a", title="a", why=PAUSED)]
     record_put_off(lake, work, agent="compact")
     lake.pools()
     store.requests.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
@@ -29,6 +28,7 @@ from log_lake.erasure.begin import begin
 from log_lake.erasure.receipt import read_all
 from log_lake.lake import Lake
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
+from tests.support.agents import finder
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
@@ -70,7 +70,7 @@ class Site:
         """The pools in which a new process of the agent finds work."""
         lake = Lake.open_on(self.store, ids=IdSource(clock=self.clock))
         self.store.requests.clear()
-        find = importlib.import_module(f"log_lake.agents.{agent}.run").find
+        find = finder(agent)
         how: dict[str, Any] = {"open_lake": lambda name: lake, **({"recurring": True} if recurring else {})}
         return [work["pool"] for work in find({"lake": "x", **asked}, **how)]
 

@@ -17,15 +17,18 @@ from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
 from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.retention.report import report
-from log_lake.agents.retention.run import DROPPED, find, plan, retain
+from log_lake.agents.retention.run import DROPPED, plan, retain
 from log_lake.lake import Lake
 from log_lake.workers import Here
 from spark_apps import retention as spark_retention
+from tests.support.agents import finder, reporter
 from tests.support.clocks import DAY
 from tests.support.stores import ScriptedStore, StoreInFront, unavailable
 from tests.support.workers import Watched
 from tests.unit.vacuum.conftest import GRACE, World
+
+report = reporter("retention")
+find = finder("retention")
 
 DONE: dict[str, Any] = {
     "pool": "p",

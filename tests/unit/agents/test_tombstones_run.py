@@ -13,11 +13,15 @@ import pytest
 
 from lake_core.errors import Incomplete, InvalidInput
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.tombstones.report import ApplyResult, pool_line, report
-from log_lake.agents.tombstones.run import apply, find
+from log_lake.agents.tombstones.report import ApplyResult, pool_line
+from log_lake.agents.tombstones.run import apply
 from log_lake.lake import Lake
 from log_lake.workers import Here
+from tests.support.agents import finder, reporter
 from tests.support.workers import Watched
+
+report = reporter("tombstones")
+find = finder("tombstones")
 
 DONE: dict[str, Any] = {
     "pool": "p",

@@ -15,9 +15,9 @@ from lake_core.journal.purge import write_newest
 from lake_core.store import Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.compact import run as compact
 from log_lake.cli.main import main
 from log_lake.lake import Lake
+from tests.support.agents import find
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -199,7 +199,7 @@ def test_the_other_pools_are_looked_at_and_worked_on(
         ("sound", "object_damaged"),
     ]
     store.put(data, kept)
-    work = compact.find({"lake": str(tmp_path), "strategy": "full"})
+    work = find("compact", {"lake": str(tmp_path), "strategy": "full"})
     assert [one["title"].partition(",")[0] for one in work] == ["p: cannot be read", "sound: 1 job"]
     for name, content in backup.items():
         store.put(name, content)

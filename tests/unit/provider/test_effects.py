@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_lake.effects import OVERWRITE, Effect, done, done_work, is_pool, only_target, planned_work
+from tests.support.agents import work_of
 
 LAKE = "lake_default"
 
 
-def work(pool: str = "p", **more: Any) -> dict[str, Any]:
+FILES = [{"uri": name, "size": 1, "etag": "", "modified": 0.0} for name in ("/a", "/b")]
+
+
+def work(agent: str = "compact", pool: str = "p", **more: Any) -> Any:
     """What `find` hands out."""
-    return {"lake": LAKE, "pool": pool, "branch": "dev", "title": pool, **more}
+    return work_of(agent, {"lake": LAKE, "pool": pool, "branch": "dev", "title": pool, **more})
 
 
 def test_what_upkeep_did_has_the_version_that_it_committed_and_what_it_wrote() -> None:
@@ -35,14 +39,16 @@ def test_a_checkpoint_reads_the_version_that_it_saved_and_writes_none() -> None:
 def test_what_stands_for_no_pool_is_no_dataset() -> None:
     for name in ("dropped pools", "lake:pools"):
         assert not is_pool(name)
-        assert planned_work([work(name)], agent="retention") == []
-        assert done_work(work(name), {"version": None, "checkpoint": 3}, agent="checkpoint") == []
+        assert planned_work([work("retention", name)], agent="retention") == []
+        assert (
+            done_work(work("retention", name), {"version": None, "checkpoint": 3}, agent="checkpoint") == []
+        )
     assert is_pool("p")
     assert is_pool("$jobs")
 
 
 def test_what_committed_nothing_changed_nothing() -> None:
-    replaces = work(begin="2026-01-01", files=[{"uri": "/a"}, {"uri": "/b"}])
+    replaces = work("intervals", begin="2026-01-01", files=FILES)
     (planned,) = planned_work([replaces], agent="intervals")
     assert (planned.is_done, planned.version, planned.change) == (False, None, OVERWRITE)
     committed = done(planned, version=3, records=5)
@@ -52,7 +58,7 @@ def test_what_committed_nothing_changed_nothing() -> None:
 
 
 def test_parked_files_were_not_read() -> None:
-    files = work(files=[{"uri": "/a"}, {"uri": "/b"}])
+    files = work("ingest", token="t", files=FILES)
     result = {"version": 3, "records": 1, "objects": 1, "size": 9, "parked": [["/b", "not JSON"]]}
     (effect,) = done_work(files, result, agent="ingest")
     assert (effect.files, effect.records, effect.size) == (("/a",), 1, 9)

@@ -8,10 +8,14 @@ import pytest
 
 from airflow_lake.groups.config import LakeConfig
 from airflow_lake.groups.question import MAX_LINES, put_off_by, question
+from log_lake.agents.retention.run import RetentionWork
+from log_lake.agents.work import Found
 
-WORK: list[dict[str, Any]] = [
-    {"pool": "a", "title": "a: retention", "says": ["a: remove 1 object", "a: purge 3 entries"]},
-    {"pool": "b", "title": "b: cannot be read"},
+WORK = [
+    RetentionWork(
+        lake="x", pool="a", title="a: retention", says=("a: remove 1 object", "a: purge 3 entries")
+    ),
+    RetentionWork(lake="x", pool="b", title="b: cannot be read"),
 ]
 
 
@@ -33,13 +37,13 @@ def test_a_long_question_is_cut_and_says_so() -> None:
 
 @pytest.mark.parametrize("answer", [None, {}, {"chosen_options": ["Approve"], "by": "ann"}])
 def test_what_was_approved_or_not_asked_is_not_put_off(answer: Any) -> None:
-    assert put_off_by(answer, WORK) == WORK
+    assert put_off_by(answer, WORK) == Found(WORK)
 
 
 @pytest.mark.parametrize(("by", "why"), [("ann", "ann refused"), ("", "no approval came in time")])
 def test_what_was_refused_is_put_off_and_says_by_whom(by: str, why: str) -> None:
     answer = {"chosen_options": ["Reject"], "by": by}
-    assert [(one["title"], one["put_off"]) for one in put_off_by(answer, WORK)] == [
+    assert [(one.title, one.why) for one in put_off_by(answer, WORK).put_off] == [
         (f"a: put off: {why}", why),
         (f"b: put off: {why}", why),
     ]

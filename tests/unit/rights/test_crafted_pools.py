@@ -17,13 +17,15 @@ from airflow_lake.view.overview import Overview
 from lake_core import naming
 from lake_core.errors import Corrupt
 from lake_core.history.removal import Removal
-from log_lake.agents.compact.run import find as find_compact
-from log_lake.agents.retention.run import find as find_retention
-from log_lake.agents.tombstones.run import find as find_tombstones
 from log_lake.cli.main import main
 from log_lake.lake import Lake
+from tests.support.agents import finder
 from tests.support.crafted import Row, craft, row
 from tests.support.records import an_id
+
+find_compact = finder("compact")
+find_retention = finder("retention")
+find_tombstones = finder("tombstones")
 
 SEQ = f"{65_536:020d}"
 PACK = msgspec.msgpack.encode

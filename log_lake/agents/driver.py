@@ -1,0 +1,213 @@
+"""How every agent is driven: find, run, report.  Commands, Spark applications and the groups of Airflow call these.
+
+    found = find("compact", params)            what there is to do; writes no data
+    outcome = carry_out("compact", found.work, open_lake=..., open_workers=here)
+    report("compact", found, outcome.results)  says what was done; raises Incomplete if something failed
+
+One pool that cannot be read, or piece of work that fails, does not hold back the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from lake_core.errors import Incomplete, LakeError, from_wire, to_wire
+from lake_core.naming import MAIN, is_own
+from log_lake.agents.agent import Agent, Look, OpenWorkers, Run, here
+from log_lake.agents.finding import divided, handed_out, look_at_each
+from log_lake.agents.jobs import recorded_each
+from log_lake.agents.quiet import Quiet
+from log_lake.agents.reporting import conclude
+from log_lake.agents.request import OpenLake, Request
+from log_lake.agents.roster import AGENTS
+from log_lake.agents.work import Found, PutOff, Result, Work, encoded
+from log_lake.lake import Lake
+
+log = logging.getLogger(__name__)
+
+
+def agent_of(name: str) -> Agent[Any, Any]:
+    """The agent of that name, of the table."""
+    agent: Agent[Any, Any] = AGENTS[name].load()
+    return agent
+
+
+def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, **how: Any) -> Found[Any]:
+    """The agent's first task: what there is to do, and what it puts off.
+
+    `params`: those of `COMMON` and of the agent's row.  A dry run logs what it finds, and hands out nothing.  `how`
+    are the fields of a Request that no parameter gives: what Airflow says of the run.
+
+    Raises InvalidInput, NotFound, Corrupt, Unavailable.
+    """
+    agent = agent_of(name)
+    asked = replace(Request.read(params, also=AGENTS[name].parameters), **how)
+    agent.check(asked)
+    lake = open_lake(asked.lake)
+    names = agent.pools(lake, asked)
+    agent.begin(lake, asked, names)
+    open_names, put_off = divided(names, lake, asked, agent=name)
+    run = Run(lake, asked, Quiet.of(lake, asked, agent=name))
+    put_off = agent.paused(run, put_off)
+    looked_at = agent.others(run, open_names)
+    must_find = asked.branch != MAIN and looked_at == open_names and not put_off
+    all_work: list[Work] = []
+    looks: dict[str, Look[Any]] = {}
+    for pool, seen in look_at_each(
+        looked_at,
+        partial(agent.look, run),
+        named=bool(asked.pools),
+        must_find=must_find,
+        skips_gone=agent.skips_gone,
+    ):
+        if isinstance(seen, LakeError):
+            one = agent.unreadable(asked, pool, seen)
+            put_off += [one] if isinstance(one, PutOff) else []
+            all_work += [one] if isinstance(one, Work) else []
+            continue
+        for level, lines in ((logging.INFO, seen.lines), (logging.WARNING, seen.warnings)):
+            for line in lines:
+                log.log(level, "%s", line)
+        if seen.rests is not None:
+            run.quiet.found_nothing(seen.rests, until=seen.until, seen=seen.seen)
+        looks[pool] = seen
+        all_work += seen.work
+    run.quiet.write()
+    all_work = [*agent.merged(all_work), *agent.beside(run)]
+    found = handed_out(
+        all_work,
+        put_off,
+        dry_run=asked.dry_run,
+        nothing=agent.nothing_in(open_names),
+        not_done=agent.not_done,
+        limit=asked.limit,
+        now=lake.context.now(),
+    )
+    return found if asked.dry_run else agent.left(asked, looks, all_work, found)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of work: the pieces that were done, by number and result, and the errors of the others."""
+
+    done: tuple[tuple[int, Result], ...] = ()
+    failures: tuple[Exception, ...] = ()
+
+    @property
+    def results(self) -> list[Result]:
+        """The results of the pieces that were done."""
+        return [result for _, result in self.done]
+
+    def raise_failure(self) -> None:
+        """Raise the first failure, if there is one; one that may pass comes first, so that a caller tries again.
+
+        An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
+        """
+        if self.failures:
+            raise min(self.failures, key=_rank)
+
+    @property
+    def values(self) -> list[dict[str, Any]]:
+        """As plain values; `of` is the way back."""
+        done = [{"piece": piece, "result": encoded(result)} for piece, result in self.done]
+        return [*done, *({"error": to_wire(_as_ours(one))} for one in self.failures)]
+
+    @classmethod
+    def of(cls, values: Sequence[Mapping[str, Any]], *, agent: str) -> Outcome:
+        """The outcome that these values of an agent's work are of."""
+        decoded = agent_of(agent).decoded_result
+        return cls(
+            tuple((one["piece"], decoded(one["result"])) for one in values if "result" in one),
+            tuple(from_wire(one["error"]) for one in values if "error" in one),
+        )
+
+
+def _rank(failure: Exception) -> int:
+    """Which of several failures is raised: the smallest."""
+    if not isinstance(failure, LakeError):
+        return 1
+    return 0 if failure.may_pass else 2
+
+
+def _as_ours(error: Exception) -> LakeError:
+    """An error of Spark or Python has no form on the wire; its text has."""
+    return error if isinstance(error, LakeError) else LakeError(f"{type(error).__name__}: {error}")
+
+
+def carry_out(
+    name: str,
+    all_work: Sequence[Any],
+    *,
+    open_lake: OpenLake,
+    open_workers: OpenWorkers,
+    does: Agent[Any, Any] | None = None,
+    done: Callable[[Any, Any], None] = lambda work, result: None,
+    ends: Callable[[Exception], bool] = lambda error: False,
+) -> Outcome:
+    """Do all pieces of work of the agent, as far as they can be done; each is a job of the lake (`jobs`).
+
+    `does`: the agent; None: the one of that name.  `done` is called after each piece, because the next one may end
+    the process.  `ends`: after that error, no other piece is tried.
+    """
+    agent = does or agent_of(name)
+    together = AGENTS[name].together
+    pieces: list[tuple[int, Result]] = []
+    failures: list[Exception] = []
+    packs = [list(all_work)] if together and all_work else [[work] for work in all_work]
+    numbers = {id(work): number for number, work in enumerate(all_work)}
+    for pack in packs:
+        try:
+            lake, pools = open_lake(pack[0].lake), {work.pool: work for work in pack}
+            # the lake's own pools hold what agents wrote of their runs: a few kilobytes need no Spark
+            workers = here if all(is_own(pool) for pool in pools) else open_workers
+            with recorded_each(lake, agent=name, pool_names=list(pools), branch=pack[0].branch) as jobs:
+                results = (
+                    agent.run_together(lake, pack, workers)
+                    if together
+                    else [agent.run(lake, pack[0], workers)]
+                )
+                for result in results:
+                    work = pools[result.pool]
+                    jobs[result.pool] = encoded(result)
+                    result = replace(result, piece=work.piece)
+                    pieces.append((numbers[id(work)], result))
+                    if not getattr(result, "failed", ""):
+                        done(work, result)
+                agent.check_answered(results)
+        except LakeError as error:
+            log.error("%s: %s", pack[0].pool, error)
+            failures.append(error)
+        except Exception as error:
+            log.exception("%s: %s", pack[0].pool, type(error).__name__)
+            failures.append(error)
+            if ends(error):
+                break
+    return Outcome(tuple(pieces), tuple(failures))
+
+
+def report(name: str, found: Found[Any] | None, results: Sequence[Any]) -> dict[str, int]:
+    """The agent's last task, which runs whatever became of the others: what was done, in lines, and the totals.
+
+    `found`: what was handed out; None if `find` failed.  Raises Incomplete if something failed, naming it.
+    """
+    if found is None:
+        raise Incomplete("the task `find` failed, so nothing was done; its log says why")
+    agent = agent_of(name)
+    for one in found.put_off:
+        log.info("%s", one.title)
+    for result in results:
+        for line in agent.lines(result):
+            log.info("%s", line)
+    for pool, lag in agent.lags(found.work, results).items():
+        log.warning("%s: %s", pool, lag)
+    totals = agent.totals(found, results)
+    conclude(
+        agent.total(totals) if results else agent.none_done,
+        failed=agent.failures(found, results),
+        to_do=agent.to_do,
+    )
+    return totals

@@ -1,0 +1,174 @@
+"""Files loaded into a pool, spread over workers: what the ingest and intervals agents do.
+
+The files are cut into units.  A worker reads the files of its unit, sorts them within bounded memory, and writes
+finished objects to their final names.  Only descriptions of objects come back.  The caller commits once, under a
+token: if it runs again after a crash at any point, the files are committed exactly once, and no transaction names
+the objects of the dead run.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from lake_core.errors import Conflict, InvalidInput
+from lake_core.keys.encoding import key_class
+from lake_core.phrases import counted, human_size
+from lake_core.records.pools import PoolConfig
+from lake_core.store import Address, address_of
+from log_lake.agents.ingest.plan import FilePart, Unit, plan_units, split_row_groups
+from log_lake.agents.intervals.plan import interval_range
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.delete_spec import DeleteSpec
+from log_lake.lake.field_changes import summed
+from log_lake.lake.loads import builder, lease_of
+from log_lake.lake.replace_checks import check_inside
+from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
+from log_lake.loading.block import Reading
+from log_lake.loading.detect import format_of, read_blocks, read_row_groups
+from log_lake.loading.formats.parquet import row_group_sizes
+from log_lake.loading.opening import is_stream
+from log_lake.loading.source_files import SourceFile
+from log_lake.loading.sources import find_files
+from log_lake.objects.write import WrittenObject
+from log_lake.workers import Worker, Workers
+
+log = logging.getLogger(__name__)
+
+SMALLEST_UNIT = 8 << 20
+"""Bytes: no unit is made smaller for the sake of parallelism."""
+
+ORDINALS_PER_UNIT = 100_000
+"""Objects of one unit have ordinals in a range of their own, so that objects keep the order of the files."""
+
+
+@dataclass(frozen=True)
+class LoadWork:
+    """All that a task needs beside its unit, as plain values: it is shipped to the workers."""
+
+    config: PoolConfig
+    job: PendingLoad
+    format: str
+    readings: dict[str, Reading]
+
+
+def load_files(
+    workers: Workers,
+    lake: Lake,
+    *,
+    pool_name: str,
+    files: list[SourceFile],
+    branch: str = "main",
+    format: str = "auto",
+    options: Mapping[str, str] | None = None,
+    token: str = "",
+    message: str = "",
+    consume: bool = True,
+    parallelism: int = 0,
+    smallest_unit: int = SMALLEST_UNIT,
+    interval: tuple[dt.datetime, dt.datetime] | None = None,
+) -> LoadResult:
+    """Load the files as one transaction; `consume` records them as ingested.
+
+    With an interval the files replace what the pool holds of it; if the interval was empty and stays empty, nothing
+    is committed.  `parallelism` is the number of tasks aimed at; 0 means twice the size of the workers.  A task is
+    given at least `smallest_unit` bytes.  Raises what
+    `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file was changed meanwhile.
+    """
+    target = lake.pool(pool_name).branch(branch)
+    job = target.begin_load(token=token, message=message, options=options)
+    if isinstance(job, LoadResult):
+        log.warning(repeated_line(job, pool_name=pool_name, token=token))
+        return job
+    readings = target.readings([f.uri for f in files], options=options, fields=job.fields)
+    tasks = parallelism or 2 * workers.size
+    units = _units(files, readings, format, tasks, smallest=smallest_unit)
+    log.info(
+        "%s: %s, %s, in %s",
+        pool_name,
+        counted(len(files), "file"),
+        human_size(sum(f.size for f in files)),
+        counted(len(units), "task"),
+    )
+    work = LoadWork(target.config, job, format, readings)
+    with lease_of(target, job, why="load on Spark"):
+        built = workers.map(partial(build_unit, work), units)
+        written = sorted((one for part in built for one in part), key=lambda one: one.action.ordinal)
+        if consume or interval:
+            check_unchanged(files, access=address_of(lake.store))
+        replaced = _replaced(target, written, interval) if interval else None
+        if interval and not written and (replaced is None or not target.may_delete(replaced)):
+            return LoadResult(None)
+        result = target.commit(
+            job,
+            objects=[w.action for w in written],
+            replaced=replaced,
+            schemas=list({w.action.schema: w.schema for w in written}.values()),
+            sources=[f.source for f in files] if consume else None,
+            misfits=summed(one.misfits for one in written),
+        )
+    if result.repeated:
+        log.warning(repeated_line(result, pool_name=pool_name, token=token))
+    return result
+
+
+def _replaced(
+    branch: Branch, written: list[WrittenObject], interval: tuple[dt.datetime, dt.datetime]
+) -> DeleteSpec | None:
+    """The keys of the interval; None if neither the pool nor the new objects say what class the key has."""
+    key = branch.config.key
+    class_name = branch.revision().key_classes.get(key.names[0]) or next(
+        (key_class(w.schema.field(key.names[0]).type) for w in written if not w.action.sub_pool), None
+    )
+    if class_name is None:
+        return None
+    key_range = interval_range(*interval, key=key, key_class=class_name)
+    check_inside([w.action for w in written], key_range, key)
+    return DeleteSpec(key_range, None)
+
+
+def check_unchanged(files: list[SourceFile], *, access: Address) -> None:
+    """Raise Conflict if a file changed since it was found: it would be recorded in one form and read in another."""
+    now = {f.uri: f.source for f in find_files([f.uri for f in files], access=access)}
+    changed = [f.uri for f in files if now.get(f.uri) != f.source]
+    if changed:
+        raise Conflict(
+            f"file {changed[0]!r} changed while Spark read it; nothing was committed. Run again to load it as "
+            "it is now"
+        )
+
+
+def _units(
+    files: list[SourceFile], readings: dict[str, Reading], format: str, parallelism: int, *, smallest: int
+) -> list[Unit]:
+    parts: list[FilePart] = []
+    total = sum(f.size for f in files)
+    for file in files:
+        if is_stream(file.uri):
+            raise InvalidInput(f"{file.uri}: Spark tasks cannot read it; use lake load")
+        large = file.size > max(smallest, total // parallelism)
+        if large and format_of(readings[file.uri], format) == "parquet":
+            sizes = row_group_sizes(readings[file.uri])
+            parts += split_row_groups(file.uri, sizes, target=max(smallest, sum(sizes) // parallelism))
+        elif file.size:
+            parts.append(FilePart(file.uri, file.size))
+    return plan_units(parts, parallelism=parallelism, smallest=smallest)
+
+
+def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject]:
+    """Read, sort, write: the objects of a unit."""
+    first_ordinal = unit.number * ORDINALS_PER_UNIT
+    building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
+    for part in unit.parts:
+        reading = work.readings[part.file]
+        if part.row_groups is None:
+            blocks = read_blocks(reading, format=work.format)
+        else:
+            blocks = read_row_groups(reading, list(range(*part.row_groups)))
+        for block in blocks:
+            building.add(block)
+    return building.finish()

@@ -1,0 +1,44 @@
+"""What the agents that load files have in common: their figures, and the words for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from lake_core.phrases import counted
+from log_lake.agents.agent import Agent
+from log_lake.agents.work import Result, Work
+from log_lake.lake.results import LoadResult
+
+W = TypeVar("W", bound=Work)
+R = TypeVar("R", bound=Result)
+
+
+class LoadingAgent(Agent[W, R]):
+    """An agent that loads files: a transaction a piece of work."""
+
+    counted_as = "batches"
+    sums = ("records", "objects", "nokey", "rejected")
+
+    def total(self, totals: Mapping[str, int]) -> str:
+        """The sums in words."""
+        return f"{counted(totals['batches'], 'batch', 'batches')}: {_records(totals)}"
+
+
+def load_line(pool_name: str, result: LoadResult) -> str:
+    """What became of files that were loaded as one transaction."""
+    if result.version is None:
+        return f"{pool_name}: nothing to commit"
+    again = " (committed before)" if result.repeated else ""
+    changes = "".join(f"; {line}" for line in result.changes)
+    return f"{pool_name}: version {result.version:,}, {_records(vars(result))}{again}{changes}"
+
+
+def _records(counts: Mapping[str, Any]) -> str:
+    """Records and objects; sub-pools only if they got records."""
+    words = f"{counted(counts['records'], 'record')} in {counted(counts['objects'], 'object')}"
+    if counts["nokey"]:
+        words += f", {counts['nokey']:,} without the key"
+    if counts["rejected"]:
+        words += f", {counts['rejected']:,} rejected"
+    return words
