@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN, check_pool_name
 from log_lake.agents.roster import Purpose, names_of
-from log_lake.agents.work import Work
+
+if TYPE_CHECKING:
+    from log_lake.agents.work import Work
 
 LOADING = names_of(Purpose.LOADING)
 """Agents whose results count the records that they brought."""

@@ -61,17 +61,17 @@ def run_agent(
     def opened(_: str) -> Lake:
         return lake
 
-    found = driver.find(agent, {**request, "lake": name}, open_lake=opened, **also)
+    handed = driver.find(agent, {**request, "lake": name}, open_lake=opened, **also)
     if not request.get("dry_run"):
-        record_put_off(lake, found.put_off, agent=agent)
-    if on_spark and found.work:
-        outcome = carry_out(agent, found.work, open_lake=opened, open_spark=spark_session)
+        record_put_off(lake, handed.put_off, agent=agent)
+    if on_spark and handed.work:
+        outcome = carry_out(agent, handed.work, open_lake=opened, open_spark=spark_session)
     else:
-        outcome = driver.carry_out(agent, found.work, open_lake=opened, open_workers=here)
+        outcome = driver.carry_out(agent, handed.work, open_lake=opened, open_workers=here)
     for failure in outcome.failures:
         log.error("%s", failure)
     try:
-        return driver.report(agent, found, outcome.results)
+        return driver.report(agent, handed, outcome.results)
     except Incomplete as error:
         passing = [one for one in outcome.failures if isinstance(one, LakeError) and one.may_pass]
         if passing:

@@ -41,17 +41,17 @@ def _arguments(parser: Parser) -> None:
 def _act(args: Namespace, lake: Lake) -> int:
     params = vars(args)
     remote = params.pop("remote")
-    found = find("erasure", params)
+    handed = find("erasure", params)
     results: list[Result] = []
     with one_session(partial(spark_session, remote=remote)) as spark:
-        for work in found.work:
+        for work in handed.work:
             try:
                 with recorded_if_kept(lake, agent="erasure", pool_name=work.pool):
                     results.append(agent_of("erasure").run(lake, work, on_spark(spark)))
                 print(json.dumps(encoded(results[-1])))
             except LakeError as error:  # the other pools are not held back; `report` names this one
                 sys.stderr.write(f"erasure: {work.pool}: {error}\n")
-    report("erasure", found, results)
+    report("erasure", handed, results)
     return 0
 
 

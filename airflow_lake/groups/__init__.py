@@ -3,7 +3,7 @@
 `LakeUpkeep` keeps pools in order; each agent is a group of its own too.  `LakeConfig` says on which lake and pools.
 
     config     what a group works on            agent      find, run, report
-    agents     the seven agents                 upkeep     four of them together
+    agents     a group for each agent           upkeep     four of them together
     pack       at most 64 mapped tasks          tasks      what the tasks do
     form       an agent as a DAG of its own     approval, question   a person is asked before an agent deletes
 
@@ -13,48 +13,27 @@ Names are imported when they are first used, so that the pure modules load witho
 from typing import TYPE_CHECKING
 
 from lake_core.faces import on_demand
+from log_lake.agents.roster import AGENTS, group_name
+
+_FROM = dict.fromkeys(map(group_name, AGENTS), "agents") | {
+    "LakeConfig": "config",
+    "LakeUpkeep": "upkeep",
+    "agent_config": "form",
+    "agent_dag": "form",
+}
 
 if TYPE_CHECKING:
-    from airflow_lake.groups.agents import (
-        CheckpointGroup,
-        CompactGroup,
-        ErasureGroup,
-        IngestGroup,
-        IntervalsGroup,
-        RetentionGroup,
-        TombstonesGroup,
-    )
-    from airflow_lake.groups.config import LakeConfig
-    from airflow_lake.groups.form import agent_config, agent_dag
-    from airflow_lake.groups.upkeep import LakeUpkeep
+    from airflow_lake.groups.agent import AgentGroup
+    from airflow_lake.groups.agents import ErasureGroup as ErasureGroup
+    from airflow_lake.groups.agents import IntervalsGroup as IntervalsGroup
+    from airflow_lake.groups.config import LakeConfig as LakeConfig
+    from airflow_lake.groups.form import agent_config as agent_config
+    from airflow_lake.groups.form import agent_dag as agent_dag
+    from airflow_lake.groups.upkeep import LakeUpkeep as LakeUpkeep
 
-__all__ = [
-    "CheckpointGroup",
-    "CompactGroup",
-    "ErasureGroup",
-    "IngestGroup",
-    "IntervalsGroup",
-    "LakeConfig",
-    "LakeUpkeep",
-    "RetentionGroup",
-    "TombstonesGroup",
-    "agent_config",
-    "agent_dag",
-]
+    def __getattr__(name: str) -> type[AgentGroup]:
+        """`CompactGroup`, and so on."""
+else:
+    __getattr__ = on_demand(__name__, _FROM)
 
-__getattr__ = on_demand(
-    __name__,
-    {
-        "CheckpointGroup": "agents",
-        "CompactGroup": "agents",
-        "ErasureGroup": "agents",
-        "IngestGroup": "agents",
-        "IntervalsGroup": "agents",
-        "LakeConfig": "config",
-        "LakeUpkeep": "upkeep",
-        "RetentionGroup": "agents",
-        "TombstonesGroup": "agents",
-        "agent_config": "form",
-        "agent_dag": "form",
-    },
-)
+__all__ = sorted(_FROM)  # noqa: PLE0605

@@ -38,8 +38,6 @@ class AgentGroup(TaskGroup):
 
     agent: ClassVar[str]
     default_args: dict[str, Any]
-    says: ClassVar[str] = ""
-    """What the agent does, for the group's tooltip."""
     announces: ClassVar[bool] = False
     """Whether a task `announce` emits events of what `run` commits."""
 
@@ -60,7 +58,7 @@ class AgentGroup(TaskGroup):
         super().__init__(
             group_id=group_id or self.agent,
             default_args={**config.pool_args, **(default_args or {})},
-            tooltip=kwargs.pop("tooltip", self.says),
+            tooltip=kwargs.pop("tooltip", AGENTS[self.agent].says),
             **kwargs,
         )
         # Airflow has put those of the groups around this one below them, but not those of the DAG

@@ -1,4 +1,7 @@
-"""The seven agents as task groups.  What each does is on the pages of the agents (docs/airflow.md)."""
+"""The agents as task groups: of each row of `log_lake.agents.roster` one, named as `CompactGroup` is.
+
+What each does is on the pages of the agents (docs/airflow.md).
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,7 @@ from airflow_lake.groups.agent import AgentGroup, EmittingGroup
 from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.interval import in_zone, interval_of, zone_of
-
-
-class IngestGroup(EmittingGroup):
-    """Load new source files of pools with `ingest.source`, each once."""
-
-    agent = "ingest"
-    says = "Loads new files, each once"
+from log_lake.agents.roster import AGENTS, Purpose, group_name
 
 
 class IntervalsGroup(EmittingGroup):
@@ -37,7 +34,6 @@ class IntervalsGroup(EmittingGroup):
     """
 
     agent = "intervals"
-    says = "A run replaces exactly its interval of time"
 
     def __init__(self, config: LakeConfig | None = None, *, by_hand: bool = False, **kwargs: Any) -> None:
         self.by_hand = given.fixed_flag(by_hand, "by_hand", who=type(self).__name__)
@@ -95,21 +91,11 @@ class IntervalsGroup(EmittingGroup):
         return announce
 
 
-class CompactGroup(AgentGroup):
-    """Merge pools in which many loads overlap, by their `compact.*`."""
-
-    agent = "compact"
-    says = "Merges pools in which many loads overlap"
-
-
-class CheckpointGroup(AgentGroup):
-    """Save the states of journals that have grown, and purge old entries: one Spark job for all of them.
+class TogetherGroup(AgentGroup):
+    """An agent that takes all its work at once: one Spark job for all pools.
 
     Without work, `run` skips itself and `report` says so, as in the other groups.
     """
-
-    agent = "checkpoint"
-    says = "Saves states, so that pools open quickly; purges old entries"
 
     def add_tasks(self, config: dict[str, Any]) -> None:
         """Put the tasks into the group; `run` is not mapped, so that the group itself may be."""
@@ -128,25 +114,10 @@ class CheckpointGroup(AgentGroup):
         self.report_task(find=packs.operator.task_id)(packs, results, config)
 
 
-class TombstonesGroup(AgentGroup):
-    """Remove deleted records from the objects within `tombstones.apply`."""
-
-    agent = "tombstones"
-    says = "Removes deleted records from the objects"
-
-
-class RetentionGroup(AgentGroup):
-    """Expire old records, and delete objects that are not needed any more."""
-
-    agent = "retention"
-    says = "Expires old records; deletes objects that are not needed any more"
-
-
 class ErasureGroup(AgentGroup):
     """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone."""
 
     agent = "erasure"
-    says = "Erases records from every object; goes on with pending erasures"
 
     @property
     def find_args(self) -> dict[str, Any]:
@@ -154,16 +125,24 @@ class ErasureGroup(AgentGroup):
         return {"begins": not self.config.approval}
 
 
-GROUPS: dict[str, type[AgentGroup]] = {
-    group.agent: group
-    for group in (
-        IngestGroup,
-        IntervalsGroup,
-        CompactGroup,
-        TombstonesGroup,
-        CheckpointGroup,
-        RetentionGroup,
-        ErasureGroup,
-    )
-}
+def _group(name: str) -> type[AgentGroup]:
+    """The group of an agent; its row says of which kind it is."""
+    facts = AGENTS[name]
+    kinds = (EmittingGroup,) if facts.purpose is Purpose.LOADING else (AgentGroup,)
+    kinds = (TogetherGroup,) if facts.together else kinds
+    return type(group_name(name), kinds, {"__doc__": f"{facts.says}.", "__module__": __name__, "agent": name})
+
+
+_OWN: dict[str, type[AgentGroup]] = {"intervals": IntervalsGroup, "erasure": ErasureGroup}
+"""Those whose tasks need more than their row says."""
+
+GROUPS: dict[str, type[AgentGroup]] = {name: _OWN.get(name) or _group(name) for name in AGENTS}
 """By the name of the agent."""
+
+
+def __getattr__(name: str) -> type[AgentGroup]:
+    """`CompactGroup`, and so on."""
+    for group in GROUPS.values():
+        if group.__name__ == name:
+            return group
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from lake_core.phrases import counted, listed
-from log_lake.agents.work import Work
+
+if TYPE_CHECKING:
+    from log_lake.agents.work import Work
 
 MAX_TASKS = 64
 LONGEST_TITLE = 250

@@ -7,10 +7,12 @@ pools, never which records an erasure names: Airflow keeps it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lake_core.phrases import counted
-from log_lake.agents.work import Found, PutOff, Work
+
+if TYPE_CHECKING:
+    from log_lake.agents.work import Found, Work
 
 MAX_LINES = 100
 """Lines of a question at most: Airflow shows it in a page, and keeps it."""
@@ -37,6 +39,8 @@ def question(all_work: Sequence[Work], *, lake: str) -> str:
 
 def put_off_by(answer: Mapping[str, Any] | None, all_work: Sequence[Work]) -> Found[Work]:
     """The work as it is put off, if the answer is a refusal; as it is if it was approved, or not asked about."""
+    from log_lake.agents.work import Found, PutOff
+
     if not answer or REJECT not in answer["chosen_options"]:
         return Found(all_work)
     why = f"{answer['by']} refused" if answer["by"] else "no approval came in time"

@@ -80,12 +80,12 @@ def find(
     recurring = not (params or {}).get("pools")
     if own_pools and recurring and request.get("branch", MAIN) == MAIN:
         request["pools"] = with_own_pools(opened(request["lake"]), request["pools"])
-    found = driver.find(agent, request, open_lake=opened, recurring=recurring, **also)
+    handed = driver.find(agent, request, open_lake=opened, recurring=recurring, **also)
     if not request["dry_run"]:
-        record_put_off(opened(request["lake"]), found.put_off, agent=agent)
+        record_put_off(opened(request["lake"]), handed.put_off, agent=agent)
     if task is not None:
-        task.xcom_push(PUT_OFF, [encoded(one) for one in found.put_off[:MAX_PUT_OFF]])
-    return keep(opened(request["lake"]), request["lake"], found.work)
+        task.xcom_push(PUT_OFF, [encoded(one) for one in handed.put_off[:MAX_PUT_OFF]])
+    return keep(opened(request["lake"]), request["lake"], handed.work)
 
 
 def keep(lake: Lake, name: str, all_work: Sequence[Work]) -> list[dict[str, Any]]:
@@ -293,11 +293,11 @@ def report(
     if packs is None:
         return driver.report(agent, None, done)
     named = named_lake(config, params)
-    found = put_off_by(answer, work_of(agent, packs, named=named))
-    if found.put_off:
-        record_put_off(open_lake(named), found.put_off, agent=agent)
+    handed = put_off_by(answer, work_of(agent, packs, named=named))
+    if handed.put_off:
+        record_put_off(open_lake(named), handed.put_off, agent=agent)
     before = [msgspec.convert(one, PutOff) for one in put_off or ()]
-    return driver.report(agent, Found(found.work, [*found.put_off, *before]), done)
+    return driver.report(agent, Found(handed.work, [*handed.put_off, *before]), done)
 
 
 def _each(results: Sequence[Any]) -> list[Any]:

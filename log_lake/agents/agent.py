@@ -144,10 +144,10 @@ class Agent(Generic[W, R]):
         return self.nothing
 
     def left(
-        self, asked: Request, looks: Mapping[str, Look[W]], work: Sequence[W], found: Found[W]
+        self, asked: Request, looks: Mapping[str, Look[W]], work: Sequence[W], handed: Found[W]
     ) -> Found[W]:
-        """What is handed out, once the limit of the run has chosen `found` of all `work`."""
-        return found
+        """What is handed out, once the limit of the run has chosen `handed` of all `work`."""
+        return handed
 
     # ---------------------------------------------------------------- run
 
@@ -180,7 +180,7 @@ class Agent(Generic[W, R]):
         """By pool, in which way the agent lags behind what is written to it."""
         return {}
 
-    def totals(self, found: Found[W], results: Sequence[R]) -> dict[str, int]:
+    def totals(self, handed: Found[W], results: Sequence[R]) -> dict[str, int]:
         """The sums over all results."""
         return self.summed(results)
 
@@ -194,9 +194,9 @@ class Agent(Generic[W, R]):
         """The sums in words."""
         raise NotImplementedError
 
-    def failures(self, found: Found[W], results: Sequence[R]) -> list[str]:
+    def failures(self, handed: Found[W], results: Sequence[R]) -> list[str]:
         """What failed, a line each."""
-        return missing(found.work, results)
+        return missing(handed.work, results)
 
     # ---------------------------------------------------------------- values
 

@@ -1,8 +1,8 @@
 """How every agent is driven: find, run, report.  Commands, Spark applications and the groups of Airflow call these.
 
-    found = find("compact", params)            what there is to do; writes no data
-    outcome = carry_out("compact", found.work, open_lake=..., open_workers=here)
-    report("compact", found, outcome.results)  says what was done; raises Incomplete if something failed
+    handed = find("compact", params)            what there is to do; writes no data
+    outcome = carry_out("compact", handed.work, open_lake=..., open_workers=here)
+    report("compact", handed, outcome.results)  says what was done; raises Incomplete if something failed
 
 One pool that cannot be read, or piece of work that fails, does not hold back the others.
 """
@@ -78,7 +78,7 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
         all_work += seen.work
     run.quiet.write()
     all_work = [*agent.merged(all_work), *agent.beside(run)]
-    found = handed_out(
+    handed = handed_out(
         all_work,
         put_off,
         dry_run=asked.dry_run,
@@ -87,7 +87,7 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
         limit=asked.limit,
         now=lake.context.now(),
     )
-    return found if asked.dry_run else agent.left(asked, looks, all_work, found)
+    return handed if asked.dry_run else agent.left(asked, looks, all_work, handed)
 
 
 @dataclass(frozen=True)
@@ -189,25 +189,25 @@ def carry_out(
     return Outcome(tuple(pieces), tuple(failures))
 
 
-def report(name: str, found: Found[Any] | None, results: Sequence[Any]) -> dict[str, int]:
+def report(name: str, handed: Found[Any] | None, results: Sequence[Any]) -> dict[str, int]:
     """The agent's last task, which runs whatever became of the others: what was done, in lines, and the totals.
 
-    `found`: what was handed out; None if `find` failed.  Raises Incomplete if something failed, naming it.
+    `handed`: what was handed out; None if `find` failed.  Raises Incomplete if something failed, naming it.
     """
-    if found is None:
+    if handed is None:
         raise Incomplete("the task `find` failed, so nothing was done; its log says why")
     agent = agent_of(name)
-    for one in found.put_off:
+    for one in handed.put_off:
         log.info("%s", one.title)
     for result in results:
         for line in agent.lines(result):
             log.info("%s", line)
-    for pool, lag in agent.lags(found.work, results).items():
+    for pool, lag in agent.lags(handed.work, results).items():
         log.warning("%s: %s", pool, lag)
-    totals = agent.totals(found, results)
+    totals = agent.totals(handed, results)
     conclude(
         agent.total(totals) if results else agent.none_done,
-        failed=agent.failures(found, results),
+        failed=agent.failures(handed, results),
         to_do=agent.to_do,
     )
     return totals

@@ -22,7 +22,9 @@ class Purpose(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """`parameters`: what a run may say beside `request.COMMON`.
+    """What the lists of agents say of one; `agent.Agent` is what it does.
+
+    `says`: what it does, in a line.  `parameters`: what a run may say beside `request.COMMON`.
 
     `deletes`: what it takes away does not come back, so a person may be asked before.  `by_pool`: it needs to be
     told no more than a pool.  `together`: it takes all its work at once, as one application of Spark.
@@ -32,6 +34,7 @@ class Agent:
     """
 
     name: str
+    says: str
     purpose: Purpose
     parameters: tuple[str, ...] = ("branch", "limit")
     deletes: bool = False
@@ -76,14 +79,52 @@ DAY, WEEK = 86_400.0, 604_800.0
 """In seconds.  What runs once a day must remember for longer than a day, otherwise it remembers nothing."""
 
 _TABLE = (
-    Agent(name="ingest", purpose=Purpose.LOADING, parameters=("wait", "limit"), remembers=DAY),
-    Agent(name="intervals", purpose=Purpose.LOADING, parameters=("branch", "files"), by_pool=False),
-    Agent(name="compact", purpose=Purpose.UPKEEP, parameters=("branch", "limit", "strategy"), remembers=DAY),
-    Agent(name="tombstones", purpose=Purpose.UPKEEP, remembers=DAY, after="compact"),
-    Agent(name="checkpoint", purpose=Purpose.UPKEEP, parameters=("limit",), together=True, remembers=DAY),
-    Agent(name="retention", purpose=Purpose.UPKEEP, deletes=True, remembers=WEEK),
+    Agent(
+        name="ingest",
+        says="Loads new files, each once",
+        purpose=Purpose.LOADING,
+        parameters=("wait", "limit"),
+        remembers=DAY,
+    ),
+    Agent(
+        name="intervals",
+        says="A run replaces exactly its interval of time",
+        purpose=Purpose.LOADING,
+        parameters=("branch", "files"),
+        by_pool=False,
+    ),
+    Agent(
+        name="compact",
+        says="Merges pools in which many loads overlap",
+        purpose=Purpose.UPKEEP,
+        parameters=("branch", "limit", "strategy"),
+        remembers=DAY,
+    ),
+    Agent(
+        name="tombstones",
+        says="Removes deleted records from the objects",
+        purpose=Purpose.UPKEEP,
+        remembers=DAY,
+        after="compact",
+    ),
+    Agent(
+        name="checkpoint",
+        says="Saves states, so that pools open quickly; purges old entries",
+        purpose=Purpose.UPKEEP,
+        parameters=("limit",),
+        together=True,
+        remembers=DAY,
+    ),
+    Agent(
+        name="retention",
+        says="Expires old records; deletes objects that are not needed any more",
+        purpose=Purpose.UPKEEP,
+        deletes=True,
+        remembers=WEEK,
+    ),
     Agent(
         name="erasure",
+        says="Erases records from every object; goes on with pending erasures",
         purpose=Purpose.DUE,
         parameters=("where", "key", "from", "to", "grace", "keep_history"),
         deletes=True,
@@ -94,6 +135,11 @@ _TABLE = (
 
 AGENTS = {agent.name: agent for agent in _TABLE}
 """By name."""
+
+
+def group_name(agent: str) -> str:
+    """The name of the agent's task group in Airflow: CompactGroup."""
+    return f"{agent.title()}Group"
 
 
 def names_of(purpose: Purpose) -> tuple[str, ...]:

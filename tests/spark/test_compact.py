@@ -12,9 +12,10 @@ from log_lake.agents.compact.run import plan_pool
 from log_lake.compaction.jobs import CompactionJob
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from spark_apps.compact import compact, run
+from spark_apps.compact import compact
+from spark_apps.session import spark_session
 from tests.spark.conftest import Landing
-from tests.support.agents import finder
+from tests.support.agents import finder, run
 
 find = finder("compact")
 
@@ -79,8 +80,8 @@ def test_the_agent_compacts_what_it_found_once(spark: Any, landing: Landing) -> 
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})
     assert (work["pool"], len(work["jobs"][0]["inputs"])) == ("deep", 12)
-    done = run(work)
+    done = run("compact", work, open_spark=spark_session)
     assert (done["jobs"], done["inputs"], done["depth_before"], done["depth_after"]) == (1, 12, 12, 1)
-    again = run(work)  # the task is run again after it has died
+    again = run("compact", work, open_spark=spark_session)  # the task is run again after it has died
     assert (again["jobs"], again["depth_after"]) == (0, 1)
     assert find({"lake": landing.uri}) == []

@@ -23,7 +23,7 @@ from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.workers import Here
-from spark_apps.erasure import erase_pool, main
+from spark_apps.erasure import main
 from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
 from tests.support.agents import finder
@@ -133,8 +133,8 @@ def test_a_run_that_is_killed_is_gone_on_with(spark: Any, landing: Landing) -> N
     assert [row for row in rows(landing, "p") if row["who"] == "ann"]
     (again,) = find({"lake": landing.uri})
     assert again["erasures"] == work["erasures"]
-    ((result,),) = (erase_pool(lambda: spark, landing.lake, "p")["erasures"],)
-    assert result["status"] == "done"
+    (result,) = erase_pending(landing.lake, "p", workers=OnSpark(lambda: spark, landing.lake.context))
+    assert result.status == "done"
     assert not [row for row in rows(landing, "p") if row["who"] == "ann"]
     assert sorted(row["who"] for row in landing.lake.pool("p").at().to_table().to_pylist()) == [
         f"bob{load}" for load in range(LOADS)
@@ -145,8 +145,9 @@ def test_a_little_work_needs_no_spark(landing: Landing) -> None:
     pool = landing.lake.create_pool("p", key="k")
     pool.branch().append(pa.table({"k": [1, 2], "who": ["ann", "bob"]}))
     (work,) = find({"lake": landing.uri, "pools": ["p"], "key": "1"})
-    done = erase_pool(no_spark, landing.lake, "p", work["erasures"])
-    assert done["erasures"][0]["status"] == "done"
+    workers = OnSpark(no_spark, landing.lake.context)
+    (done,) = erase_pending(landing.lake, "p", work["erasures"], workers=workers)
+    assert done.status == "done"
     assert landing.keys("p") == [2]
     assert find({"lake": landing.uri}) == []
 

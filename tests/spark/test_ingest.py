@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +10,10 @@ import pytest
 
 from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.sources import look
-from spark_apps import ingest
+from spark_apps.session import spark_session
 from tests.spark.conftest import Landing
 from tests.support.agents import finder
+from tests.support.agents import run as run_batch
 
 find = finder("ingest")
 
@@ -29,7 +29,7 @@ def run(spark: Any, landing: Landing) -> Run:
     def tasks() -> list[dict[str, Any]]:
         found = find({"lake": landing.uri, "wait": False})
         batches = [work for work in found if not work.get("put_off")]  # parked files are for the report
-        return [ingest.run(json.loads(json.dumps(batch))) for batch in batches]
+        return [run_batch("ingest", batch, open_spark=spark_session) for batch in batches]
 
     return tasks
 
@@ -92,7 +92,7 @@ def test_a_file_that_changes_while_it_is_read_waits_and_the_others_are_ingested(
     (batch,) = find({"lake": landing.uri, "wait": False})
     landing.file("b.ndjson", [{"k": 2}, {"k": 22}])
     os.unlink(gone)
-    done = ingest.run(batch)
+    done = run_batch("ingest", batch, open_spark=spark_session)
     assert (done["records"], done["parked"], landing.keys("p")) == (1, [], [1])
     assert [file.uri for file in look(landing.lake.pool("p")).waiting] == [grows]
     assert [one["records"] for one in run()] == [2]
@@ -116,8 +116,8 @@ def test_killed_between_the_commit_and_the_note_a_batch_ends_the_same(
     with monkeypatch.context() as patched:
         patched.setattr(parking, "park", killed)
         with pytest.raises(Killed):
-            ingest.run(batch)
+            run_batch("ingest", batch, open_spark=spark_session)
     assert (landing.keys("p"), parked(landing)) == ([1, 3], [])
-    done = ingest.run(batch)
+    done = run_batch("ingest", batch, open_spark=spark_session)
     assert (done["repeated"], done["records"], landing.transactions("p")) == (True, 2, 1)
     assert parked(landing) == ["b.ndjson"]

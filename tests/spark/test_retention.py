@@ -17,10 +17,11 @@ from log_lake.agents.retention.run import retain
 from log_lake.lake import Lake
 from log_lake.vacuum.execute import delete_batch
 from log_lake.vacuum.orphans import iter_names, list_names, spans
-from spark_apps.retention import main, retain_pool, run
+from spark_apps.retention import main
+from spark_apps.session import spark_session
 from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
-from tests.support.agents import finder
+from tests.support.agents import finder, run
 from tests.support.stores import StoreInFront
 
 find = finder("retention")
@@ -62,7 +63,7 @@ def test_removed_objects_are_deleted_by_tasks_and_the_rest_stays(spark: Any, lan
 
 def test_a_little_work_needs_no_spark(landing: Landing) -> None:
     grown(landing.lake, "p", 4, **{"expire.records": "1"})
-    done = retain_pool(no_spark, landing.lake, "p")
+    done = retain(landing.lake, "p", workers=OnSpark(no_spark, landing.lake.context))
     assert (done.expired, done.vacuumed) == (3, 3)
     assert landing.keys("p") == [3]
 
@@ -126,7 +127,7 @@ def test_the_agent_does_what_is_due_and_then_nothing(landing: Landing) -> None:
     grown(landing.lake, "p", 3, **{"expire.records": "1"})
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})
-    assert run(work)["expired"] == 2
+    assert run("retention", work, open_spark=spark_session)["expired"] == 2
     assert landing.data("p") == landing.held("p")
     assert landing.keys("p") == [2]
 

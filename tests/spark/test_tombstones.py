@@ -8,11 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from log_lake.agents.tombstones.run import apply
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from spark_apps.tombstones import apply_tombstones, run
+from spark_apps.session import spark_session
+from spark_apps.workers import workers_of
 from tests.spark.conftest import Landing
-from tests.support.agents import finder
+from tests.support.agents import finder, run
 
 find = finder("tombstones")
 
@@ -37,11 +39,11 @@ def test_what_was_deleted_goes_and_the_deletes_are_forgotten(spark: Any, landing
     branch.delete(where="v = 3 and n < 2")
     branch.delete(key_range=pool.at().key_range(low=990))
     before = pool.at().to_table()
-    did = apply_tombstones(spark, branch, now=time.time(), at_once=True)
+    did = apply(branch, now=time.time(), at_once=True, workers=workers_of(spark, branch.context))
     assert (did.searched, did.rewritten, did.retired, did.left) == (3, 3, 2, 0)
     assert pool.at().to_table() == before
     assert pool.at().records == before.num_rows == 3000 - 200 - 30 + 2
-    again = apply_tombstones(spark, branch, now=time.time(), at_once=True)
+    again = apply(branch, now=time.time(), at_once=True, workers=workers_of(spark, branch.context))
     assert (again.searched, again.rewritten, again.retired) == (0, 0, 0)
 
 
@@ -51,7 +53,7 @@ def test_the_agent_applies_what_is_due(spark: Any, landing: Landing) -> None:
     assert find({"lake": landing.uri, "dry_run": True}) == []
     (work,) = find({"lake": landing.uri})
     assert work["pool"] == "p"
-    did = run(work)
+    did = run("tombstones", work, open_spark=spark_session)
     assert (did["searched"], did["rewritten"], did["left"]) == (3, 3, 0)
-    assert run(work)["searched"] == 0
+    assert run("tombstones", work, open_spark=spark_session)["searched"] == 0
     assert find({"lake": landing.uri}) == []

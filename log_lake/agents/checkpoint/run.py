@@ -226,33 +226,28 @@ class CheckpointAgent(Agent[Work, Done]):
         return results
 
     def check_answered(self, results: Sequence[Done]) -> None:
-        """Raises Unavailable if the store did not answer for some journals."""
         check_answered(results)
 
     def lines(self, result: Done) -> Sequence[str]:
-        """What was done for a journal; a failure is among the failures."""
         return [journal_line(result)] if isinstance(result, CheckpointResult) else []
 
-    def totals(self, found: Found[Work], results: Sequence[Done]) -> dict[str, int]:
-        """The sums over the journals that did not fail."""
-        return super().totals(found, [one for one in results if isinstance(one, CheckpointResult)])
+    def totals(self, handed: Found[Work], results: Sequence[Done]) -> dict[str, int]:
+        return super().totals(handed, [one for one in results if isinstance(one, CheckpointResult)])
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums in words."""
         if not totals["journals"]:
             return self.none_done
         entries = counted(totals["entries"], "entry", "entries")
         return f"{counted(totals['journals'], 'journal')}: purged {entries}"
 
-    def failures(self, found: Found[Work], results: Sequence[Done]) -> list[str]:
+    def failures(self, handed: Found[Work], results: Sequence[Done]) -> list[str]:
         """The journals that failed, and those that no task came to."""
         tried = {one.pool for one in results}
         return [f"{one.pool}: {one.failed}" for one in results if isinstance(one, CheckpointFailed)] + [
-            f"{one.pool}: run failed; its log says why" for one in found.work if one.pool not in tried
+            f"{one.pool}: run failed; its log says why" for one in handed.work if one.pool not in tried
         ]
 
     def decoded_result(self, values: Any) -> Done:
-        """A result, or a failure."""
         kind: type[Done] = CheckpointFailed if "failed" in values else CheckpointResult
         return msgspec.convert(values, kind)
 

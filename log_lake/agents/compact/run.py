@@ -74,7 +74,6 @@ class CompactWork(Work, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> int:
-        """Its jobs."""
         return max(1, len(self.jobs))
 
 
@@ -168,7 +167,6 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         return done
 
     def line(self, result: CompactResult) -> str:
-        """What was done in a pool."""
         return pool_line(result)
 
     def lags(self, all_work: Sequence[CompactWork], results: Sequence[CompactResult]) -> dict[str, str]:
@@ -183,12 +181,10 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
             and one.depth_after > most
         }
 
-    def totals(self, found: Found[CompactWork], results: Sequence[CompactResult]) -> dict[str, int]:
-        """The sums, and in how many pools the agent lags."""
-        return super().totals(found, results) | {"late": len(self.lags(found.work, results))}
+    def totals(self, handed: Found[CompactWork], results: Sequence[CompactResult]) -> dict[str, int]:
+        return super().totals(handed, results) | {"late": len(self.lags(handed.work, results))}
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums in words."""
         return f"{counted(totals['pools'], 'pool')}: {work_line(totals)}"
 
 

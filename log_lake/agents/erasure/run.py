@@ -117,7 +117,6 @@ class ErasureWork(Work, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> int:
-        """Its erasures."""
         return max(1, len(self.erasures or ()))
 
     @property
@@ -244,16 +243,13 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         return ErasuresResult(work.pool, newest_version(one.version for one in done), tuple(done))
 
     def lines(self, result: ErasuresResult) -> Sequence[str]:
-        """What became of each erasure."""
         return [erasure_line(one) for one in result.erasures]
 
-    def totals(self, found: Found[ErasureWork], results: Sequence[ErasuresResult]) -> dict[str, int]:
-        """The sums over all erasures, and how many are done."""
+    def totals(self, handed: Found[ErasureWork], results: Sequence[ErasuresResult]) -> dict[str, int]:
         erasures = [one for result in results for one in result.erasures]
         return self.summed(erasures) | {"done": sum(one.status == DONE for one in erasures)}
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums in words."""
         if not totals["erasures"]:
             return self.none_done
         return (
@@ -261,13 +257,13 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
             f"{counted(totals['deleted'], 'object')} ({human_size(totals['freed'])})"
         )
 
-    def failures(self, found: Found[ErasureWork], results: Sequence[ErasuresResult]) -> list[str]:
+    def failures(self, handed: Found[ErasureWork], results: Sequence[ErasuresResult]) -> list[str]:
         """Pools that failed, what holds pending erasures, and pools that were put off with one."""
         erasures = [one for result in results for one in result.erasures if one.status == PENDING]
         return [
-            *super().failures(found, results),
+            *super().failures(handed, results),
             *(line for one in erasures for line in release_lines(one)),
-            *(f"{one.title}: an erasure is pending" for one in found.put_off if one.is_begun),
+            *(f"{one.title}: an erasure is pending" for one in handed.put_off if one.is_begun),
         ]
 
 

@@ -55,12 +55,10 @@ class IngestWork(Work, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> int:
-        """Its files."""
         return max(1, len(self.files))
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:
-        """Its files."""
         return self.files
 
 
@@ -142,10 +140,10 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         asked: Request,
         looks: Mapping[str, Look[IngestWork]],
         work: Sequence[IngestWork],
-        found: Found[IngestWork],
+        handed: Found[IngestWork],
     ) -> Found[IngestWork]:
         """Parked files, and files that the limit leaves too long, are put off too."""
-        tokens = {one.token for one in found.work}
+        tokens = {one.token for one in handed.work}
         late = summed_lags(one for one in work if one.token not in tokens)
         parked = {
             name: seen.parked for name, seen in looks.items() if isinstance(seen, IngestLook) and seen.parked
@@ -153,7 +151,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         alone = [
             _left_alone(asked, name, parked.get(name, ()), late.get(name)) for name in {**parked, **late}
         ]
-        return replace(found, put_off=[*found.put_off, *alone])
+        return replace(handed, put_off=[*handed.put_off, *alone])
 
     def run(self, lake: Lake, work: IngestWork, open_workers: OpenWorkers) -> IngestResult:
         """Commit a batch exactly once, and park the files that are refused.
@@ -186,26 +184,24 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         return result
 
     def line(self, result: IngestResult) -> str:
-        """What became of a batch."""
         return batch_line(result)
 
     def lags(self, all_work: Sequence[IngestWork], results: Sequence[IngestResult]) -> dict[str, str]:
         """The pools whose files wait for too long."""
         return {name: str(lag) for name, lag in _lags_left(all_work, results).items()}
 
-    def totals(self, found: Found[IngestWork], results: Sequence[IngestResult]) -> dict[str, int]:
-        """The sums, and how many files are parked, or late."""
-        parked = sum(one.parked_files for one in results) + sum(one.parked for one in found.put_off)
-        late = sum(lag.late for lag in _lags_left(found.work, results).values())
-        late += sum(one.late for one in found.put_off)
-        return super().totals(found, results) | {"parked": parked, "late": late}
+    def totals(self, handed: Found[IngestWork], results: Sequence[IngestResult]) -> dict[str, int]:
+        parked = sum(one.parked_files for one in results) + sum(one.parked for one in handed.put_off)
+        late = sum(lag.late for lag in _lags_left(handed.work, results).values())
+        late += sum(one.late for one in handed.put_off)
+        return super().totals(handed, results) | {"parked": parked, "late": late}
 
-    def failures(self, found: Found[IngestWork], results: Sequence[IngestResult]) -> list[str]:
+    def failures(self, handed: Found[IngestWork], results: Sequence[IngestResult]) -> list[str]:
         """Batches and pools that failed, and the files that this run parked; later runs only mention them."""
         return [
-            *missing(found.work, results, by="token"),
+            *missing(handed.work, results, by="token"),
             *(line for result in results for line in parked_lines(result)),
-            *(f"{one.pool}: {one.failed}" for one in found.put_off if one.failed),
+            *(f"{one.pool}: {one.failed}" for one in handed.put_off if one.failed),
         ]
 
 

@@ -63,12 +63,10 @@ class IntervalsWork(Work, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> int:
-        """Its files."""
         return max(1, len(self.sources))
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:
-        """Its files."""
         return self.files or ()
 
     @property
@@ -170,12 +168,11 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
         return [one.source for one in now] != [one.source for one in work.files]
 
     def line(self, result: IntervalsResult) -> str:
-        """What became of an interval."""
         return interval_line(result)
 
-    def failures(self, found: Found[IntervalsWork], results: Sequence[IntervalsResult]) -> list[str]:
+    def failures(self, handed: Found[IntervalsWork], results: Sequence[IntervalsResult]) -> list[str]:
         """Pools that failed, and those that were put off: no later run does their interval."""
-        return [*super().failures(found, results), *(one.title for one in found.put_off)]
+        return [*super().failures(handed, results), *(one.title for one in handed.put_off)]
 
 
 def _work(asked: Request, name: str, files: Sequence[SourceFile] | None) -> IntervalsWork:

@@ -227,11 +227,9 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
             return retain(lake, work.pool, branch=work.branch, workers=workers)
 
     def line(self, result: RetentionResult) -> str:
-        """What was done in a pool."""
         return pool_line(result)
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums in words."""
         return f"{counted(totals['pools'], 'pool')}: {work_line(totals)}"
 
 

@@ -17,7 +17,7 @@ from lake_core.ids import first_above
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
 from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
-from log_lake.agents.compact.run import log_job
+from log_lake.agents.compact.report import job_line
 from log_lake.agents.reporting import newest_version
 from log_lake.agents.tombstones.plan import ApplyPlan, CoverSearch, plan_apply, plan_jobs, searches
 from log_lake.agents.tombstones.policy import policy_of
@@ -100,7 +100,7 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
         message="searched for deleted records",
     )
     jobs = plan_jobs(work, dirty, target_size=branch.settings["compact.target_size"])
-    results = run_jobs(branch, jobs, workers, progress=log_job)
+    results = run_jobs(branch, jobs, workers, progress=lambda job, one: log.info("%s", job_line(job, one)))
     done = [one for one in results if one.version is not None]
     retired, retired_at = retire(branch, now=now)
     after = branch.revision(now=now)
@@ -172,11 +172,9 @@ class TombstonesAgent(Agent[Work, ApplyResult]):
             return apply(branch, now=branch.context.now(), workers=workers)
 
     def line(self, result: ApplyResult) -> str:
-        """What was done in a pool."""
         return pool_line(result)
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums in words."""
         return f"{counted(totals['pools'], 'pool')}: {work_line(totals)}; {totals['left']:,} left"
 
 

@@ -113,11 +113,11 @@ def test_what_failed_or_cannot_be_is_said_with_the_status_of_the_error(
     (tmp_path / "a" / "bad.ndjson").write_text("bad\n")
     status, said = refused("ingest", "a")
     assert (status, said.partition(": ")[2][:20]) == (Incomplete.exit_status, "1 failure: a: parked")
-    for agent in ("checkpoint", "tombstones"):
+    for agent, method in (("checkpoint", "run_together"), ("tombstones", "run")):
         lake.pool("b").branch().append(pa.table({"ts": [dt.datetime(2999, 1, 1, tzinfo=dt.UTC)]}))
         lake.pool("b").branch().delete(where="ts is not null")
         with monkeypatch.context() as patched:
-            patched.setattr(f"spark_apps.{agent}.run", unavailable)
+            patched.setattr(type(AGENTS[agent].load()), method, unavailable)
             assert refused(agent, "b") == (Unavailable.exit_status, "lake-agent: the store is away")
     monkeypatch.delenv("LAKE")
     assert refused("compact") == (InvalidInput.exit_status, "lake-agent: no lake: give --lake, or set LAKE")

@@ -7,18 +7,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, NotFound, Unavailable
 from lake_core.store.memory import MemoryStore
+from log_lake.agents import driver
 from log_lake.agents.checkpoint.run import JOURNAL
+from log_lake.agents.compact.run import CompactWork
+from log_lake.agents.driver import Outcome
 from log_lake.lake import Lake
 from log_lake.workers import Worker
 from spark_apps.in_task import InTask
-from spark_apps.packs import Outcome, carry_out
+from spark_apps.packs import carry_out
 from spark_apps.workers import workers_of
-from tests.support.agents import finder
 
 SETTINGS = {
     "ingest.source": "{folder}/in",
@@ -50,18 +53,18 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def work_of(agent: str, lake: Lake, **also: Any) -> list[dict[str, Any]]:
+def work_of(agent: str, lake: Lake, **also: Any) -> list[Any]:
     """What the agent finds to do."""
     request = {"lake": lake.store.uri, "pools": ["p"], "dry_run": False, **also}
-    return list(finder(agent)(request, open_lake=Lake.open))
+    return list(driver.find(agent, request).work)
 
 
-def work_on(name: str, lake: Lake) -> list[dict[str, Any]]:
+def work_on(name: str, lake: Lake) -> list[CompactWork]:
     """A compaction of the pool that has nothing to do."""
-    return [{"lake": lake.store.uri, "pool": name, "branch": "main", "title": name, "jobs": []}]
+    return [CompactWork(lake=lake.store.uri, pool=name, title=name)]
 
 
-def done(agent: str, lake: Lake, **also: Any) -> tuple[Outcome, list[int | None]]:
+def done(agent: str, lake: Lake, **also: Any) -> tuple[Any, list[int | None]]:
     """The outcome of all that the agent finds, and the sizes of it."""
     opener = Opener()
     all_work = work_of(agent, lake, **also)
@@ -73,19 +76,19 @@ def test_the_agents_do_without_spark_what_they_do_on_it(lake: Lake, tmp_path: Pa
     rows = "".join(f'{{"k": {number}}}\n' for number in range(100))
     (tmp_path / "in" / "a.ndjson").write_text(rows)
     outcome, sizes = done("ingest", lake)
-    assert (outcome.results[0]["records"], sizes) == (100, [len(rows)])
+    assert (outcome.results[0].records, sizes) == (100, [len(rows)])
     pool = lake.pool("p")
     pool.branch().append(pa.table({"k": list(range(50, 150))}))
     in_all = sum(reference.size for reference in pool.at().references)
     outcome, sizes = done("compact", lake)
-    assert (outcome.results[0]["jobs"], sizes, len(pool.at().references)) == (1, [in_all], 1)
+    assert (outcome.results[0].jobs, sizes, len(pool.at().references)) == (1, [in_all], 1)
     pool.branch().delete(where="k < 10")
     in_all = sum(reference.size for reference in pool.at().references)
     outcome, sizes = done("tombstones", lake)
-    assert (outcome.results[0]["rewritten"], sizes) == (1, [in_all])
-    assert (pool.at().to_table().num_rows, outcome.results[0]["left"]) == (190, 0)
+    assert (outcome.results[0].rewritten, sizes) == (1, [in_all])
+    assert (pool.at().to_table().num_rows, outcome.results[0].left) == (190, 0)
     outcome, sizes = done("checkpoint", lake)
-    assert [(one["pool"], one["written"]) for one in outcome.results] == [("p", True)]
+    assert [(one.pool, one.written) for one in outcome.results] == [("p", True)]
     assert sizes == [JOURNAL]
     assert outcome.failures == ()
 
@@ -121,12 +124,12 @@ def test_the_first_error_of_a_unit_is_raised_as_it_is() -> None:
 def test_a_piece_whose_error_is_not_of_the_lake_holds_back_no_other(lake: Lake, tmp_path: Path) -> None:
     (tmp_path / "in" / "a.ndjson").write_text('{"k": 1}\n')
     (work,) = work_of("ingest", lake)
-    broken = {**work, "files": 5}
+    broken = msgspec.structs.replace(work, files=5)
     outcome = carry_out("ingest", [broken, work], open_lake=Lake.open, open_spark=Opener())
-    assert [(piece, result["records"]) for piece, result in outcome.done] == [(1, 1)]
+    assert [(piece, result.records) for piece, result in outcome.done] == [(1, 1)]
     assert len(outcome.failures) == 1
-    again = Outcome.of(outcome.values)
-    assert (again.done, str(again.failures[0])) == (outcome.done, f"ValidationError: {outcome.failures[0]}")
+    again = Outcome.of(outcome.values, agent="ingest")
+    assert (again.done, str(again.failures[0])) == (outcome.done, f"TypeError: {outcome.failures[0]}")
 
 
 def test_a_failure_that_may_pass_is_raised_before_the_others() -> None:

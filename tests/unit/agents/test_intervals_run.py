@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_apps.intervals import run
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from log_lake.lake import Lake
-from tests.support.agents import finder
+from tests.support.agents import finder, runner
 
 find = finder("intervals")
+run = runner("intervals")
 
 BEGIN = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 END = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)

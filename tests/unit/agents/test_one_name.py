@@ -1,4 +1,4 @@
-"""An agent has one name everywhere: its folder, DAG, Spark application, settings and schedule.
+"""An agent has one name everywhere: its folder, DAG, settings and schedule.
 
 Its folder has the same names as those of the others.
 """
@@ -9,6 +9,8 @@ import ast
 
 import pytest
 
+from log_lake.agents.agent import Agent
+from log_lake.agents.roster import AGENTS as AGENT_TABLE
 from log_lake.settings.settings import KNOWN
 from tests.support.repository import ROOT
 
@@ -27,7 +29,7 @@ OF_NO_AGENT = {
     "load",
     "nokey",
 }
-OF_NO_AGENT |= {"partitions", "records", "token", "upkeep"}
+OF_NO_AGENT |= {"partitions", "records", "schema", "token", "upkeep"}
 DAGS_OF_NO_AGENT = {"apply"}
 """It applies a policy file; no agent works on pools by itself there."""
 STEPS = {"expire": "retention", "vacuum": "retention", "lease": "retention", "publish": "compact"}
@@ -70,8 +72,8 @@ def test_an_agent_is_a_folder_with_a_plan_a_run_and_a_report_and_reads_its_polic
     assert names >= {"plan", "run", "report"}
     policy = "policy" if "policy" in names else "plan"
     assert "policy_of" in functions(f"log_lake/agents/{agent}/{policy}.py")
-    assert "find" in functions(f"log_lake/agents/{agent}/run.py")
-    assert "report" in functions(f"log_lake/agents/{agent}/report.py")
+    assert functions(f"log_lake/agents/{agent}/run.py") & {"look"}
+    assert isinstance(AGENT_TABLE[agent].load(), Agent)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -95,8 +97,3 @@ def test_the_dag_of_an_agent_bears_its_name_and_is_a_group_of_that_name(agent: s
 def test_a_group_has_the_tasks_find_run_report() -> None:
     assert functions("airflow_lake/groups/agent.py") >= {"find", "run", "report"}
     assert functions("airflow_lake/groups/tasks.py") >= {"find", "run", "report"}
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_the_spark_application_of_an_agent_bears_its_name_and_has_its_task(agent: str) -> None:
-    assert "run" in functions(f"spark_apps/{agent}.py")

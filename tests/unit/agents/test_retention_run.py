@@ -20,8 +20,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.retention.run import DROPPED, plan, retain
 from log_lake.lake import Lake
 from log_lake.workers import Here
-from spark_apps import retention as spark_retention
-from tests.support.agents import finder, reporter
+from tests.support.agents import finder, reporter, run
 from tests.support.clocks import DAY
 from tests.support.stores import ScriptedStore, StoreInFront, unavailable
 from tests.support.workers import Watched
@@ -235,7 +234,7 @@ def test_a_run_for_all_pools_deletes_dropped_ones_once_their_grace_time_is_over(
     assert "dropped pools: delete gone" in caplog.messages
     (work,) = find(params)
     assert (work["pool"], work["title"]) == (DROPPED, "dropped pools: delete")
-    assert spark_retention.run(work)["vacuumed"] > 0
+    assert run("retention", work)["vacuumed"] > 0
     assert not list(lake.store.list(ids["gone"]))
     assert [dropped.pool.name for dropped in lake.dropped_pools()] == ["kept"]
     assert find(params) == []

@@ -19,11 +19,15 @@ from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
 from lake_core import naming
 from lake_core.errors import Conflict, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
+from log_lake.agents.agent import Agent, OpenWorkers
+from log_lake.agents.intervals.report import IntervalsResult
 from log_lake.agents.jobs import list_jobs, recorded
 from log_lake.agents.packs import write_packs
 from log_lake.agents.retention.report import RetentionResult
+from log_lake.agents.work import Work
 from log_lake.lake import Lake
 from spark_apps.session import is_gone
+from tests.support.agents import plain
 
 NOTHING = vars(RetentionResult("", "main", None, 0, 0, 0, False, 0, 0, 0, 0, 0))
 
@@ -93,7 +97,9 @@ def test_what_is_found_is_done_and_reported(lake: Lake) -> None:
 
 def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), None)
-    (name,) = write_packs(lake, [tasks.work_of(packs, named=lake.store.uri)])
+    (name,) = write_packs(
+        lake, [[plain(work) for work in tasks.work_of("retention", packs, named=lake.store.uri)]]
+    )
     together = {**packs[0], "pack": name}
     journal = Path(lake.store.uri.removeprefix("file://")) / lake.pool("b").config.id / "journal"
     os.truncate(next(journal.glob("*1.txn")), 3)
@@ -110,18 +116,18 @@ def test_a_piece_that_fails_holds_back_neither_the_others_nor_their_results(lake
 
 
 @dataclass
-class Loads:
-    """An application of Spark: what becomes of each pool, an error or a version."""
+class Loads(Agent[Any, Any]):
+    """An agent that loads: what becomes of each pool, an error or a version."""
 
     outcomes: dict[str, Exception | int | None]
     tried: list[str] = field(default_factory=list)
 
-    def run(self, work: dict[str, Any], **how: Any) -> dict[str, Any]:
-        self.tried.append(work["pool"])
-        outcome = self.outcomes[work["pool"]]
+    def run(self, lake: Lake, work: Work, open_workers: OpenWorkers) -> IntervalsResult:
+        self.tried.append(work.pool)
+        outcome = self.outcomes[work.pool]
         if isinstance(outcome, Exception):
             raise outcome
-        return {"pool": work["pool"], "version": outcome, "records": 1}
+        return IntervalsResult(pool=work.pool, begin="", version=outcome, records=1)
 
 
 def run_loads(lake: Lake, loads: Loads, instance: Instance) -> list[dict[str, Any]]:
@@ -130,7 +136,7 @@ def run_loads(lake: Lake, loads: Loads, instance: Instance) -> list[dict[str, An
     (name,) = write_packs(lake, [pieces])
     pack = {"title": "p", "lake": lake.store.uri, "pack": name}
     context = {"ti": instance, "task": Task()}
-    return tasks.run("intervals", [pack], config(lake), context, to_announce=True, application=loads.run)
+    return tasks.run("intervals", [pack], config(lake), context, to_announce=True, does=loads)
 
 
 def test_an_error_of_spark_fails_its_piece_alone_and_is_logged_with_its_traceback(
@@ -181,19 +187,21 @@ def test_what_a_pack_committed_before_it_failed_is_announced_later(lake: Lake) -
             return [None, [], left] if (task_ids, key) == (["i.run"], tasks.UNANNOUNCED) else []
 
     results = tasks.unannounced(Announcing(), "i.run")
-    assert results == [{"pool": "a", "version": 4, "records": 1}], "only what an event says"
+    assert results == [{"pool": "a", "version": 4, "records": 1, "objects": 0, "size": 0}], (
+        "only what an event says"
+    )
 
 
 def test_each_commit_is_handed_over_before_the_next_piece_which_may_end_the_process(lake: Lake) -> None:
     instance = Instance()
 
-    def killed(work: dict[str, Any], **how: Any) -> dict[str, Any]:
-        if work["pool"] == "b":
-            raise KeyboardInterrupt
-        return {"pool": work["pool"], "version": 4, "records": 1}
+    class Killed(Loads):
+        def run(self, lake: Lake, work: Work, open_workers: OpenWorkers) -> IntervalsResult:
+            if work.pool == "b":
+                raise KeyboardInterrupt
+            return super().run(lake, work, open_workers)
 
-    loads = Loads({"a": 4, "b": None})
-    loads.run = killed  # type: ignore[method-assign]
+    loads = Killed({"a": 4, "b": None})
     with pytest.raises(KeyboardInterrupt):
         run_loads(lake, loads, instance)
     assert [one["pool"] for one in instance.pushed[tasks.UNANNOUNCED]] == ["a"]
@@ -251,8 +259,8 @@ def test_what_a_person_refused_is_a_job_that_was_put_off(lake: Lake) -> None:
     packs = tasks.find("retention", config(lake), {"pools": ["a", "b"]})
     for chosen, refused in ((["Approve"], 0), (["Reject"], 2)):
         answer = {"chosen_options": chosen, "by": "ann"}
-        work = tasks.work_of(packs, named=lake.store.uri) if not refused else []
-        results = [{**NOTHING, "pool": one["pool"], "piece": one["piece"]} for one in work]
+        work = tasks.work_of("retention", packs, named=lake.store.uri) if not refused else []
+        results = [{**NOTHING, "pool": one.pool, "piece": one.piece} for one in work]
         tasks.report("retention", packs, results, config(lake), answer=answer)
         assert [job.why for job in list_jobs(lake, state="put off")] == ["ann refused"] * refused
 
@@ -287,9 +295,11 @@ def test_a_plan_of_ten_thousand_files_goes_between_tasks_by_name(lake: Lake, tmp
     assert len(packs) == 64
     assert len(json.dumps(packs)) < 64 * 300
     assert {tuple(part) for part in packs} == {("title", "lake", "pack")}
-    all_work = tasks.work_of(packs, named=lake.store.uri)
-    assert (len(all_work), sum(len(one["files"]) for one in all_work)) == (1_000, 10_000)
-    assert len(json.dumps(all_work)) > 1_000_000, "what Airflow would have kept otherwise"
+    all_work = tasks.work_of("ingest", packs, named=lake.store.uri)
+    assert (len(all_work), sum(len(one.files) for one in all_work)) == (1_000, 10_000)
+    assert len(json.dumps([plain(one) for one in all_work])) > 1_000_000, (
+        "what Airflow would have kept otherwise"
+    )
 
 
 def test_nothing_is_written_if_there_is_no_work(lake: Lake) -> None:
@@ -381,7 +391,7 @@ def test_what_a_try_committed_is_announced_though_the_next_one_finds_nothing_to_
     def tried(loads: Loads) -> list[dict[str, Any]]:
         instance = Instance()  # Airflow forgets XComs before a retry
         context = {"ti": instance, "task": Task(), "task_state_store": store}
-        how = {"to_announce": True, "application": loads.run}
+        how = {"to_announce": True, "does": loads}
         with contextlib.suppress(Unavailable):
             tasks.run("intervals", [pack], config(lake), context, **how)
         return instance.pushed[tasks.UNANNOUNCED]
