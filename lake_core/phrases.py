@@ -74,18 +74,6 @@ def human_time(seconds: float) -> str:
         return f"{seconds:g} s since 1970"
 
 
-def iso_time(microseconds: int) -> str:
-    """A time in microseconds since 1970 with all its digits: `2026-11-20T12:00:00.000001Z`.
-
-    As `human_time` if it is outside the years 1 to 9999.
-    """
-    try:
-        moment = dt.datetime.fromtimestamp(microseconds / 1e6, dt.UTC)
-    except (ValueError, OverflowError, OSError):
-        return human_time(microseconds / 1e6)
-    return moment.isoformat().replace("+00:00", "Z")
-
-
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that move the cursor, end a line, turn the order of letters, or stand for bytes that are no text."""
 

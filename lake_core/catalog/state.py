@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from rpds import HashTrieMap
 
-from lake_core.errors import Corrupt, InvalidInput, NotFound
-from lake_core.phrases import counted, did_you_mean
+from lake_core.errors import Corrupt, NotFound
+from lake_core.phrases import did_you_mean
 from lake_core.records import (
     CreatePool,
     DeletePool,
@@ -58,39 +58,6 @@ class PoolsState:
                 f"pool {name!r} was dropped since this read began: take it back (lake restore), or read anew"
             )
         return pool
-
-    def to_restore(self, text: str) -> PoolConfig:
-        """The dropped pool that a user names: NAME, or NAME#ID if several had the name.
-
-        Without a dropped one, a listed pool of the name: its drop may have been interrupted.
-        Raises NotFound, InvalidInput if several fit.
-        """
-        dropped = [d for d in self.dropped.values() if text in (d.pool.name, dropped_name(d.pool))]
-        left = sorted((d for d in dropped if not d.is_deleted), key=lambda d: -d.version)
-        if len(left) > 1:
-            raise InvalidInput(
-                f"{counted(len(left), 'pool')} with the name {text!r} were dropped; name one, newest first: "
-                f"{', '.join(dropped_name(d.pool) for d in left)}"
-            )
-        if left:
-            return left[0].pool
-        for pool in self.pools.values():
-            if text in (pool.name, dropped_name(pool)):
-                return pool
-        if dropped:
-            raise NotFound(
-                f"pool {text!r} was dropped, and its grace time is over: its objects are being deleted"
-            )
-        names = sorted({d.pool.name for d in self.dropped.values() if not d.is_deleted})
-        raise NotFound(
-            f"no pool with the name {text!r} was dropped, or nothing is left of it; "
-            f"{did_you_mean(text, names, none='no dropped pool can be restored')}"
-        )
-
-
-def dropped_name(pool: PoolConfig) -> str:
-    """What names a dropped pool surely: NAME#ID."""
-    return f"{pool.name}#{pool.id}"
 
 
 def fold_pools(state: PoolsState, version: int, entry: PoolsEntry) -> PoolsState:

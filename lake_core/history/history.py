@@ -5,7 +5,6 @@ This is the thin part: the journal races, `group_commit` proposes, `rebase` deci
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -28,10 +27,8 @@ from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
 from lake_core.history.repeated import check_repeated, holds
 from lake_core.history.state import PoolState, Remembered
-from lake_core.ids import is_id
 from lake_core.journal import Journal, LoadedState, Retry
 from lake_core.keys import PoolKey
-from lake_core.naming import MAIN
 from lake_core.records import Entry, Transaction
 from lake_core.records.codec import Codec
 from lake_core.records.metadata import check_text
@@ -197,60 +194,3 @@ class History:
             for transaction in reversed(entry.transactions):
                 if branch is None or transaction.branch == branch:
                     yield version, transaction
-
-    def resolve_revision(self, revision: str) -> tuple[LoadedState[PoolState], str]:
-        """The state and the branch of a revision.
-
-        `revision`: a version, a transaction id, a branch, a tag, or BRANCH@TIME (ISO 8601; UTC if it has no zone).
-        Raises NotFound, and InvalidInput for a text that is not a time.
-        """
-        newest = self.load_open()
-        if revision in newest.state.branches:
-            return newest, revision
-        tag = newest.state.tags.get(revision)
-        if tag is not None:
-            return self.load_version(tag.version), tag.branch
-        if revision.isascii() and revision.isdigit():
-            loaded = self.load_version(int(revision))
-            return loaded, _changed(loaded)
-        branch, sign, time = revision.rpartition("@")
-        if sign and branch in newest.state.branches:
-            moment = microseconds(time)
-            version = next(
-                (version for version, t in self.read_transactions(branch=branch) if t.time <= moment), None
-            )
-            if version is None:
-                raise NotFound(f"branch {branch!r} has no transaction at or before {time}{self._begins()}")
-            return self.load_version(version), branch
-        if is_id(revision):
-            match = next(((version, t) for version, t in self.read_transactions() if t.id == revision), None)
-            if match is not None:
-                return self.load_version(match[0]), match[1].branch or MAIN
-        branches = ", ".join(sorted(newest.state.branches))
-        raise NotFound(
-            f"revision {revision!r} does not exist{self._begins()}; name a version, a transaction id, a tag, a "
-            f"branch ({branches}) or BRANCH@TIME"
-        )
-
-    def _begins(self) -> str:
-        """A remark for messages that the revision may be purged, "" if nothing is."""
-        fence = self.journal.marks().fence
-        return f" (the history begins after {fence}: earlier versions are purged)" if fence else ""
-
-
-def _changed(loaded: LoadedState[PoolState]) -> str:
-    """The branch that a version means: `main` if its entry changed `main` or no branch, otherwise one of the
-    changed."""
-    changed = [name for name, branch in loaded.state.branches.items() if branch.tip == loaded.version]
-    return MAIN if MAIN in changed or not changed else min(changed)
-
-
-def microseconds(text: str) -> int:
-    """A time in ISO 8601, UTC if it has no zone, in microseconds since 1970.  Raises InvalidInput."""
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(f"time {text!r} is not ISO 8601; write it as in 2026-11-20T12:00:00Z") from error
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=dt.UTC)
-    return round(moment.timestamp() * 1_000_000)

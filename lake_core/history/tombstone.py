@@ -25,7 +25,6 @@ from lake_core.keys import KeyRange
 from lake_core.records.branching import check_hidden
 from lake_core.records.conditions import Condition
 from lake_core.records.decoding import check_counts, check_times
-from lake_core.records.transactions import sequence
 
 NEVER = 1 << 40
 """A version that no journal reaches."""
@@ -130,33 +129,6 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
             return True
         schema = schema_of(reference.schema)
         return must_hold(self.condition, schema, reference.columns, records=reference.records)
-
-
-def newer_than_all(
-    id: str,
-    key_range: KeyRange,
-    condition: Condition | None,
-    *,
-    time: int = 0,
-    reason: str = "",
-    sub_pool: str = "",
-) -> Tombstone:
-    """A tombstone that is newer than every transaction, for rules that are not in the journal but act like a delete
-    (age-off)."""
-    seq = sequence(NEVER)
-    return Tombstone(
-        id,
-        NEVER,
-        seq,
-        NEVER,
-        "",
-        time,
-        key_range.low,
-        key_range.high,
-        condition=condition,
-        reason=reason,
-        sub_pool=sub_pool,
-    )
 
 
 def covering(

@@ -114,15 +114,6 @@ def show(value: Value) -> str:
     return str(value)
 
 
-def show_json(value: Value) -> object:
-    """The value as JSON has it: booleans, numbers and null as such, others as their text."""
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    return show(value)
-
-
 def read_string(text: str) -> str:
     """The text itself; raises NotReadable if it is not UTF-8."""
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
@@ -177,14 +168,6 @@ def read_bytes(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error) as error:
         raise NotReadable("not bytes in base64, nor like x'00ff'") from error
-
-
-def read_hex(text: str) -> bytes:
-    """Bytes from hexadecimal digits."""
-    try:
-        return bytes.fromhex(text)
-    except ValueError as error:
-        raise NotReadable("not bytes in hexadecimal digits, like x'00ff'") from error
 
 
 def read_date(text: str) -> dt.date:

@@ -7,12 +7,12 @@ from typing import Any
 
 from lake_core.errors import InvalidInput
 from lake_core.history.create import branch_of
-from lake_core.history.history import microseconds
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from log_lake.cli.each_pool import EachPool
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_rows, say
+from log_lake.lake.named import microseconds
 from log_lake.lake.pool import Pool
 from log_lake.lake.reverts import RevertResult
 from log_lake.settings.setting_types import duration

@@ -15,8 +15,8 @@ from rich.progress import Progress, TextColumn, TimeElapsedColumn
 from lake_core.errors import Corrupt
 from lake_core.keys import PoolKey
 from lake_core.phrases import choices, counted, printable
-from lake_core.schemas.rule import parse_aggregates
 from log_lake.cli.pools import confirm
+from log_lake.combine.declared import parse_aggregates
 from log_lake.console.output import print_json, say
 from log_lake.console.sink import print_text
 from log_lake.lake import Lake

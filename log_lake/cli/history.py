@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from argparse import Namespace
 from itertools import islice
 
-from lake_core.phrases import iso_time
+from lake_core.phrases import human_time
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_table
 from log_lake.lake.pool import Pool
@@ -21,7 +22,7 @@ def log(args: Namespace) -> None:
             "transaction_id": t.id,
             "branch": t.branch,
             "parent": t.parent,
-            "time": iso_time(t.time),
+            "time": _iso_time(t.time),
             "author": t.author,
             "message": t.message,
             "metadata": t.metadata,
@@ -56,3 +57,15 @@ def _begins(pool: Pool) -> str:
 def inspect(args: Namespace) -> None:
     """Any object of the lake as JSON: a field a line, with --json on one line."""
     print_json(inspect_object(open_lake(args).store, args.name), indented=not args.json)
+
+
+def _iso_time(microseconds: int) -> str:
+    """A time in microseconds since 1970 with all its digits: `2026-11-20T12:00:00.000001Z`.
+
+    As `human_time` if it is outside the years 1 to 9999.
+    """
+    try:
+        moment = dt.datetime.fromtimestamp(microseconds / 1e6, dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        return human_time(microseconds / 1e6)
+    return moment.isoformat().replace("+00:00", "Z")

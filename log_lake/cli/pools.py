@@ -11,11 +11,11 @@ from lake_core.errors import InvalidInput, LakeError
 from lake_core.ids import is_id
 from lake_core.phrases import counted, human_size, human_time, printable
 from lake_core.records.pools import PoolConfig
-from lake_core.schemas.rule import parse_aggregates
 from lake_core.values.types import show_type
 from log_lake.cli.deletion import drop_range
 from log_lake.cli.each_pool import EachPool
 from log_lake.cli.opening import open_lake
+from log_lake.combine.declared import parse_aggregates
 from log_lake.console.output import json_of, print_json, print_rows, print_table, say, terminal_width
 from log_lake.console.sink import print_text
 from log_lake.lake import Lake

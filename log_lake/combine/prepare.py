@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.schemas.hidden import DELETED
-from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS, Rule, check_ordered, check_summed, check_type
+from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS, Rule
 from lake_core.values.types import SUM_MARK, WIDE_MARK, show_type
+from log_lake.combine.declared import check_ordered, check_summed, check_type
 
 
 def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:

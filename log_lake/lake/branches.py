@@ -20,6 +20,7 @@ from lake_core.journal.purge import keep_version, passed
 from lake_core.naming import MAIN
 from lake_core.records import Action, CreateBranch, DeleteBranch
 from log_lake.lake.journaled import Journaled
+from log_lake.lake.named import resolve_revision
 
 TRIES = 10
 """Times to plan again because the branches have moved meanwhile."""
@@ -61,7 +62,7 @@ def create(pool: Journaled, name: str, *, at: str) -> BranchResult:
 
 def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
     history = pool.history
-    loaded, parent = history.resolve_revision(at)
+    loaded, parent = resolve_revision(history, at)
     newest = history.load_open()
     target = branch_of(loaded.state, parent)
     actions: tuple[Action, ...]

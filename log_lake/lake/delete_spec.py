@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from lake_core.conditions import top_level
 from lake_core.history import History
-from lake_core.history.tombstone import newer_than_all
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.records import AddTombstone
 from lake_core.records.conditions import Condition
@@ -17,6 +16,7 @@ from lake_core.schemas import Rule
 from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
 from log_lake.presence.absence import planning_again
+from log_lake.reading.age_off import newer_than_all
 from log_lake.reading.plan import plan_scan
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import scan

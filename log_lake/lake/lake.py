@@ -33,12 +33,14 @@ from lake_core.keys import PoolKey
 from lake_core.records.decoding import decoded_json
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
-from lake_core.schemas.rule import check_rule, rule_of
+from lake_core.schemas.rule import rule_of
 from lake_core.store import Address, Created, LockedStore, NoLock, Store, guarded, open_store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
 from lake_core.store.read_only import ReadOnlyStore
+from log_lake.combine.declared import check_rule
 from log_lake.lake.branches import planned
 from log_lake.lake.given_up import give_up
+from log_lake.lake.named import pool_to_restore
 from log_lake.lake.pool import Pool
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
@@ -309,7 +311,7 @@ class Lake:
         OutcomeUnknown.
         """
         state = self.catalog.load().state
-        config = state.to_restore(name)
+        config = pool_to_restore(state, name)
         closed = self._pool(config, "").history.load().state.closed
         if closed is None and config.id in state.pools:
             raise InvalidInput(f"pool {config.name!r} is not dropped; there is nothing to restore")

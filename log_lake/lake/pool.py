@@ -25,6 +25,7 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.branches import BranchResult
 from log_lake.lake.feed import Feed
 from log_lake.lake.journaled import Journaled
+from log_lake.lake.named import resolve_revision
 from log_lake.lake.tags import TagResult
 from log_lake.lake.view import FAIL, WARN, View
 from log_lake.presence.lease_list import list_leases
@@ -58,7 +59,7 @@ class Pool(Journaled):
         """
         if on_missing not in (FAIL, WARN):
             raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
-        loaded, branch = self.history.resolve_revision(revision)
+        loaded, branch = resolve_revision(self.history, revision)
         return self._view(loaded, branch, on_missing=on_missing)
 
     def at_branch(self, name: str = MAIN) -> View:

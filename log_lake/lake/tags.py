@@ -21,6 +21,7 @@ from lake_core.records import DeleteTag, Discard, SetTag
 from lake_core.records.decoding import LAST_TIME
 from log_lake.lake.branches import keeping, planned
 from log_lake.lake.journaled import Journaled
+from log_lake.lake.named import resolve_revision
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def set_tag(pool: Journaled, name: str, *, at: str, reason: str, expires: float 
 
 
 def _set(pool: Journaled, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
-    loaded, branch = pool.history.resolve_revision(at)
+    loaded, branch = resolve_revision(pool.history, at)
     branch_of(loaded.state, branch)
     if not loaded.version:
         raise InvalidInput(f"pool {pool.name!r} has no transaction yet, so there is nothing to tag")

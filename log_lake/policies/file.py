@@ -28,7 +28,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import KeyField
 from lake_core.phrases import choices, did_you_mean
-from lake_core.schemas.rule import FUNCTIONS, KINDS, check_rule
+from log_lake.combine.declared import FUNCTIONS, KINDS, check_rule
 from log_lake.policies.limits import POLICY_LIMITS, PolicyLimits
 from log_lake.policies.nodes import (
     Fault,

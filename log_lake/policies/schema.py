@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lake_core.schemas.rule import FUNCTIONS, KINDS
+from log_lake.combine.declared import FUNCTIONS, KINDS
 from log_lake.settings.settings import KNOWN, TYPE_PREFIX
 
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"

@@ -16,10 +16,12 @@ import datetime as dt
 
 import pyarrow as pa
 
-from lake_core.history.tombstone import Tombstone, newer_than_all
+from lake_core.history.tombstone import NEVER, Tombstone
+from lake_core.keys import KeyRange
 from lake_core.keys.encoding import Instant, encode_value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Compare, Condition, Or
+from lake_core.records.transactions import sequence
 from lake_core.values.text import FIRST_SECOND, NAIVE, ZONED
 from lake_core.values.types import is_json
 
@@ -56,3 +58,30 @@ def older_than(name: str, moment: float) -> Condition:
     )
     # one comparison a class, since a field may hold values of several; those of other classes are null
     return Or(tuple(Compare((name,), "<", encode_value(bound)) for bound in bounds))
+
+
+def newer_than_all(
+    id: str,
+    key_range: KeyRange,
+    condition: Condition | None,
+    *,
+    time: int = 0,
+    reason: str = "",
+    sub_pool: str = "",
+) -> Tombstone:
+    """A tombstone that is newer than every transaction, for rules that are not in the journal but act like a delete
+    (age-off)."""
+    seq = sequence(NEVER)
+    return Tombstone(
+        id,
+        NEVER,
+        seq,
+        NEVER,
+        "",
+        time,
+        key_range.low,
+        key_range.high,
+        condition=condition,
+        reason=reason,
+        sub_pool=sub_pool,
+    )

@@ -35,10 +35,11 @@ from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import DELETED
-from lake_core.schemas.rule import check_rule, rule_of
+from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import stored_schema
 from lake_core.store import GuardedStore, ObjectInfo, Store
 from lake_core.values.types import is_sum
+from log_lake.combine.declared import check_rule
 from log_lake.lake import Lake
 from log_lake.lake.given_up import give_up
 from log_lake.repair.check_pool import CheckProgress

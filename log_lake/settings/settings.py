@@ -390,8 +390,8 @@ def _check_type(name: str, text: str, *, kind: str, key: PoolKey, aggregates: Ma
     """Raises InvalidInput if the field cannot have the type in this pool, so that every load would fail."""
     from lake_core.schemas.hidden import check_names
     from lake_core.schemas.limits import name_fault
-    from lake_core.schemas.rule import check_type
     from lake_core.values.types import declared_field, is_json
+    from log_lake.combine.declared import check_type
 
     if fault := name_fault(name):
         raise InvalidInput(f"setting {TYPE_PREFIX}FIELD={text}: {fault}")

@@ -24,7 +24,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Value, class_of, decode_key, encode_key
 from lake_core.phrases import counted
-from lake_core.values.text import NotReadable, read, show, show_json
+from lake_core.values.text import NotReadable, read, show
 from log_lake.texts.classes import of_class, of_python
 from log_lake.texts.exact import exact_number
 
@@ -151,7 +151,7 @@ def key_text(data: bytes | None, key: PoolKey) -> str:
     """An encoded bound as text for errors: typed back, it is the bound; a key of several fields as JSON."""
     values = decode_key(data, key) if data else ()
     if len(values) != 1:
-        return json.dumps([show_json(v) for v in values], ensure_ascii=False)
+        return json.dumps([_as_json(v) for v in values], ensure_ascii=False)
     return "null" if values[0] is None else show(values[0])
 
 
@@ -159,5 +159,14 @@ def show_key(data: bytes | None, key: PoolKey) -> object:
     """An encoded bound as people read it: a scalar for one field, a list for more, None for an open end."""
     if not data:
         return None
-    values = [show_json(v) for v in decode_key(data, key)]
+    values = [_as_json(v) for v in decode_key(data, key)]
     return values[0] if len(values) == 1 else values
+
+
+def _as_json(value: Value) -> object:
+    """The value as JSON has it: booleans, numbers and null as such, others as their text."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return show(value)

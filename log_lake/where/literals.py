@@ -67,3 +67,11 @@ def _show_double(value: float) -> str:
 
 def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def read_hex(text: str) -> bytes:
+    """Bytes from hexadecimal digits."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise NotReadable("not bytes in hexadecimal digits, like x'00ff'") from error

@@ -29,12 +29,11 @@ from lake_core.values.text import (
     read_date,
     read_double,
     read_duration,
-    read_hex,
     read_string,
     read_time,
     read_timestamp,
 )
-from log_lake.where.literals import read_number
+from log_lake.where.literals import read_hex, read_number
 from log_lake.where.words import KEYWORDS, Position, Word, fault, words
 
 MOST_COMPARISONS = 1_000

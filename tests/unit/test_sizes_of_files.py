@@ -15,6 +15,10 @@ MOST_LINES = 450
 FEWEST_LINES = 40
 """Of a module that one module of its folder uses alone."""
 
+MOST_LINES_OF_CORE = 15_000
+"""Of `lake_core`, so that an heir reads it whole before changing it.  What only log_lake uses goes there (decision
+228)."""
+
 PRODUCT = {module: path for module, path in FILES.items() if not module.startswith("benchmarks")}
 
 
@@ -24,6 +28,12 @@ def lines(path: Path) -> int:
 
 def test_no_file_has_more_lines_than_a_person_reads_at_once() -> None:
     assert {module: lines(path) for module, path in PRODUCT.items() if lines(path) > MOST_LINES} == {}
+
+
+def test_the_core_stays_small() -> None:
+    core = {module: lines(path) for module, path in PRODUCT.items() if module.split(".")[0] == "lake_core"}
+    assert len(core) > 50
+    assert sum(core.values()) <= MOST_LINES_OF_CORE
 
 
 def test_no_short_module_has_a_single_user_beside_it() -> None:

@@ -20,10 +20,10 @@ from itertools import groupby
 from lake_core.history import Reference
 from lake_core.history.revealing import must_stay
 from lake_core.history.snapshot.snapshot import Identity
-from lake_core.history.tombstone import Tombstone, newer_than_all
+from lake_core.history.tombstone import Tombstone
 from lake_core.records.transactions import version_of
 from log_lake.agents.retention.policy import RetentionPolicy
-from log_lake.reading.age_off import older_than, tells_time
+from log_lake.reading.age_off import newer_than_all, older_than, tells_time
 from log_lake.reading.revision import Revision
 from log_lake.where.keyrange import key_range_of
 

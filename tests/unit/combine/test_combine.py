@@ -14,8 +14,8 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.schemas import Rule
 from lake_core.schemas.hidden import check_names
-from lake_core.schemas.rule import check_rule, parse_aggregates
 from log_lake.combine.combine import combine, combine_stream
+from log_lake.combine.declared import check_rule, parse_aggregates
 from log_lake.combine.groups import ends_key
 from log_lake.combine.newest import without_markers
 from log_lake.combine.prepare import prepared

@@ -29,6 +29,7 @@ from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, RemoveReference, Source
 from lake_core.records.transactions import sequence
 from lake_core.store import Store
+from log_lake.lake.named import resolve_revision
 from tests.support import histories
 from tests.support.clocks import DAY
 from tests.support.damage import turn_a_bit
@@ -273,7 +274,7 @@ def purged(store: ScriptedStore) -> History:
 @pytest.mark.parametrize("revision", ["1", an_id(1), "main@1970-01-01T00:00:15Z"])
 def test_a_revision_before_the_fence_gives_one_clear_line(purged: History, revision: str) -> None:
     with pytest.raises(NotFound, match="the history begins after 2") as caught:
-        purged.resolve_revision(revision)
+        resolve_revision(purged, revision)
     assert "purged" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -282,7 +283,7 @@ def test_a_revision_before_the_fence_gives_one_clear_line(purged: History, revis
     ("revision", "n"), [("2", 2), ("3", 3), (an_id(4), 4), ("main@1970-01-01T00:00:35Z", 3), ("main", 4)]
 )
 def test_a_revision_from_the_fence_on_is_there(purged: History, revision: str, n: int) -> None:
-    head, _ = purged.resolve_revision(revision)
+    head, _ = resolve_revision(purged, revision)
     assert head.version == n
     assert len(snapshot(head.state)) == n
 

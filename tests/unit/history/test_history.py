@@ -18,6 +18,7 @@ from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
 from lake_core.store.memory import MemoryStore
 from lake_core.values.types import WIDE_MARK
+from log_lake.lake.named import resolve_revision
 from tests.support.histories import KEY, NOW, history, transaction_ids
 from tests.support.records import add, an_id, draft
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
@@ -250,7 +251,7 @@ def three(store: ScriptedStore) -> History:
     ],
 )
 def test_a_revision_names_a_state(three: History, revision: str, n: int) -> None:
-    head, branch = three.resolve_revision(revision)
+    head, branch = resolve_revision(three, revision)
     assert (head.version, branch) == (n, "main")
     assert len(head.state.branches["main"].snapshot) == n
 
@@ -260,12 +261,12 @@ def test_a_revision_names_a_state(three: History, revision: str, n: int) -> None
 )
 def test_a_revision_that_is_not_there_is_not_found(three: History, revision: str) -> None:
     with pytest.raises(NotFound):
-        three.resolve_revision(revision)
+        resolve_revision(three, revision)
 
 
 def test_a_time_that_cannot_be_read_is_invalid(three: History) -> None:
     with pytest.raises(InvalidInput, match="ISO 8601"):
-        three.resolve_revision("main@yesterday")
+        resolve_revision(three, "main@yesterday")
 
 
 def test_the_history_is_told_newest_first_and_by_branch(three: History) -> None:

@@ -17,6 +17,7 @@ from lake_core.journal import write_state
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint import run as checkpoint
 from log_lake.lake import Lake
+from log_lake.lake.named import pool_to_restore
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
@@ -202,7 +203,7 @@ def restore(lake: Lake) -> object:
 def interrupted_restore(lake: Lake) -> object:
     """A restore that dies before it opens the journal."""
     state = lake.catalog.load().state
-    return lake.catalog.restore(state.to_restore("p").id, name="p")
+    return lake.catalog.restore(pool_to_restore(state, "p").id, name="p")
 
 
 def restore_and_drop(lake: Lake) -> None:

@@ -20,7 +20,6 @@ pytest.importorskip("pyiceberg")
 from pyiceberg.table import StaticTable
 
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.history.tombstone import newer_than_all
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.naming import data_object
 from lake_core.records.transactions import sequence
@@ -30,6 +29,7 @@ from log_lake.publish.lag import publication
 from log_lake.publish.positions import hidden_positions
 from log_lake.publish.rules import ObjectRule, rules_of
 from log_lake.publish.run import PUBLISHED, UNCHANGED, publish_iceberg
+from log_lake.reading.age_off import newer_than_all
 from log_lake.rewriting.compaction import compact
 from tests.support.iceberg import TYPES, a_local_pool, check_published, read_table, values
 
