@@ -49,7 +49,7 @@ from lake_core.errors import LakeError
 from lake_core.faces import on_demand
 
 if TYPE_CHECKING:
-    from log_lake.lake import Lake
+    from log_lake.lake.lake import Lake
 
 __all__ = ["Lake", "LakeError"]
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +22,7 @@ NEW = {"log_lake/compaction/strategies/quiet.py"}
 
 
 def test_the_files_that_the_walk_names_are_there() -> None:
-    named = set(re.findall(r"`((?:lake_core|tests|docs|spark_apps)/[\w/.]+)`", PAGE))
+    named = set(re.findall(r"`((?:lake_core|log_lake|tests|docs|spark_apps)/[\w/.]+)`", PAGE))
     assert len(named) > 10
     assert {name for name in named - NEW if not (ROOT / name).exists()} == set()
 
@@ -26,6 +31,31 @@ def test_the_message_that_the_page_shows_is_the_one_that_a_user_sees() -> None:
     with pytest.raises(ValueError, match="use a duration") as refused:
         duration("soon")
     assert f"setting compact.quiet=soon: {refused.value}\n" in PAGE
+
+
+def test_a_setting_that_is_added_as_the_page_says_is_set_shown_and_refused(tmp_path: Path) -> None:
+    """In a copy of the package, by the page's own row and commands."""
+    shutil.copytree(ROOT / "log_lake", tmp_path / "log_lake", ignore=shutil.ignore_patterns("__pycache__"))
+    row = re.search(r'"compact.quiet": Setting.*\n', PAGE)
+    assert row
+    settings = tmp_path / "log_lake/settings/settings.py"
+    before, beside, after = settings.read_text().partition('    "compact.depth"')
+    settings.write_text(f"{before}    {row[0]}{beside}{after}")
+    environ = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "LAKE": str(tmp_path / "lake")}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        code = f"import sys; from log_lake.cli.main import main; sys.exit(main({list(words)!r}))"
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    commands = re.findall(r"^lake (.*?)(?: +# (.*))?$", PAGE.partition("## A strategy")[0], re.MULTILINE)
+    assert len(commands) == 4
+    for words, refusal in commands:
+        done = run(*words.split())
+        assert (done.returncode == 0) == (not refusal), done.stderr
+        assert refusal in done.stderr
+    shown = run("show", "logs").stdout
+    assert re.search(r"compact\.quiet\W+6h", shown), shown
 
 
 def test_the_pieces_of_code_parse() -> None:
