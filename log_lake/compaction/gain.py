@@ -1,7 +1,7 @@
-"""What an agent's work gained: how a pool stood before and after it; pure.
+"""The gain of an agent's work: the figures of a pool before and after it; pure.
 
 Figures of results come in pairs, `depth_before` and `depth_after`.  They are made of states that the work loads
-anyway, so they cost no request.  What it cost is in other figures: `size_in` and `size_out` are the bytes read and
+anyway, so they cost no request.  The cost is in other figures: `size_in` and `size_out` are the bytes read and
 written.  Callers: the agents compact, tombstones and retention.
 """
 
@@ -16,10 +16,10 @@ from log_lake.compaction.layout import depth_of
 
 @dataclass(frozen=True)
 class Standing:
-    """How a branch of a pool stands.
+    """Three figures of a branch.
 
-    `depth`: the most objects that overlap at a key, so many a read of one key opens at most.  `objects`: so many a
-    read of all records opens.  `size`: their bytes.
+    `depth`: the most objects that overlap at a key; a read of one key opens at most this many.  `objects`: the
+    objects that a read of all records opens.  `size`: their bytes.
     """
 
     depth: int = 0

@@ -116,7 +116,7 @@ class CompactionPlan:
 
 @dataclass(frozen=True)
 class CompactionResult:
-    """What became of a job: `inputs` references of `size_in` bytes became `objects` of `size_out`.
+    """The result of a job: `inputs` references of `size_in` bytes became `objects` of `size_out`.
 
     `version` is None if the job was dropped, because another writer took an input first: `lost` says which.
     """

@@ -1,9 +1,9 @@
 """Joining small objects side by side: each object costs requests, and work in every plan.
 
-What is joined are stretches of small islands (`joinable`) or of small references (`doubling`), in the order of
-their low bounds.  Small is what holds less than a quarter of the target size.  A stretch is worth joining if it
-holds `least` of them; it ends when it makes a whole object.  What is large is never rewritten for something small
-beside it, and nothing is joined across it.
+The planner joins stretches of small islands (`joinable`) or of small references (`doubling`), in the order of
+their low bounds.  Small means less than a quarter of the target size.  A stretch is worth joining if it holds at
+least `least` of them; it ends when it makes a whole object.  A large object is never rewritten for a small one
+beside it, and no stretch goes across it.
 
 References of a stretch may overlap: loads whose keys follow time do, a little, and are never deep.  Joining makes
 no key deeper than the deepest key was, among the references of the plan.  A reference that lies over a gap in the

@@ -1,9 +1,9 @@
-"""What a strategy plans with: it claims references, the planner makes jobs of them and bounds them.
+"""The planner: a strategy claims references, and the planner turns them into bounded jobs.
 
 For each region that is deep (`layout.regions`) the strategy chooses a stretch of runs that are neighbours in age.
-Only what overlaps among them is worth rewriting: each island of the chosen references becomes a job.  What is too
-large for one job is cut: into stretches of fewer runs if at least WIDTH of them fit, otherwise by key.  Two
-references always fit, so there is always a next step.
+Only what overlaps among them is worth rewriting: each island of the chosen references becomes a job.  An
+island that is too large for one job is cut: into stretches of fewer runs if at least WIDTH of them fit,
+otherwise by key.  Two references always fit, so there is always a next step.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Planner:
         self._cut([r for run in rest for r in run.references], why)
 
     def _fitting(self, candidates: Sequence[Run]) -> int:
-        """How many of the newest runs fit one job."""
+        """The number of the newest runs that fit into one job."""
         inputs = size = 0
         for count, run in enumerate(reversed(candidates)):
             inputs += len(run.references)

@@ -1,4 +1,4 @@
-"""What a pool wants of its compaction, as one value; `agents.compact.policy` reads it from the settings."""
+"""A pool's policy of compaction, as one value; `agents.compact.policy` reads it from the settings."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class CompactionPolicy:
             raise InvalidInput(f"compact.window must be greater than 0 s (got {self.window:g} s)")
 
     def fits(self, inputs: int, size: int) -> bool:
-        """Whether one job may take so many references of so many bytes."""
+        """Whether one job may take this many references with this many bytes."""
         return inputs <= 2 or (inputs <= self.max_inputs and size <= self.max_bytes)

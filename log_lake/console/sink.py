@@ -174,7 +174,7 @@ def _beside(path: str, *, private: bool) -> IO[bytes]:
 def open_missing() -> None:
     """Open the standard streams that the caller closed, so that no file of the lake gets their numbers.
 
-    Standard output then takes nothing; a command that prints a result says so.
+    Then nothing may be written to standard output; a command that prints a result reports this.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is not None:

@@ -1,4 +1,4 @@
-"""What a user holds: a lake, its pools, their branches and views.
+"""The classes that users call: a lake, its pools, their branches and views.
 
     lake      a lake on a store: create, open, list pools
     pool      a pool: its branches, its views, its log

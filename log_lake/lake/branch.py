@@ -78,7 +78,7 @@ class Branch(Line):
         options: Mapping[str, str] | None = None,
         progress: Callable[[str, float], None] = silent,
     ) -> Preview:
-        """What a load of the files would do.  Nothing is written.
+        """The result that a load of the files would have; commits nothing.  Nothing is written.
 
         Raises InvalidInput for a file that would fail the load as a whole, NotFound, Unavailable.
         """
@@ -191,9 +191,9 @@ class Branch(Line):
     def merge(self, name: str, *, message: str = "") -> MergeResult:
         """Bring the loads, deletes and replaces of a branch that was created from this one, in one transaction.
 
-        Merging again brings only what is new.  What is committed to that branch after this call begins may be left
-        for the next merge.  Raises NotFound, InvalidInput (it was not created from this one), Conflict (both
-        replaced overlapping ranges, or ingested one source file), OutcomeUnknown, Unavailable.
+        Merging again brings only new writes.  Writes that are committed to that branch after this call begins
+        may wait for the next merge.  Raises NotFound, InvalidInput (it was not created from this one),
+        Conflict (both replaced overlapping ranges, or ingested one source file), OutcomeUnknown, Unavailable.
         """
         return merges.merge(self, name, message=message)
 
@@ -244,7 +244,7 @@ class Branch(Line):
         options: Mapping[str, str] | None = None,
         fields: pa.Schema | None = None,
     ) -> dict[str, Reading]:
-        """How to read files for this pool, by file; `options` take precedence over its settings.
+        """The readings of files for this pool, by file; `options` take precedence over its settings.
 
         `fields` are those of the load (`PendingLoad`), to which the setting `schema` may keep the records.
         Raises InvalidInput.

@@ -45,7 +45,7 @@ class BranchResult:
 
 
 def planned(plan: Callable[[], T]) -> T:
-    """What `plan` does, again if the newest state asks for it, at most `TRIES` times."""
+    """Call `plan`, and again while it raises PlanAgain, at most `TRIES` times; returns its result."""
     for _ in range(TRIES - 1):
         try:
             return plan()

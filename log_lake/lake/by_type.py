@@ -49,7 +49,7 @@ class Records(Protocol):
         ...
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """What a scan for these columns opens; `options` are those of `View.plan`."""
+        """The references that a scan for these columns opens; `options` are those of `View.plan`."""
         ...
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -147,7 +147,7 @@ class TypeCount:
 
     @property
     def id(self) -> str:
-        """What the type is called in `"POOL:type:ID"`."""
+        """The type's ID in `"POOL:type:ID"`."""
         return self.digest.hex()[:ID_DIGITS]
 
     @property

@@ -38,7 +38,7 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
 
 
 def _covers(branch: Line, tombstone_id: str) -> int:
-    """How many references the tombstone may hide records of."""
+    """The number of references whose records the tombstone may hide."""
     try:
         revision = branch.revision()
         tombstone = revision.held.tombstones.get(tombstone_id)

@@ -2,16 +2,16 @@
 
 A position in the feed is the version of the last entry that was delivered; 0 is the beginning.  Objects follow by
 entry, by index of the transaction, by ordinal; each holds records in key order.  A transaction that removes
-references rewrites records that were delivered before, so the feed passes it over.  A merge brings the objects of
+references rewrites records that were delivered before, so the feed skips it.  A merge brings the objects of
 the merged branch as that branch held them, compacted or not.  Tombstones do not act in `between`: an object holds
 all records that were written, also those that a replace hides because it overtook their load.
 
 `changes` gives the deletes too, as ranges with conditions.  A change has a sequence, and a delete hides all that
-was inserted with a smaller one; so the changes of a pool from the beginning make its records.  What hides records
-of its own transaction only is not a delete of the feed: the records were never visible, and the reader of the
-object leaves them out.  A change that cannot be said so is an error: deletes that are taken back, and a merge that
-brings deletes together with objects that hold older and newer records.  Expired records and reverted loads go
-without a change, since the removal of a reference is not told from a compaction.
+was inserted with a smaller one; so the changes of a pool from the beginning make its records.  A self-only
+tombstone is not a delete of the feed: its records were never visible, and the reader of the object leaves
+them out.  Two changes cannot be expressed this way and raise an error: the revert of a delete, and a merge
+that brings deletes together with objects that hold older and newer records.  Expired records and reverted
+loads show no change, because the feed cannot distinguish the removal of a reference from a compaction.
 
 Entries may be purged.  A reader at the beginning then gets the state at the oldest entry that can be resolved,
 instead of the transactions before it (`start`).  A reader further on gets an error, never a gap.
@@ -64,7 +64,7 @@ class Inserted:
 
 @dataclass(frozen=True)
 class Deleted:
-    """A delete of what was inserted before it: its range, and its condition."""
+    """A delete of records that were inserted before it: its range, and its condition."""
 
     version: int
     seq: int
@@ -92,7 +92,7 @@ class Feed:
         return max(self.history.journal.marks().fence, 0 if fork is None else fork.created)
 
     def changes(self, after: int, until: int) -> Iterator[Inserted | Deleted]:
-        """What entries above `after` up to `until` inserted and deleted, in order.
+        """The inserts and deletes of the entries above `after` up to `until`, in order.
 
         Raises InvalidInput (a change that ranges and records cannot say), and what `between` raises.
         """
@@ -137,7 +137,7 @@ def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[Brought]:
 
 
 def changes_of(entry: Entry, version: int, *, branch: str, sub_pool: str) -> list[Inserted | Deleted]:
-    """What an entry of a version inserted into the branch and deleted from it, in order.
+    """The inserts and deletes of one entry on the branch, in order.
 
     Raises InvalidInput for a change that ranges and records cannot say.
     """
@@ -188,7 +188,7 @@ def _unsaid(version: int, what: str) -> InvalidInput:
 
 
 def _of_transaction(transaction: Transaction) -> list[Brought]:
-    """The objects of new records: of a load, or what a merge brought."""
+    """The objects of new records: those of a load, or those that a merge brought."""
     if any(isinstance(action, RemoveReference) for action in transaction.actions):
         return []
     if any(isinstance(action, Merge) for action in transaction.actions):

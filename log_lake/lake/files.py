@@ -1,4 +1,5 @@
-"""How a pool reads files: its settings, options of one call that take precedence, and fields from file names."""
+"""The options of reading files for a pool: its settings, options of one call (they win), and fields from file
+names."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def readings(
     access: Address | None = None,
     fields: pa.Schema | None = None,
 ) -> dict[str, Reading]:
-    """How to read each file; `access` is the address of the lake, `fields` are those that the records may keep to.
+    """The reading of each file; `access` is the address of the lake, `fields` are those that the records may
+    keep to.
 
     Raises InvalidInput for an unknown option or value.
     """

@@ -34,7 +34,7 @@ def isolated(pool: str) -> Iterator[None]:
 
 
 def answer_of(pool: str, look: Callable[[], T]) -> T | LakeError:
-    """What `look` finds in a pool, or its error."""
+    """The result of `look` for a pool, or its error."""
     try:
         with isolated(pool):
             return look()

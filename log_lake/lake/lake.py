@@ -1,4 +1,4 @@
-"""The lake: what a user opens.
+"""The lake, which a user opens first.
 
     lake = Lake.create("s3://bucket/lake")          or Lake.open(...)
     pool = lake.create_pool("flights", key="time_hour,carrier")
@@ -55,7 +55,7 @@ _LOOKING = 16
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What `lake.json` says; programs ignore fields that they do not know."""
+    """The content of `lake.json`; programs ignore unknown fields."""
 
     magic: str
     version: int
@@ -411,7 +411,7 @@ AIRFLOW = {
     "task": "AIRFLOW_CTX_TASK_ID",
     "try": "AIRFLOW_CTX_TRY_NUMBER",
 }
-"""What Airflow says of the task that runs this process: the metadata, and the variable that Airflow sets."""
+"""Metadata about the Airflow task that runs this process, each with the variable that Airflow sets."""
 
 
 def default_metadata() -> dict[str, str]:
@@ -420,7 +420,7 @@ def default_metadata() -> dict[str, str]:
 
 
 def default_author() -> str:
-    """LAKE_AUTHOR, or who runs the process."""
+    """LAKE_AUTHOR, otherwise the user who runs the process."""
     try:
         return os.environ.get("LAKE_AUTHOR") or getpass.getuser()
     except (KeyError, OSError):  # no such user in this container

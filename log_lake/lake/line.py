@@ -53,7 +53,7 @@ class Line:
 
     @property
     def rule(self) -> Rule:
-        """How records of equal keys combine; the sub-pools keep all."""
+        """The rule by which records of equal keys combine; sub-pools keep all records."""
         return rule_of(self.config, self.sub_pool)
 
     @property

@@ -156,7 +156,7 @@ def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) ->
 
 
 def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
-    """What a load of the files would do; bad records are counted, whatever the policy."""
+    """The result that a load of the files would have; it counts bad records, whatever the policy."""
     policy = write.settings(branch.config)["bad_records"]
     write = replace(write, options={**write.options, "bad_records": QUARANTINE})
     pending = begin_load(branch, write)

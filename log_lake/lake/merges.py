@@ -1,4 +1,4 @@
-"""Merges: bring what a branch wrote into the branch that it was created from.  Called by `Branch`."""
+"""Merges: bring a branch's writes to its parent.  Called by `Branch`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from log_lake.lake.line import Line
 
 @dataclass(frozen=True)
 class MergeResult:
-    """What a merge did; `version` and `transaction_id` are None if there was nothing new.
+    """The result of a merge; `version` and `transaction_id` are None if there was nothing new.
 
     It brought the loads, deletes and replaces (`writes` of them) of `branch` up to its version `upto`.
     """

@@ -38,7 +38,7 @@ class Pool(Journaled):
     """A pool of the lake.  It remembers the newest state, so keep it to make later commits cheap.
 
     It stays the same pool, whatever its name becomes.  While the pool is dropped, `branch`, `at` and `feed` raise
-    NotFound; views that were opened before go on reading.
+    NotFound; views that were opened before still read.
     """
 
     def branch(self, name: str = MAIN, *, to_delete: bool = False) -> Branch:
@@ -97,7 +97,7 @@ class Pool(Journaled):
             yield view
 
     def leave_lease(self, view: View, *, duration: float, why: str = "") -> None:
-        """Leave a lease that holds the view's objects for so many seconds, and is not renewed.
+        """Write a lease that holds the view's objects for this many seconds, and is not renewed.
 
         For a reader that cannot say when it ends.  Raises InvalidInput (longer than a lease can live), and what
         `leased` raises.

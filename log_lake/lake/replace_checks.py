@@ -1,4 +1,5 @@
-"""The new records of a replace must lie within what it replaces; otherwise a second replace would double them."""
+"""The new records of a replace must match its range and condition; otherwise repeating the replace would
+double them."""
 
 from __future__ import annotations
 

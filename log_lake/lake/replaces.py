@@ -1,4 +1,4 @@
-"""Replaces: a load whose transaction also deletes what it replaces.  Called by `Branch`."""
+"""Replaces: a load whose transaction also deletes the old records.  Called by `Branch`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from log_lake.texts.keytext import RangeText, check_classes, check_range
 
 @dataclass(frozen=True)
 class PendingReplace:
-    """A replace that is not committed: the load of the new records, and what they replace.
+    """A replace that is not committed: the load of the new records, and the range and condition that they
+    replace.
 
     `waiting` is a range that waits for the new records, because only they tell the class of its values; None if
     `spec` is settled.
@@ -40,7 +41,8 @@ class PendingReplace:
             check_fulfils(records, self.spec.condition)
 
     def settled(self, branch: Line, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]) -> DeleteSpec:
-        """What the new objects replace.  Raises InvalidInput if a record lies outside of the range."""
+        """The range and condition that the new objects replace.  Raises InvalidInput if a record lies outside
+        of the range."""
         spec, key = self.spec, branch.config.key
         if self.waiting is not None:
             classes = key_classes_with(branch.revision(), objects, schemas)

@@ -24,7 +24,7 @@ from log_lake.settings.setting_types import Limit
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a load did; `version` and `transaction_id` are None if there was nothing to load.
+    """The result of a load; `version` and `transaction_id` are None if there was nothing to load.
 
     `records` counts the records of the pool itself, `nokey` and `rejected` those of the sub-pools; `size` is the
     bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`: what was
@@ -73,7 +73,7 @@ class PendingLoad:
 
 @dataclass(frozen=True)
 class DeleteResult:
-    """What a delete did; `version` and `transaction_id` are None if there was nothing to delete.
+    """The result of a delete; `version` and `transaction_id` are None if there was nothing to delete.
 
     `covers` counts references that may hold deleted records.
     """

@@ -1,6 +1,7 @@
-"""Reverts: take back a transaction by another one.  Called by `Branch`.
+"""Reverts: undo a transaction by another one.  Called by `Branch`.
 
-`lake revert` takes back any transaction of a branch, `lake undo` only maintenance: compaction, applied deletes,
+`lake revert` undoes any transaction of a branch, `lake undo` only
+maintenance: compaction, applied deletes,
 retired tombstones.
 """
 

@@ -1,4 +1,4 @@
-"""Tags of a pool: set, delete, list, and what each one keeps.  Called by `Pool`.
+"""Tags of a pool: set, delete and list them, with the bytes that each one keeps.  Called by `Pool`.
 
 The objects of a deleted branch are not on the list of the removed while the tag `NAME@N` keeps them.  Deleting that
 tag puts those onto the list that no branch refers to.

@@ -69,7 +69,8 @@ class View(Revision):
         where: str | Condition | None = None,
         keep: Collection[str] = (),
     ) -> ScanPlan:
-        """What a scan opens; with columns of `hidden.ROW` to keep, also how records came (`plan_scan`).
+        """The plan of a scan; with columns of `hidden.ROW` to keep, also the records' own types
+        (`plan_scan`).
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
@@ -194,7 +195,7 @@ class View(Revision):
         return self.to_table(key_range=KeyRange(prefix, prefix + AFTER))
 
     def summary(self) -> Summary:
-        """How many records there are, and the bounds of each field, as far as the state tells them exactly."""
+        """The number of records, and the bounds of each field, as far as the state has them exactly."""
         return summarize(self)
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:

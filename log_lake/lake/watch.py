@@ -1,12 +1,12 @@
 """Looking whether pools have new transactions, many pools at once and without their states.
 
-A look costs one read for the list of pools, and one for each pool; these go on side by side.  If so many pools are
+A look costs one read for the list of pools, and one for each pool, in parallel.  If so many pools are
 watched that it costs less, activity notes are listed (`history.activity`), and only the pools that were written to
 lately are read.  Notes are hints, so every pool is read each `ALL` seconds; then one listing each tells whether
 entries were purged unseen, or the pool was rebuilt.
 
-A position is the last entry of a pool that was seen.  It names the pool by its id: a pool that was dropped and made
-again begins anew.  A pool that does not exist yet has the position 0 of no pool.
+A position is the last entry of a pool that was seen.  It names the pool by its id, so a pool that was dropped
+and created again has a position of its own.  A pool that does not exist yet has the position 0 of no pool.
 
     positions = begin(lake, ["flights"])
     watcher = Watcher(lake)
@@ -42,7 +42,7 @@ READERS = 16
 """Pools that are read at once."""
 
 MAX_ENTRIES = 1_000
-"""Entries of a pool that one look reads at most; the next look goes on."""
+"""The most entries of a pool that one look reads; the next look continues."""
 
 
 class WatchPosition(NamedTuple):
@@ -58,7 +58,7 @@ class WatchPosition(NamedTuple):
 
 @dataclass(frozen=True)
 class News:
-    """A new transaction of a branch of a pool; `changes_records` is as of `reverts.change`.
+    """A new transaction of a branch of a pool; `changes_records` is as in `reverts.change`.
 
     `branch` is empty if entries were purged before they were seen: then any branch may have changed.
     """
@@ -96,7 +96,7 @@ class Watcher:
         self._looked = self._all = -math.inf
 
     def look(self, positions: Mapping[str, WatchPosition]) -> tuple[list[News], dict[str, WatchPosition]]:
-        """What was committed after the positions, by pool and oldest first; and the positions after it.
+        """The transactions committed after the positions, by pool and oldest first; and the new positions.
 
         A pool that cannot be read keeps its position and holds no other back.  Raises Unavailable or Corrupt if
         the list of pools cannot be read.
@@ -143,7 +143,7 @@ class Watcher:
 def resume(lake: Lake, name: str, position: WatchPosition) -> tuple[list[News], WatchPosition]:
     """As `Watcher.look`, of one pool, from a position that may be old: its entries may be purged by now.
 
-    What was purged unseen is one piece of news, of any branch.
+    All entries that were purged unseen are one event, of any branch.
     """
     pool = lake.pools_of([name]).get(name)
     if pool is None:
@@ -155,7 +155,7 @@ def resume(lake: Lake, name: str, position: WatchPosition) -> tuple[list[News], 
 
 
 def _passed(pool: Pool, name: str, position: WatchPosition) -> list[News]:
-    """What was purged unseen: one piece of news, or none."""
+    """One event for entries that were purged unseen; None if none were."""
     fence = pool.history.journal.marks().fence
     is_passed = fence > position.version_of(pool.config.id)
     return [News(name, WatchPosition(pool.config.id, fence), "", True)] if is_passed else []

@@ -1,4 +1,4 @@
-"""What the caller of a write asks for, as one value: `Branch` makes it, and each step takes what it needs."""
+"""The arguments of a write, as one value: `Branch` makes it, and each step takes what it needs."""
 
 from __future__ import annotations
 

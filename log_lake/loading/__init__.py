@@ -7,8 +7,8 @@
   `avro` and `orc`.
 - `formats.python_values` builds columns from Python values if a block needs a closer look.  `declared` applies the
   types that a pool declares, `partitions` adds the fields of folders, `checks` holds every record to the limits.
-- `files` reads several files as one load; `builder` turns blocks into sorted objects; `preview` shows what a load
-  would do.
+- `files` reads several files as one load; `builder` turns blocks into sorted objects; `preview` shows the
+result that a load would have.
 
 The same code serves `lake load`, the library and the Spark workers.
 """

@@ -24,7 +24,7 @@ from log_lake.settings.csv_options import CsvOptions
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """What bounds the reading of one file; `Reading` has it.  The first four are bytes."""
+    """The limits for reading one file; `Reading` has it.  The first four are bytes."""
 
     kept_csv: int = 64 << 20
     """Text and values of a CSV file that are kept in memory until its types are known; more goes to disk."""
@@ -106,14 +106,15 @@ def silent(*_: object) -> None:
 
 @dataclass
 class Reading:
-    """How to read one file: declared fields, the fields of the key, the options, and the policy for bad records.
+    """The reading of one file: declared fields, the fields of the key, the options, and the policy for bad
+    records.
 
     `rule` has the functions of the pool's fields: values that they cannot combine make bad records.
 
-    `path` is where the bytes are, if not at `file`.  `access` is as of `opening.remote`.  `constants` are fields
-    that the file's folders give to each record.  The reader calls `progress` with the bytes read, `tell` with what
-    it detected.  `fields` counts the fields of all files of the load, `expansion`
-    bounds the content of the file.
+    `path` is where the bytes are, if not at `file`.  `access` is as in `opening.remote`.  `constants` are
+    fields that the file's folders give to each record.  The reader calls `progress` with the bytes read,
+    `tell` with what it detected.  `fields` counts the fields of all files of the load, `expansion` bounds the
+    content of the file.
     """
 
     file: str
@@ -142,7 +143,7 @@ class Reading:
     """Whether the pool's objects hold records as they came (`hidden.ROW`)."""
 
     def function(self, name: str) -> str:
-        """The function that the pool names for the field; "" if there is none."""
+        """The pool's aggregate function for the field; "" if the field has none."""
         return dict(self.rule.aggregates).get(name, "")
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:

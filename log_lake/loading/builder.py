@@ -98,7 +98,7 @@ class ObjectBuilder:
         return kept.table
 
     def _take_alike(self) -> None:
-        """What is done a column at a time is done for several small blocks at once."""
+        """Work on whole columns is done for several small blocks together."""
         if not self._alike:
             return
         table = self._alike[0] if len(self._alike) == 1 else pa.concat_tables(self._alike).combine_chunks()

@@ -1,4 +1,4 @@
-"""How much larger than its file the content of a file may be (decision 152).
+"""A limit on content that is much larger than its file (decision 152).
 
 Eight megabytes may hold 82 GB: a value that is written once and counted, or a stream of zeros.  Readers work in
 bounded memory, but a load of such a file would not end, and its objects would fill the store.  So content is
@@ -18,7 +18,8 @@ from lake_core.phrases import human_size
 
 @dataclass
 class Expansion:
-    """`most`: the content may have this many times the file's bytes (`expansion.max`).  `free`: or so many bytes.
+    """`most`: the content may have this many times the file's bytes (`expansion.max`).  `free`: bytes that
+    are allowed whatever the file's size.
 
     `size`: the bytes of the file, known once it is open.
     """
@@ -33,7 +34,7 @@ class Expansion:
         return max(self.free, self.most * self.size)
 
     def fault(self, content: int) -> str:
-        """Why so many bytes of content are too many; "" if they are not."""
+        """The reason why this many bytes of content are too many; "" if they are allowed."""
         if content <= self.allowed:
             return ""
         return (
@@ -65,7 +66,7 @@ def content_of(table: pa.Table) -> int:
 
 
 def _texts(array: pa.Array) -> int:
-    """Bytes of texts that stand in dictionaries, as often as they occur."""
+    """Bytes of texts in dictionaries, counted as often as they occur."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         if not _is_text(kind.value_type):

@@ -13,7 +13,7 @@ from lake_core.errors import InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.store.failures import words
 
 _WRONG_NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR)
-"""What the system says of a name, and will say again."""
+"""Errors of the system about a name that a retry would meet again."""
 _MISSING = (404, 410)
 """Statuses of HTTP with which a server says that it has no such file."""
 

@@ -1,4 +1,4 @@
-"""Reading several files as one load: their records, the notes of what was detected, the limit of bad records."""
+"""Reading several files as one load: their records, notes on detected options, the limit of bad records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FileSource:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of what was detected, each with its files."""
+        """Notes on detected options, each with its files."""
         return tuple(f"{_named(files)}: {note}" for note, files in self._files_by_note.items())
 
 

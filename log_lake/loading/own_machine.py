@@ -1,7 +1,7 @@
 """Which hosts are this machine, or reached by it alone; and redirects of web servers that lead there.
 
-What answers at such an address (a metadata server that hands out credentials, a database) trusts the machine.  A
-person who names a file may not reach it by the rights of a worker, and a web server may not by a redirect.
+A service at such an address (a metadata server that hands out credentials, a database) trusts the machine.  A
+person who names a file must not reach it with a worker's rights, nor must a web server by a redirect.
 
 Called by `opening`, and by `airflow_lake.allowed`.
 """

@@ -4,8 +4,8 @@ Full name, size and etag identify a file, so that no file is loaded twice and a 
 of a local file is its time of modification in nanoseconds.  Files whose names begin with `.` or `_`, or end in
 `.tmp` or `.crc`, are not complete yet and are skipped.
 
-A writer of a local folder may put links there, and pipes.  So what a folder or a glob finds is skipped if it is no
-file, and refused if it lies outside of the folder: it would be read with the rights of the process.
+A writer of a local folder may put links there, and pipes.  So a folder or a glob skips everything that is not
+a file, and refuses files outside the folder, because it would read them with the rights of the process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def find_files(
     """The files that the paths, globs and folders name, each once, by name.
 
     `include` and `exclude` are globs; they choose among the files of globs and folders, by name or by path below
-    the folder.  `access` is as of `opening.remote`.
+    the folder.  `access` is as in `opening.remote`.
 
     Raises NotFound if a path names no file, and, unless `may_be_empty`, if a glob or folder has none; InvalidInput
     for a name that is not UTF-8, or can be none of a file; Unavailable if a folder cannot be listed.  S3 and Google
@@ -244,7 +244,7 @@ def _find_remote(
 
 
 def _matched(fs: Any, pattern: str) -> Mapping[str, Any]:
-    """What matches a glob in a cloud, by name.
+    """The objects that match a glob in a cloud, by name.
 
     One listing: of a folder, or of all that is below the last folder that the glob names.  fsspec's own glob asks
     more, and leaves out folders that it cannot list; an interval would then be replaced by a part of its files.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Strategy(Protocol):
-    """Decides what a plan merges; pure."""
+    """Chooses the references that a plan merges; pure."""
 
     def __call__(self, planner: Planner, /) -> None:
         """Claim references; decide only by what the planner knows: its references, policy, key and time.

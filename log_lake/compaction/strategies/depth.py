@@ -24,7 +24,7 @@ WORTH = 1.0
 
 
 def depth(planner: Planner) -> None:
-    """Merge what is deeper than the policy allows."""
+    """Merge runs where the pool is deeper than the policy allows."""
     bound = planner.policy.depth
 
     def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> ChosenRuns:

@@ -17,7 +17,7 @@ from log_lake.compaction.planner import WIDTH, ChosenRuns, Planner
 from log_lake.compaction.strategies.depth import depth
 
 MAX_RUNS = 256
-"""Only so many of the newest runs are considered: the search takes quadratic time."""
+"""The most of the newest runs that are considered, because the search takes quadratic time."""
 
 
 def size_ratio(planner: Planner) -> None:
@@ -38,7 +38,8 @@ def merge_alike(planner: Planner, references: Sequence[Reference]) -> None:
 
 
 def alike(runs: Sequence[Run], *, ratio: float) -> Sequence[Run]:
-    """The widest stretch of neighbours in age that are alike; of equally wide ones the smallest; or none."""
+    """The widest stretch of neighbours in age with like sizes; of equally wide ones the smallest; empty if
+    there is none."""
     newest = runs[-MAX_RUNS:]
     best: Sequence[Run] = ()
     least = 0

@@ -29,8 +29,8 @@ from log_lake.texts.typed_json import dumps_shown
 BATCH_ROWS = 16_384
 
 _NO_VALUES = (NotReadable, pa.ArrowException, ValueError, OverflowError)
-"""The exceptions of a value that is none of its type: Arrow raises the latter two for text that is not UTF-8 and
-for numbers that are too large."""
+"""The exceptions of a value that does not fit its type: Arrow raises the latter two for text that is not
+UTF-8 and for numbers that are too large."""
 
 
 def read_avro(reading: Reading) -> Iterator[Block]:
@@ -205,7 +205,7 @@ def _table(form: Form, records: list[Any]) -> pa.Table:
 
 
 def _why_not(form: Form, value: Any) -> str:
-    """Why the value is none of its type; "" if it is one."""
+    """The reason why the value does not fit its type; "" if it fits."""
     try:
         pa.array([form.stored(value)], form.kind.type)
     except NotReadable as error:

@@ -41,13 +41,13 @@ class TooLarge(ValueError):
 
 @dataclass(frozen=True)
 class AvroFile:
-    """An Avro file whose header is read; the file stands at the first block."""
+    """An Avro file whose header was read; its position is the first block."""
 
     schema: Any
     """The schema of the values, as JSON."""
     codec: str
     metadata: Mapping[str, bytes]
-    """What the writer says of the file, by name."""
+    """The writer's metadata of the file, by name."""
     sync: bytes
     file: BinaryIO
 
@@ -194,7 +194,8 @@ _CODECS: dict[str, Callable[[bytes, int], bytes]] = {
     "xz": _streams(lzma.LZMADecompressor),
     "lz4": _of_lz4,
 }
-"""By codec, the content of a block.  Of a block with more than so many bytes, a bounded part more is unpacked."""
+"""By codec, the content of a block.  Of a block with more than this many bytes, only a bounded part more is
+unpacked."""
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:

@@ -58,7 +58,8 @@ class Unsupported(ValueError):
 
 @dataclass(frozen=True)
 class Form:
-    """How values of an Avro type are read: `kind` is a field with the Arrow type, `wire` the schema for fastavro.
+    """The reading of an Avro type's values: `kind` is a field with the Arrow type, `wire` the schema for
+    fastavro.
 
     `store` makes a value what Arrow takes, `plain` what typed JSON holds.  Both take no null, and raise
     NotReadable for a value that the lake cannot keep.  `members` are those of a record.  `columns` counts the

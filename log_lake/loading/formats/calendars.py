@@ -40,7 +40,7 @@ _VERSION, _ZONE = b"org.apache.spark.version", b"org.apache.spark.timeZone"
 
 @dataclass(frozen=True)
 class Calendar:
-    """What a file says of its dates and times, and in which zone its writer took them apart.
+    """The calendar of a file's dates and times, and the time zone of its writer.
 
     `dates`: whether dates are of the hybrid calendar; `times`: timestamps with a zone; `int96`: Parquet's INT96;
     `naive`: ORC's timestamps, which have the writer's time of day.

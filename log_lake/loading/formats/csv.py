@@ -1,9 +1,9 @@
 """CSV: every value is text until its column shows what it is.
 
-A file is read in blocks of bounded size, as text (`csv_text`).  The first reading narrows the type of each column
-over all of its values (`csv_types`), so a column has one type a file; a declared field has the pool's type.  Then
-the records are given in those types.  What was read is kept meanwhile, in memory or on disk (`csv_kept`); if it
-cannot be kept, the file is read again.
+A file is read in blocks of bounded size, as text (`csv_text`).  The first reading narrows the type of each
+column over all of its values (`csv_types`), so a column has one type a file; a declared field has the pool's
+type.  Then the records are given in those types.  The texts are kept meanwhile, in memory or on disk
+(`csv_kept`); if that is impossible, the file is read again.
 
 The options `csv.*` say how the file is written (`settings.csv_options`); `csv_dialect` detects the delimiter.  An
 empty value is null, and so are the words of `csv.null`; a quoted value is text.  Empty lines and comments are

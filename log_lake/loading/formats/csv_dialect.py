@@ -28,7 +28,7 @@ _SHOWN = {"\t": "tab"}
 def dialect_of(sample: bytes, reading: Reading, *, told: str = "") -> Dialect:
     """The dialect of a file that begins with the sample; calls `reading.tell` with what it detected.
 
-    `told` is the delimiter that a line before the header names, "" if there is none.
+    `told` is the delimiter that a line before the header names; "" if no line does.
 
     Raises InvalidInput if the character that would be the delimiter means something else.
     """

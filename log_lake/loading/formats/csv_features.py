@@ -1,11 +1,11 @@
-"""How the values of a CSV column are written, so that two texts never become one value.
+"""The spellings of a CSV column's values, so that two texts never become one value.
 
 `1` and `1.0` are one double, `true` and `TRUE` one boolean, `2026-01-31 00:00` and `2026-01-31T00:00` one moment.
 A column that has both is text, because its values would not come back apart.  Alone, each is read: a double `5`
 comes back as `5.0`, and no other text of the column means the same.
 
-`features` says how the values of a block are written, `apart` whether all blocks together can be told apart.
-Called by `csv_types`.
+`features` finds the spellings in a block; `apart` checks that all blocks together have no two texts for one
+value. Called by `csv_types`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SMALLEST_PLAIN = 1e-4
 
 
 def features(kind: pa.DataType, texts: pa.ChunkedArray, values: pa.ChunkedArray) -> set[str]:
-    """How the texts of values of a type are written."""
+    """The spellings of a type's values."""
     if pa.types.is_integer(kind):
         return {_BARE}
     if pa.types.is_floating(kind):

@@ -1,4 +1,5 @@
-"""What the first reading of a CSV file read, kept until the types of its columns are known (decision 50).
+"""The texts that the first reading of a CSV file found, kept until the types of its columns are known
+(decision 50).
 
 The text of a small file is kept in memory.  The values of a larger one go to a spool on disk: a column in the type
 that its values have in that block, or as text.  A later block may show that these values are not the column's: the

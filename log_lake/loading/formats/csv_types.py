@@ -133,7 +133,8 @@ def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
 
 
 def common_scale(column: pa.ChunkedArray) -> int:
-    """How many digits all numbers of the column have behind the point; -1 if they differ, or with an exponent."""
+    """The number of digits after the point of all numbers of the column; -1 if they differ or have an
+    exponent."""
     point = pc.find_substring(column, ".")
     digits = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.utf8_length(column), pc.add(point, 1)))
     bounds = pc.min_max(digits).as_py()

@@ -1,11 +1,11 @@
 """JSON: one object a record; `json_frames` makes lines of arrays and documents.
 
-Lines that are all of one shape are split at their commas (`json_flat`).  Others go to Arrow's reader, a block of
-lines at a time.  It turns strings that look like times into times; a lake gives back what it was given, so such
-fields are read again as strings, and remembered.  Whatever neither can vouch for (a malformed line, a field of
-several kinds, integers that a double cannot hold, declared types that are not met, a key of another kind than
-before) is read line by line, exactly, and bad lines are named (`json_exact`).  Before a
-reader that recurses takes a line, its nesting is looked at.
+Lines that are all of one shape are split at their commas (`json_flat`).  Others go to Arrow's reader, a block
+of lines at a time.  It turns strings that look like times into times; a lake gives back what it was given, so
+such fields are read again as strings, and remembered.  Whatever neither can read surely (a malformed line, a
+field of several kinds, integers that a double cannot hold, declared types that are not met, a key of another
+kind than before) is read line by line, exactly, and bad lines are named (`json_exact`).  Before a reader that
+recurses takes a line, its nesting is looked at.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block
 
 @dataclasses.dataclass
 class _Seen:
-    """What earlier pieces of a file showed.
+    """The facts that earlier pieces of a file showed.
 
     `times` are fields that look like times, as text.  `schema` has the fields that Arrow read, in their types; they
     have `width` leaves.  `kinds` are those of the values that are ordered or added.  `size` is the next piece's.
@@ -168,7 +168,7 @@ class _Places:
 
     @cached_property
     def objects(self) -> int:
-        """How many records there are at most, those inside of records counted."""
+        """The greatest possible number of records, including records inside records."""
         return len(self._opening)
 
     @cached_property
@@ -194,7 +194,7 @@ class _Places:
 
 
 def _count(lines: bytes, data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> int:
-    """How many lines hold more than space."""
+    """The number of lines with more than white space."""
     begins = np.concatenate([[0], ends + 1])
     if begins[-1] == len(data):
         begins = begins[:-1]

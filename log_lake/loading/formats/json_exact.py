@@ -1,7 +1,7 @@
 """JSON line by line, exactly: the reader for blocks that no fast reader can vouch for.
 
-Python's decoder reads each line, and its numbers as they are written.  A line that is no record, or whose values
-cannot be ordered or added as those before, is a bad record with its reason.
+Python's decoder reads each line, and its numbers as they are written.  A line is a bad record, with a reason,
+if it is not a record, or its values cannot be ordered or added like those before.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _checked(record: Any, reading: Reading, kinds: dict[str, type]) -> dict[str,
 
 
 def _check_ordered(what: str, name: str, value: Any, kinds: dict[str, type]) -> None:
-    """What is ordered, or compared, or added, must be of one kind in all records."""
+    """Values that are ordered, compared or added must be of one kind in all records."""
     if value is None:
         return
     if isinstance(value, dict | list):

@@ -3,8 +3,8 @@ comma in a text.
 
 Most files that machines write are such.  A line like that is a line of CSV whose values carry their names: Arrow's
 CSV reader splits it at its commas, in a fifth of the time that Arrow's JSON reader takes.  Then all that makes it
-JSON is checked, a column at a time: names, quotes, numbers, words.  What is not surely of the shape is left to the
-reader that takes any JSON (`json`), and so is the rest of the file, since trying costs time.
+JSON is checked, a column at a time: names, quotes, numbers, words.  If a piece may not have this shape, the
+reader of any JSON (`json`) reads it and the rest of the file, because each attempt costs time.
 
 The values are those that Arrow's JSON reader gives, except that texts that look like times stay texts.
 """
@@ -26,7 +26,7 @@ from log_lake.loading.formats.csv_types import sure_numbers, written_shortest
 from log_lake.texts.exact import exact_number
 
 _MAX_FIELDS = 256
-"""Of more fields, each has so few values in a block that looking at it costs more than is saved."""
+"""With more fields, each has so few values in a block that the check costs more than it saves."""
 
 _PIECE = 4 << 20
 _SCANNED = 256 << 10

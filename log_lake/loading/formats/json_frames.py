@@ -89,7 +89,7 @@ def _closes(text: bytes) -> bool:
 def _framed(
     begin: tuple[int, bytes], blocks: Iterator[tuple[int, bytes]], reading: Reading, *, array: bool
 ) -> Iterator[Frame]:
-    """The records of an array, or documents.  What is not complete yet is held until the next block."""
+    """The records of an array, or documents.  An incomplete record waits for the next block."""
     reading.tell(f"JSON {'array' if array else 'documents'}, by its beginning")
     line, text = begin
     inside = False  # of the array

@@ -1,7 +1,7 @@
 """The records of a list inside of JSON documents, as `{"Records": [...]}` is, which the option `records` names.
 
 `a.b` is the field `a.b`, or the field `b` of the object `a`.  A file may hold several such documents, or arrays of
-them.  What stands beside the list is passed over: only its brackets and quotes are looked at.  The file is read a
+them.  The fields beside the list are skipped: only their brackets and quotes are read.  The file is read a
 piece at a time, and each piece gives one frame, whatever number of lists it has.  Called by `json_frames`.
 """
 
@@ -94,7 +94,7 @@ class _Documents:
     def _object(self, above: str, seen: dict[str, str]) -> Generator[Frame, None, int]:
         """The members of an object, behind its brace: how many of them are the list.
 
-        `above` is the path to it, with a dot at its end.  `seen` gets the paths of members, and what they are.
+        `above` is the path to it, with a dot at its end.  `seen` gets the paths of members, with their kinds.
         """
         count, path = 0, self._reading.records
         token = yield from self._token()
@@ -150,7 +150,7 @@ class _Documents:
                 self._ends_early()
 
     def _past(self) -> FrameCutter:
-        """What stands in an array or object, behind its bracket, and its end."""
+        """The content of an array or object after its bracket, and its end."""
         open = 1
         while True:  # bounded by the file
             first, depth = self._bracket()
@@ -269,7 +269,7 @@ _KINDS = {
 
 
 def _kind(token: bytes) -> str:
-    """What value begins with the token."""
+    """The kind of value that begins with the token."""
     if re.fullmatch(rb"-?[0-9][0-9.eE+-]*", token):
         return "a number"
     return _KINDS.get(token[:1], f"{token[:40].decode(errors='replace')!r}")

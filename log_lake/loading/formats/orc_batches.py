@@ -1,4 +1,4 @@
-"""How an ORC file is decoded: few records at a time, whatever a stripe holds.
+"""Decodes an ORC file a few records at a time, whatever a stripe holds.
 
 A stripe of some kilobytes may hold gigabytes: a text that its dictionary has once, and names for each record.  So
 Arrow decodes batches of few records, and those that are small are joined.  If it refuses a timestamp, fields with
@@ -24,7 +24,7 @@ JOINED_BYTES = 32 << 20
 """Bytes of records that become one block, about."""
 
 _OUT_OF_RANGE = "out of range for nanosecond resolution"
-"""What Arrow says of a timestamp beyond its nanoseconds."""
+"""Arrow's message about a timestamp beyond its nanoseconds."""
 
 
 class _Shared(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""The calendar of an ORC file, which neither Arrow nor pyorc tells.
+"""The calendar of an ORC file, which neither Arrow nor pyorc reports.
 
 The footer is a Protobuf message, compressed in chunks; numbers of fields are those of ORC's specification.
 """

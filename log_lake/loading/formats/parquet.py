@@ -47,7 +47,7 @@ class _Opened:
 
     @property
     def promised(self) -> int:
-        """How many records the row groups have, as the footer says."""
+        """The number of records of the row groups, by the footer."""
         return sum(self.parquet.metadata.row_group(at).num_rows for at in self.row_groups)
 
 

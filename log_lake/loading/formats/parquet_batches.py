@@ -1,4 +1,4 @@
-"""How many records of a Parquet file are decoded at once.
+"""The number of records of a Parquet file to decode at once.
 
 A column may write a long text once, in its dictionary, and name it a million times.  Arrow decodes as many records
 as it is asked for, whatever their size.  So the longest text of each dictionary is looked at first, if the
@@ -33,7 +33,7 @@ def batches(
 
 
 def _rows(footer: pq.FileMetaData, source: pa.NativeFile, group: int, most: int) -> int:
-    """How many records of the row group make a batch, at most `most`."""
+    """The number of the row group's records in one batch, at most `most`."""
     row_group = footer.row_group(group)
     rows = min(most, row_group.num_rows)
     columns = [row_group.column(at) for at in range(row_group.num_columns)]

@@ -1,4 +1,4 @@
-"""What a file says of its own records, held against what is there.
+"""Compares the counts and checksums that a file states with its records.
 
 A reader that gives fewer records than the file has loses them, and a replace by such a file deletes what it should
 renew.  So each reader of a format that counts its records compares: Parquet (rows of the file and of its row
@@ -24,7 +24,7 @@ def rows_fault(rows: int, promised: int) -> str:
 
 
 def footer_fault(parquet: pq.ParquetFile, row_groups: Iterable[int]) -> str:
-    """The first contradiction within a Parquet file's footer; "" if there is none.
+    """The first contradiction within a Parquet file's footer; "" if it has none.
 
     `row_groups` are those whose columns are looked at.  A column has one value a record, or, inside of lists and
     maps, at least one.

@@ -4,9 +4,9 @@
 types become Arrow's (decision 62), records of several types in a row become one table in the order of the file, as
 records of several files do (decision 51).
 
-A bad record is a top-level value that is no record or is null, one whose bytes are no value of its type, and one
-that Arrow or the lake has no form for.  Damage of the file itself (its types, lengths, segments) leaves no record
-to name.
+A bad record is a top-level value that is not a record or is null, one whose bytes are not a value of its
+type, and one that Arrow or the lake has no form for.  Damage of the file itself (its types, lengths,
+segments) leaves no record to name.
 """
 
 from __future__ import annotations
