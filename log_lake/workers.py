@@ -1,7 +1,7 @@
 """Where units of work run: in this process, or on Spark.  Nothing above knows which.
 
-A unit of work is one value; a function does it, given the `Worker` that it runs on.  What plans cuts its work into
-units, and what commits takes their results, in order:
+A unit of work is one value.  A function does it, with the `Worker` that it runs on.  The planner cuts work into
+units, and the committer gets their results, in order:
 
     objects = workers.map(partial(rewrite, work), range(len(work.pieces)))
 
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Worker:
-    """What a unit is given: the store of the lake, and new ids for what it writes."""
+    """Passed to each unit: the store of the lake, and new ids for the objects that it writes."""
 
     opens: Callable[[], Store]
     new_id: Callable[[], str]
@@ -53,7 +53,7 @@ class Workers(Protocol):
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
     ) -> list[R]:
-        """What `do` returns for each unit, in their order.
+        """The results of `do`, in the order of the units.
 
         One task takes `each` units.  Up to `alone` units are done in this process, because starting a task would
         take longer.  Raises the error of a unit that failed.

@@ -149,7 +149,7 @@ class Sums:
 
     @property
     def size(self) -> int:
-        """How many bytes a check reads."""
+        """The number of bytes that a check reads."""
         return self.end - self.begin if self.blocks else 0
 
     def check(self, path: str) -> None:

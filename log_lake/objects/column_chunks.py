@@ -1,4 +1,4 @@
-"""Column chunks of a Parquet file: whether what its footer says of them can be.
+"""Checks whether a Parquet file's footer describes possible column chunks.
 
 pyarrow looks at a column chunk without a guard.  If its sizes, its statistics of sizes or its encryption contradict
 the schema, C++ throws, and the whole process ends (`terminate called after throwing`).  So `check_column_chunks`
@@ -22,7 +22,7 @@ class _PlannedError(Exception):
 
 
 class _OnlyPlanned(io.RawIOBase):
-    """A file of so many bytes that cannot be read."""
+    """A file of a given size that cannot be read; it only counts positions."""
 
     def __init__(self, size: int) -> None:
         self._size, self._at = size, 0

@@ -1,4 +1,4 @@
-"""What one data object says of itself, and what it holds: facts from which others decide.
+"""Facts about one data object: its footer and its content.  Other rooms decide by them.
 
 `read_facts` reads the footer, whose checksum covers it.  `read_content` reads every byte and every record of a key
 range: the checksums of the blocks, those of the pages, the order of the records, and the statistics that the
@@ -33,7 +33,8 @@ NOT_CUT = 1 << 40
 
 
 class ObjectFacts(msgspec.Struct, frozen=True):
-    """What the footer of an object says, and the bytes of its file.  `schema_id` is made of the fields there."""
+    """The footer of an object, and the size of its file in bytes.  `schema_id` is made of the fields
+    there."""
 
     size: int
     metadata: ObjectMetadata
@@ -118,7 +119,7 @@ def read_content(
 
 
 def _order(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:
-    """What the records of an object are ordered by."""
+    """The columns by which the records of an object are ordered."""
     if SEQ not in table.schema.names:
         return key_at(table, row, key), 0, 0
     return key_at(table, row, key), table.column(SEQ)[row].as_py(), table.column(ORDINAL)[row].as_py()

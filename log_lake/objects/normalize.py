@@ -120,7 +120,7 @@ def _has_zng_mark(field: pa.Field) -> bool:
 
 
 def _may_not_hold(kind: Type) -> bool:
-    """Whether some value of the Arrow type is none of the ZNG type."""
+    """Whether some value of the Arrow type does not belong to the ZNG type."""
     if isinstance(kind, Map) and plain(kind.children[0]) is NULL:
         return True
     return kind in (IP, NET, TYPE) or isinstance(kind, Enum) or any(map(_may_not_hold, kind.children))
@@ -291,7 +291,7 @@ def _keeping(earlier: pa.Field, marked: pa.Field) -> pa.Field:
 
 
 def _is_wide(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> bool:
-    """Whether values lie beyond what the type's finer relative holds: a double, or nanoseconds."""
+    """Whether some values do not fit the finer type of the same kind: a double, or nanoseconds."""
     if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit != "ns":
         bounds = pc.min_max(column.cast(pa.int64())).as_py()
         limit = _NANOSECONDS // (TICKS["ns"] // TICKS[kind.unit])

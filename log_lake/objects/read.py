@@ -252,7 +252,7 @@ class DataObject:
     ) -> Iterator[pa.RecordBatch]:
         """Batches of the groups; the decoded bytes of one batch say how many records the next one has.
 
-        `until`: of one group, only so many leading records are wanted.
+        `until`: read only this many leading records of one group.
         """
         sizes: Sizes | None = None
         at = 0
@@ -349,7 +349,7 @@ class DataObject:
         return self._container.weigh(self.groups(key_range), columns)
 
     def rows(self, key_range: KeyRange) -> int:
-        """How many records the groups that the range touches have: at least as many as the range."""
+        """The number of records in the groups that the range touches: at least as many as in the range."""
         return sum(self._rows(group) for group in self.groups(key_range))
 
     def sums(self, key_range: KeyRange) -> Sums:
@@ -378,20 +378,21 @@ class DataObject:
 
 @dataclass(frozen=True)
 class BatchSize:
-    """How many records and bytes a batch may have; a record counts as `least` bytes or more."""
+    """The most records and bytes of a batch; a record counts as `least` bytes or more."""
 
     most_rows: int
     most_bytes: int
     least: int
 
     def rows(self, record: float) -> int:
-        """How many records of `record` bytes a batch has."""
+        """The number of records of `record` bytes in a batch."""
         size = max(1.0, record, self.least)
         most = self.most_bytes / 2 if size > LARGE_RECORD else self.most_bytes
         return max(1, min(self.most_rows, int(most / size)))
 
     def first_rows(self, record: float) -> int:
-        """How many records the first batch has.  Only the footer has told their size so far; they may be larger."""
+        """The number of records of the first batch.  Their size is known only from the footer so far; they
+        may be larger."""
         return min(self.rows(record), FIRST_ROWS, max(1, self.most_bytes // FIRST_RECORD))
 
 
@@ -432,7 +433,7 @@ class _Keys:
 
 
 def _end(records: pa.Table, limit: bytes, key: PoolKey, begin: int) -> int:
-    """As `rows_below`, if so many records are below; looks near `begin` first, since most ranges are narrow."""
+    """Like `rows_below`, but searches near `begin` first, because most ranges are narrow."""
     keys, ahead = _Keys(records, key), 2
     while begin + ahead <= len(keys) and keys[begin + ahead - 1] < limit:
         ahead *= 4
@@ -440,5 +441,5 @@ def _end(records: pa.Table, limit: bytes, key: PoolKey, begin: int) -> int:
 
 
 def rows_below(records: pa.RecordBatch | pa.Table, limit: bytes, key: PoolKey) -> int:
-    """How many leading records of the sorted batch have keys below `limit`."""
+    """The number of leading records of the sorted batch with keys below `limit`."""
     return bisect_left(_Keys(records, key), limit)

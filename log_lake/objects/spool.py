@@ -65,7 +65,7 @@ class Spool:
         self.close()
 
     def close(self) -> None:
-        """Give the disk back; what was put is gone."""
+        """Free the space on disk; all batches are lost."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

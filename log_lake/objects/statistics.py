@@ -29,9 +29,9 @@ def column_statistics(table: pa.Table, *, longest: int = LONGEST_BOUND) -> tuple
 
 
 def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[str]:
-    """What is wrong with the statistics that are told, given those of the records with bounds that are not cut.
+    """The faults of stored statistics, given those of the records with full bounds.
 
-    What is not told is not wrong: a field without statistics, or without bounds.
+    A field without statistics, or without bounds, is no fault.
     """
     by_name = {column.name: column for column in exact}
     lies = []

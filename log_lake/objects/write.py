@@ -6,8 +6,8 @@ equal keys in their order of arrival, and written.  A compaction hands over sort
 object by the AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees
 the object.
 
-Groups are small, so that a point read decodes little (decision 124).  What a group is on the store is the matter of
-`objects.containers`.
+Groups are small, so that a point read decodes little (decision 124).  `objects.containers` defines the bytes
+of a group.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class ObjectWriter:
                 self._flush(everything=False)
 
     def _flush(self, *, everything: bool) -> None:
-        """Write what is gathered, in whole row groups unless it is the end."""
+        """Write the gathered records: only whole row groups, except at the end."""
         if not self._rows:
             return
         assert self._sizes is not None
@@ -319,7 +319,8 @@ class ObjectWriter:
 
 
 def _row_groups(table: pa.Table, sizes: Sizes, size: int, *, rows: int, most: int) -> list[int]:
-    """How many records of a table of `size` bytes go into each row group: at most `rows`, and `most` bytes.
+    """The number of a table's records in each row group, for a table of `size` bytes: at most `rows`, and
+    `most` bytes.
 
     Slices too large in bytes are halved.
     """

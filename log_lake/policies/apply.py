@@ -28,7 +28,8 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class Applied:
-    """What was done: the version of the list of pools after it (0: no entry was written), and pools dropped."""
+    """The result: the version of the list of pools afterwards (0: no entry was written), and the dropped
+    pools."""
 
     version: int
     dropped: int

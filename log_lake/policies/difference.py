@@ -51,7 +51,8 @@ class Changed:
 
 @dataclass(frozen=True)
 class Difference:
-    """What to do, each part by name.  `unnamed` are pools that the file does not name and that stay."""
+    """The steps to carry out, each part by name.  `unnamed` are pools that the file does not name and that
+    stay."""
 
     created: tuple[NewPool, ...] = ()
     changed: tuple[Changed, ...] = ()
@@ -70,7 +71,7 @@ class Difference:
 
 
 def compare(file: PolicyFile, state: PoolsState, *, prune: bool = False) -> tuple[Difference, list[Fault]]:
-    """The difference, and what is refused; if anything is refused, nothing must be carried out."""
+    """The difference, and the refusals; if there is a refusal, carry out nothing."""
     dropped_names = {one.pool.name for one in state.dropped.values() if not one.is_deleted}
     created: list[NewPool] = []
     changed: list[Changed] = []
@@ -100,7 +101,7 @@ def compare(file: PolicyFile, state: PoolsState, *, prune: bool = False) -> tupl
 
 
 def _refused(policy: PoolPolicy, pool: PoolConfig) -> Iterator[Fault]:
-    """What the file wants otherwise of a pool, and no pool can change."""
+    """The properties of a pool that the file changes although no pool can change them."""
     never = "a pool keeps it: write what it has, or make a pool of another name"
     if policy.key != pool.key:
         yield Fault(

@@ -13,8 +13,8 @@
 A pool has exactly the settings that stand here: its own before those of the defaults; others go back to the
 program's default, as the empty text ('') does.  A section whose name begins with `x-` is a place for anchors.
 
-All faults of a file are found at once, each with its place.  Whether the lake's pools can become what the file says
-is decided in `difference`.
+All faults of a file are found at once, each with its place.  `difference` decides whether the lake's pools
+can be changed to match the file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from log_lake.settings.settings import KNOWN, TYPE_PREFIX, check_setting, check_
 SECTIONS = ("defaults", "pools")
 OF_DEFAULTS = ("key", "kind", "settings")
 OF_POOL = ("key", "kind", "aggregates", "settings")
-"""The names that may stand in a file, in its defaults, and in a pool."""
+"""The allowed names in a file, in its defaults, and in a pool."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class _Reader:
         self.faults.append(Fault(place, message))
 
     def hint(self, name: str, names: Iterable[str]) -> str:
-        """What to say of an unknown name; "" once there are more faults than are listed: a hint takes long."""
+        """The hint for an unknown name; "" once there are more faults than are listed, because a hint takes
+        long."""
         return f"; {did_you_mean(name, names)}" if len(self.faults) <= self._limits.max_faults else ""
 
     def count(self, settings: int, place: TextPlace) -> None:

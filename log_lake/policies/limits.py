@@ -1,4 +1,4 @@
-"""What bounds a policy file, so that none, by mistake or malice, holds up who reads it."""
+"""Limits of a policy file, so that no file, by mistake or malice, blocks its reader."""
 
 from __future__ import annotations
 

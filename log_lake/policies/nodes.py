@@ -37,7 +37,7 @@ class TextPlace(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is wrong at a place."""
+    """A fault at a place."""
 
     place: TextPlace
     message: str

@@ -1,4 +1,4 @@
-"""A difference in words, and what is wrong with a file, for the command and the operator."""
+"""A difference, and the faults of a file, in words; for the command and the operator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def refusal(source: str, faults: Sequence[Fault]) -> InvalidInput:
 
 
 def difference_lines(difference: Difference) -> Iterator[str]:
-    """What is to be done, a line a pool and a line a setting; the last line counts."""
+    """The changes, one line for each pool and each setting; the last line counts them."""
     return map(printable, _difference_lines(difference))
 
 
@@ -48,7 +48,7 @@ def _difference_lines(difference: Difference) -> Iterator[str]:
 
 
 def summary_line(difference: Difference) -> str:
-    """How much there is to do."""
+    """The number of changes, in words."""
     if difference.is_empty:
         return "nothing to do: the lake is as the file says"
     parts = (
@@ -60,7 +60,7 @@ def summary_line(difference: Difference) -> str:
 
 
 def removal_question(difference: Difference) -> str:
-    """What would be removed, as the command asks for a yes."""
+    """The pools and records that would be removed, as the command's question shows them."""
     parts = []
     if difference.dropped:
         names = listed([pool.name for pool in difference.dropped])

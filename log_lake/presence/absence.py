@@ -1,4 +1,4 @@
-"""Why a data object is not on the store: the one place that tells damage from what a vacuum took.
+"""Why a data object is not on the store.  Only this module decides between damage and a vacuum.
 
 An object of an old revision is *vacuumed* if the newest state neither refers to it nor lists it as removed, and no
 live tag keeps it.  A missing object that is not vacuumed is damage, and stays `ObjectMissing`.
@@ -40,7 +40,7 @@ def vacuumed(history: History, state: PoolState, objects: Collection[str], *, ve
 def explained(error: ObjectMissing, history: History, *, version: int) -> LakeError:
     """The error that says what became of the missing object; the same one if it was not vacuumed.
 
-    It is Unavailable if the store does not answer: damage and a vacuum look alike then.
+    It is Unavailable if the store does not answer: damage and a vacuum look the same then.
     """
 
     def text(object_id: str, state: PoolState) -> str:
@@ -53,7 +53,7 @@ def explained(error: ObjectMissing, history: History, *, version: int) -> LakeEr
 
 
 def explained_to_reader_of_feed(error: ObjectMissing, history: History) -> LakeError:
-    """As `explained`, for who reads the objects of a history one after the other, and is behind the vacuum."""
+    """Like `explained`, for a reader that follows the objects of a history and may be behind the vacuum."""
 
     def text(object_id: str, _: PoolState) -> str:
         return (
@@ -122,7 +122,7 @@ def _unanswered(error: ObjectMissing, fault: Unavailable) -> Unavailable:
 
 
 def _when(history: History, object_id: str) -> str:
-    """When, and by which transaction, as far as the journal says so."""
+    """The time and the transaction, as far as the journal knows them."""
     oldest = None
     try:
         for version, transaction in history.read_transactions():

@@ -1,11 +1,12 @@
-"""How far a journal reaches, by the clock of the store: what was certainly written while it went on.
+"""The extent of a journal, by the clock of the store: objects from this time were certainly written while it
+existed.
 
-An object that no state knows may have been committed by an entry that was lost.  If the journal began anew after a
-loss, that entry lay before the first one; if its end was lost, behind the last one.  So an object that was written
-before the first entry, or after the last, is no orphan.
+An object that no state knows may have been committed by an entry that was lost.  If the journal started again
+after a loss, that entry was before the first one; if its end was lost, after the last one.  So an object that
+was written before the first entry, or after the last, is no orphan.
 
-Only a write to a branch shows that the journal goes on: a scan or a vacuum commits without any writer.  Called by
-the scan for orphans and by `lake fsck`.
+Only a write to a branch shows that the journal continues, because a scan or a vacuum commits without any
+writer.  Called by the scan for orphans and by `lake fsck`.
 """
 
 from __future__ import annotations

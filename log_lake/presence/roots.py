@@ -1,8 +1,9 @@
 """The objects that tags keep: read from the states that they name.
 
-A live tag whose state cannot be read stops the vacuum, since what it keeps is unknown.  Where expired ones count
-too, one that expires and cannot be read is skipped: a purge may have taken its state.  Whether it has expired is
-not asked, because clocks differ, and what such a tag keeps is on the list of the removed or referred to.
+A live tag whose state cannot be read stops the vacuum, because the objects that it keeps are unknown.  Where
+expired ones count too, one that expires and cannot be read is skipped: a purge may have taken its state.
+Whether it has expired is not asked, because clocks differ, and what such a tag keeps is on the list of the
+removed or referred to.
 
 A tag that was deleted since the state was loaded keeps nothing.
 
@@ -23,7 +24,7 @@ from lake_core.history.vacuuming import objects_of
 T = TypeVar("T")
 
 Tagged = tuple[int, str]
-"""What a tag names: a version, and a branch in it."""
+"""The target of a tag: a version, and a branch in it."""
 
 
 def read_tags(

@@ -68,7 +68,7 @@ def upsert_fields(schema: pa.Schema) -> pa.Schema:
 
 
 def _fault(column: pa.Field) -> str:
-    """What Iceberg does not have of the field's type; "" if it has all."""
+    """The part of the field's type that Iceberg does not support; "" if it supports all."""
     kind = column.type
     if is_json(column):
         return "holds values of several kinds, or empty records, as JSON"

@@ -47,7 +47,7 @@ class Before:
 def files_before(
     before: TableMetadataV2 | None, layout: Layout, place: Place, rules: Mapping[str, ObjectRule]
 ) -> Before:
-    """What of the table before may be carried over.
+    """The files of the earlier table that may be reused.
 
     Nothing is if a column got a wider type, or if readers do not find a field of the key by its own name any more.
     """

@@ -1,4 +1,4 @@
-"""How far a published table is behind its branch."""
+"""The lag of a published table behind its branch."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from log_lake.publish.place import BESIDE, place_of
 from log_lake.publish.published import Published, published_at
 
 MAX_COUNTED = 1_000
-"""Transactions to count; a greater lag is said as at least this many.  Each may be a request of the store."""
+"""The most transactions to count; a greater lag is shown as "at least" this many.  Each may be a request of
+the store."""
 
 
 @dataclass(frozen=True)
 class Lag:
-    """A published table, and what the branch has beyond it.
+    """A published table, and its lag behind the branch.
 
     `transactions`: how many, at most `MAX_COUNTED`.  `seconds`: between the published transaction and the newest.
     """

@@ -1,4 +1,4 @@
-"""The lists of files of a published table: manifests.  Only what changed is written anew.
+"""The lists of files of a published table: manifests.  Only changed files are written again.
 
 A manifest whose files are all in the new table stays as it is.  One that lost files is written again with the rest.
 New files go into a new one.  If there are many, all become few, since a reader opens each.

@@ -58,7 +58,7 @@ class Layout:
 
     @cached_property
     def inside(self) -> frozenset[str]:
-        """What readers call the fields inside of records, lists and maps."""
+        """The readers' names for the fields inside records, lists and maps."""
         return names_inside(self.mapping)
 
 
@@ -89,7 +89,7 @@ def layout_of(
 
 
 def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:
-    """Whether a column got a wider type: what was written of its bounds does not fit it any more."""
+    """Whether a column got a wider type, so that its written bounds do not fit any more."""
     earlier = _types(before.schema())
     return any(earlier.get(id, kind) != kind for id, kind in _types(layout.schema).items())
 

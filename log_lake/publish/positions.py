@@ -72,7 +72,7 @@ def hidden_positions(rule: ObjectRule, data: DataObject, revision: Revision, sto
 def _reading(
     revision: Revision, store: Store, references: list[Reference], conditions: tuple[str, ...]
 ) -> ReferenceReading:
-    """How an object is read: the columns that decide which records are live."""
+    """The reading of an object: the columns that decide which records are live."""
     rule, schema = revision.rule, revision.schema
     names = [*revision.key.names, *conditions, *([DELETED] if rule.kind == "upsert" else [])]
     columns = pa.schema([schema.field(name) for name in dict.fromkeys(names) if name in schema.names])

@@ -24,7 +24,7 @@ DELETE_FILES, DELETED_RECORDS = "total-delete-files", "total-position-deletes"
 """Totals of a snapshot, as Iceberg names them."""
 
 DAMAGED, ADVICE = "damaged, or of a table that the lake did not publish", "publish to another folder"
-"""What is wrong with a table that cannot be read, and what to do."""
+"""The fault of a table that cannot be read, and what to do."""
 
 WITHOUT = "lake.without"
 """A property of the table: the fields that it does not have, as JSON."""

@@ -1,4 +1,4 @@
-"""What a publication did, and how far a table is behind, in words."""
+"""The result of a publication, and the lag of a table, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from log_lake.publish.run import LOST, UNCHANGED, PublishResult
 
 
 def result_line(done: PublishResult) -> str:
-    """What became of a publication."""
+    """The result of a publication, in words."""
     name = f"{done.pool}: version {done.version:,} of {done.branch}"
     if done.outcome == UNCHANGED:
         return f"{name} is published at {done.location} already"
@@ -29,7 +29,7 @@ def result_line(done: PublishResult) -> str:
 
 
 def lag_line(lag: Lag) -> str:
-    """How far a published table is behind."""
+    """The lag of a published table, in words."""
     table = lag.published
     when = f"version {table.version:,} of {human_time(table.time)}, at {table.location}"
     if not lag.transactions:

@@ -113,7 +113,7 @@ def _may_have_markers(reference: Reference, schema: pa.Schema) -> bool:
 
 
 def schemas_of(rules: Mapping[str, ObjectRule], revision: Revision) -> dict[pa.Schema, int]:
-    """How many objects of the rules have each schema."""
+    """The number of objects with each schema."""
     counts: dict[str, int] = {}
     for rule in rules.values():
         counts[rule.references[0].schema] = counts.get(rule.references[0].schema, 0) + 1

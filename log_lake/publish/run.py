@@ -1,7 +1,7 @@
 """Publishing: a branch as it is now becomes the table at a place.
 
 1. The newest metadata there is read: number N.
-2. What cannot be published is refused before anything is written (`fields`, `rules`).
+2. Fields and objects that cannot be published are refused before anything is written (`fields`, `rules`).
 3. A tag is set on the branch.  From here on nothing that the table needs is deleted.
 4. Files of deletes, manifests and their list are written, under names that no other publisher uses.
 5. The metadata N+1 is created.  Of several publishers one creates it; the others have lost, and delete their tags.
@@ -69,7 +69,7 @@ PUBLISHED, UNCHANGED, LOST = "published", "unchanged", "lost"
 
 @dataclass(frozen=True)
 class PublishResult:
-    """What a publication did.
+    """The result of a publication.
 
     `outcome`: `published`; `unchanged`, if the table showed this version already; `lost`, if another publisher was
     faster.  `number` and `version` are those of the table there now.  `objects` and `delete_files` are all of it,
@@ -137,7 +137,7 @@ def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None)
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the table of a view has: its columns, and the rule of each object."""
+    """The table of a view: its columns, and the rule of each object."""
 
     columns: pa.Schema
     names: KeyNames
@@ -333,7 +333,8 @@ def _snapshot_id(id: str) -> int:
 
 
 def set_tag(pool: Pool, place: Place, *, branch: str) -> str:
-    """Tag the newest state of the branch for a publication, which keeps what is published; returns the name."""
+    """Tag the newest state of the branch, so that its objects stay while they are published; returns the
+    tag's name."""
     name = f"published-{pool.context.ids.new()}"
     pool.tag(name, at=branch, reason=_reason(place))
     return name

@@ -145,7 +145,7 @@ def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -
 
 
 def names_inside(mapping: str) -> frozenset[str]:
-    """What a name mapping calls the fields inside of records, lists and maps."""
+    """The name mapping for the fields inside records, lists and maps."""
     paths = (path for path, _ in _mapped(parse_mapping_from_json(mapping).root, ()))
     return frozenset(".".join(path) for path in paths if len(path) > 1)
 

@@ -1,4 +1,4 @@
-"""The bounds of a merge: of memory in bytes, of time in records; and the sizes of what is written.
+"""The limits of a merge: memory in bytes, time in records; and the sizes of its output.
 
 The `Lake` passes its `ScanLimits` down to revisions, and these to scans and compactions.  Tests pass their own, so
 that few records take every way through a merge.
@@ -61,7 +61,7 @@ class ScanLimits:
     """Sizes of the row groups that loads and compactions write."""
 
     def batch_bytes(self, streams: int) -> int:
-        """Bytes of one batch if so many streams are open at once."""
+        """Bytes of one batch if this many streams are open at once."""
         return max(self.min_batch_bytes, min(self.max_batch_bytes, self.buffer_bytes // max(1, streams)))
 
     def share_bytes(self, streams: int) -> int:

@@ -68,7 +68,7 @@ def plan_scan(
     ages: bool = True,
     keep: Collection[str] = (),
 ) -> ScanPlan:
-    """How to scan a key range of a revision; without `ages` records that have aged off are shown too.
+    """The plan to scan a key range of a revision; without `ages` records that have aged off are shown too.
 
     `keep` are columns of `hidden.ROW`, which tell how the records came; they follow if some object has them.
 
@@ -125,7 +125,7 @@ def overlap_depth(references: Sequence[Reference]) -> int:
 
 
 def overlapping(references: Sequence[Reference]) -> int:
-    """How many references share a key with another."""
+    """The number of references that share a key with another one."""
     by_low = sorted(references, key=lambda r: r.low)
     shared: set[int] = set()
     reach, reaching = b"", -1  # the furthest end so far, and whose it is

@@ -79,7 +79,7 @@ class Revision:
 
     @property
     def rule(self) -> Rule:
-        """How records of equal keys combine; the sub-pools keep all."""
+        """The rule by which records of equal keys combine; sub-pools keep all records."""
         return rule_of(self.config, self.sub_pool)
 
     @property
@@ -115,7 +115,7 @@ class Revision:
 
     @property
     def records(self) -> int:
-        """How many records the objects hold, with deleted and superseded ones."""
+        """The number of records in the objects, including deleted and superseded ones."""
         return self.snapshot.totals(self.sub_pool).records
 
     @cached_property
@@ -131,7 +131,8 @@ class Revision:
 
     @cached_property
     def aged_off(self) -> tuple[Tombstone, ...]:
-        """What the setting `age_off` hides at `now`, as tombstones newer than all; empty for sub-pools."""
+        """Tombstones, newer than all others, for the records that `age_off` hides at `now`; empty for
+        sub-pools."""
         policy = self.settings["age_off"]
         return age_off(policy, self.schema, now=self.now) if policy and not self.sub_pool else ()
 

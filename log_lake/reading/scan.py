@@ -213,7 +213,8 @@ def _alone_in(
 
 
 def _of_group(group: Sequence[Reference], reading: ReferenceReading) -> ReferenceReading:
-    """How a group is read: its objects have the room of the whole merge, and are not grouped again."""
+    """The reading of a group: its objects may use the memory of the whole merge, and are not grouped
+    again."""
     return replace(
         reading, streams=len(group), limits=replace(reading.limits, max_streams=max(1, len(group)))
     )

@@ -24,7 +24,7 @@ from log_lake.reading.revision import Revision
 
 @dataclass(frozen=True)
 class FieldSummary:
-    """Of one field: how many records have none, and the least and the greatest value; None: not known.
+    """One field: the number of records without it, its least and its greatest value; None: not known.
 
     Both are None also if all records have none.
     """
@@ -36,7 +36,7 @@ class FieldSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """Of a revision: the number of its records, and its fields by name.
+    """A revision: the number of its records, and its fields by name.
 
     `records` is None, and there are no fields, if the state does not tell; then `why` says so.
     """

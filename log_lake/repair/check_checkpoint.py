@@ -22,7 +22,8 @@ ShapeTotals = dict[tuple[str, str], tuple[int, int, int]]
 
 
 def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
-    """What the checkpoint says of itself and is not so.  Raises CheckpointDamaged, CheckpointGone, Unavailable."""
+    """The false statements of a checkpoint about itself.  Raises CheckpointDamaged, CheckpointGone,
+    Unavailable."""
     newest: dict[str, str] = {}
     totals: dict[str, ShapeTotals] = {}
     rows: list[tuple[str, BranchRow]] = []
@@ -71,7 +72,7 @@ def add_totals(totals: ShapeTotals, table: pa.Table, *, sub_pool: str) -> None:
 
 
 def lying_totals(told: dict[tuple[str, str], Shape], counted: ShapeTotals) -> str | None:
-    """How the totals that are told differ from those counted; None if they are the same."""
+    """The difference between the stored totals and the counted ones; None if they are the same."""
     for place in sorted(told.keys() | counted.keys()):
         shape = told.get(place) or Shape(0)
         true_sums = counted.get(place, (0, 0, 0))

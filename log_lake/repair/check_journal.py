@@ -1,6 +1,6 @@
-"""What is wrong with a journal: its entries, checkpoints, fences and hints.
+"""Find the faults of a journal: of its entries, checkpoints, fences and hints.
 
-One listing shows what is there.  The entries above the newest fence are then folded, from the first one or from
+One listing shows all names.  The entries above the newest fence are then folded, from the first one or from
 each sound checkpoint, and every checkpoint on the way is compared with the fold.  A checkpoint on which the fold
 begins can be compared with itself only.
 

@@ -1,4 +1,4 @@
-"""Reads the objects of references and says what is wrong with them: the part of `lake fsck` that takes time.
+"""Reads the objects of references and finds their faults: the slow part of `lake fsck`.
 
 A footer takes two small requests, the data of an object a whole read.  `check_objects` takes some references, here
 or in a Spark task; `in_threads` spreads batches of them over threads, with a bounded number under way.
@@ -40,7 +40,7 @@ CheckObjects = Callable[[PoolConfig, Iterable[Sequence[Reference]]], Iterator[Fi
 def check_objects(
     store: Store, config: PoolConfig, references: Sequence[Reference], *, data: bool
 ) -> list[Finding]:
-    """What is wrong with the objects of the references, and with what the references say of them.
+    """The faults of the references' objects, and of the references themselves.
 
     `data`: read every record too.  Raises Unavailable if the store refuses many objects.
     """

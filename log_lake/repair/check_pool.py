@@ -1,5 +1,4 @@
-"""What is wrong with one pool: its journal, its requests, its state, its objects, and objects that nothing refers
-to.
+"""Find the faults of one pool: its journal, requests, state and objects, and objects that nothing refers to.
 
 References are looked at a table at a time, and each once, however many branches have it: a number of eight bytes
 stands for a reference that was seen, 27 bytes for an object that the history refers to.
@@ -47,7 +46,7 @@ from log_lake.repair.check_receipts import erasures_of, lost_receipts
 from log_lake.repair.finding import Finding, finding, on_branches
 
 CheckProgress = Callable[[str, int], None]
-"""Called with what was checked, and how many more of it."""
+"""Called with the name of the checked things, and how many more were checked."""
 
 BATCH = 256
 """References that are handed out at a time: enough to keep all threads at work."""
@@ -86,7 +85,7 @@ class Seen:
 
 @dataclass
 class PoolCheck:
-    """Checks one pool; afterwards it has the numbers of what it looked at."""
+    """Checks one pool, and counts the things that it looked at."""
 
     context: Context
     config: PoolConfig
@@ -254,7 +253,8 @@ class PoolCheck:
             yield self._finding("totals_lie", naming.pool_journal(self.config.id), f"branch {name}: {lie}")
 
     def _is_damage(self, one: Finding) -> bool:
-        """Whether a finding about an object stands: a vacuum may have taken a missing one meanwhile."""
+        """Whether a finding about an object is still true: a vacuum may have deleted a missing one
+        meanwhile."""
         return one.kind != "object_missing" or is_damage(self._history, naming.data_id(one.where) or "")
 
     def _on_branches(self, findings: list[Finding], state: PoolState) -> Iterator[Finding]:
@@ -284,7 +284,7 @@ class PoolCheck:
         return [r for r, seen in zip(references, are_checked, strict=True) if not seen]
 
     def _unreferenced(self, state: PoolState) -> Iterator[Finding]:
-        """Objects that neither a branch nor an older revision in reach refers to; names that are none of ours."""
+        """Objects to which no branch and no older revision in reach refers; names that are not the lake's."""
         self._reach_added()
         folder = naming.data(self.config.id)
         if self.journal.damaged:

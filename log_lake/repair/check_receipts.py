@@ -1,6 +1,6 @@
 """Receipts of erasures that are lost or cannot be read: part of `lake fsck`.
 
-An erasure writes its receipt first, and every run goes on with it.  If it is lost, no agent finishes the erasure:
+An erasure writes its receipt first, and every run resumes it.  If it is lost, no agent finishes the erasure:
 its deletes hide the records, whose bytes stay.  The deletes and the transactions of an erasure name it.  Of one
 that is done and whose entries are purged nothing is left but the receipt, so its loss cannot be seen.
 """
@@ -23,7 +23,7 @@ _OF_ERASURE = re.compile(rf"erasure ([0-9A-Za-z]{{{ID_LENGTH}}})(?:$|: )")
 
 
 class _Receipt(msgspec.Struct):
-    """What every receipt has, whatever its format."""
+    """The fields of every receipt, whatever its format."""
 
     format: int
     id: str

@@ -1,4 +1,4 @@
-"""What is wrong with a reference, given the facts of its object: pure.
+"""The faults of a reference, given the facts of its object; pure.
 
 A reference may show less of an object than there is, but nothing that is not there.  If it shows the whole object,
 all its numbers must be those of the object; otherwise its number of records and its bounds can be checked only
@@ -21,7 +21,7 @@ def shows_whole(reference: Reference, facts: ObjectFacts) -> bool:
 
 
 def faults_of(reference: Reference, facts: ObjectFacts, *, key: PoolKey) -> Iterator[tuple[str, str]]:
-    """Kinds of findings, and what is wrong, by the footer alone."""
+    """Kinds of findings, each with its fault, by the footer alone."""
     footer = facts.metadata
     if footer.key != str(key):
         yield "object_damaged", f"the object is sorted by {footer.key or 'arrival'}, the pool by {key}"

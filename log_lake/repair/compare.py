@@ -28,7 +28,7 @@ ComparedPlace = tuple[str, str, str]
 
 
 def first_difference(fold: Iterable[SectionPart], stored: Iterable[SectionPart], *, since: int) -> str | None:
-    """What differs first, for people; None if both are the same.  The fold began at version `since`."""
+    """The first difference, in words; None if both are the same.  The fold began at version `since`."""
     folded = {(p.section, p.branch, p.sub_pool): p.tables for p in fold}
     kept = {(p.section, p.branch, p.sub_pool): p.tables for p in stored}
     for place in sorted(folded.keys() | kept.keys()):

@@ -1,6 +1,6 @@
 """A finding of `lake fsck`: what is wrong, where, and what to do about it; and the list of all kinds.
 
-Damage means that records cannot be read, that readers may be told something false, or that an object of the lake
+Damage means that records cannot be read, that readers may get a false answer, or that an object of the lake
 cannot be trusted.  A leftover takes room or a few more requests; nothing depends on it.
 """
 
@@ -16,7 +16,8 @@ DAMAGE, LEFTOVER = "damage", "leftover"
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """How grave a kind of finding is, and what to do; `{pool}` is the pool's name, `{id}` the object's id."""
+    """The severity of a kind of finding, and what to do; `{pool}` is the pool's name, `{id}` the object's
+    id."""
 
     severity: str
     do: str

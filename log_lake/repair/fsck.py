@@ -1,4 +1,4 @@
-"""`lake fsck`: what is wrong with a lake or with one pool.  It reads, and never writes.
+"""`lake fsck`: find the faults of a lake or of one pool.  It reads, and never writes.
 
     fsck(lake)                    the list of pools, the folders of the lake, every pool
     fsck(lake, pools=["logs"])    one pool
@@ -135,7 +135,7 @@ class Fsck:
         self.counts.update(entries=check.entries, checkpoints=check.checkpoints)
 
     def _folders(self, state: PoolsState) -> Iterator[Finding]:
-        """Folders of pools that the list does not have, and names that are none of the lake's."""
+        """Folders of pools that are not in the list, and names that are not the lake's."""
         for name in top_names(self.context.store, ""):
             if name.rstrip("/") in LAKE_NAMES:
                 continue

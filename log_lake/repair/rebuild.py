@@ -56,7 +56,7 @@ COPIED_AT_ONCE = 8 << 20
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user says of the pool that is made.  None: as the list of pools or the objects tell."""
+    """The user's options for the rebuilt pool.  None: as the list of pools or the objects tell."""
 
     name: str = ""
     key: PoolKey | None = None
@@ -66,7 +66,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class RebuildPlan:
-    """What a rebuild makes: `references` at `version`, of the objects in the folder of `source_id`.
+    """The plan of a rebuild: `references` at `version`, of the objects in the folder of `source_id`.
 
     `is_listed`: the list of pools has the pool, and keeps it as it is.  `damaged` are objects whose records cannot
     be used; `lost` those of them that nothing replaces.  `superseded` are inputs that compactions replaced, `void`
@@ -110,7 +110,7 @@ class RebuildPlan:
 def plan_rebuild(
     lake: Lake, pool: str, options: Wanted, *, progress: CheckProgress = lambda what, count: None
 ) -> RebuildPlan:
-    """What a rebuild of the pool (its name or id) would make.
+    """The plan to rebuild the pool (its name or id).
 
     Raises NotFound, AlreadyExists (a name that is in use), InvalidInput (something must be told), Unavailable.
     """

@@ -1,4 +1,4 @@
-"""What of a pool's data objects counts when there is no journal: pure.
+"""Which of a pool's data objects count when there is no journal; pure.
 
 A compaction names the objects that it merged (`origin.inputs`) and, in each output, the keys that the output covers
 (`partition`).  So an input counts only at keys that no sound output covers: if an output is damaged, the inputs
@@ -128,7 +128,7 @@ def select(
     merged: Mapping[str, Collection[str]] | None = None,
     void: Collection[str] = (),
 ) -> Selection:
-    """What counts of the objects of a pool.
+    """The objects of a pool that count.
 
     `merged`: objects that are known to be merged by compactions although these do not name them, with the ids of
     their transactions.  `void`: transactions of compactions that do not count.

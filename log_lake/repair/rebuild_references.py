@@ -52,7 +52,7 @@ def select_by_records(
 def _merged_unseen(
     store: Store, pool_id: str, config: PoolConfig, candidates: list[Candidate], selection: Selection
 ) -> tuple[dict[str, str], set[str]]:
-    """What seems to count, but was merged by a compaction by way of an object that cannot be read.
+    """Objects that seem to count, but were merged by a compaction through an object that cannot be read.
 
     Objects with the compaction that holds their records; and transactions of compactions that share some with it.
     """

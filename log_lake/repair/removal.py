@@ -23,7 +23,7 @@ from log_lake.repair.check_objects import check_objects
 
 @dataclass(frozen=True)
 class RepairPlan:
-    """What a repair removes: references to objects, and tombstones.
+    """The plan of a repair: the references and tombstones to remove.
 
     `merged`: objects of the transactions that a compaction has merged into others; their records stay.
     """
@@ -41,7 +41,7 @@ class RepairPlan:
 
 @dataclass(frozen=True)
 class RepairResult:
-    """What a repair removed; `version` and `transaction_id` are None if there was nothing."""
+    """The result of a repair; `version` and `transaction_id` are None if there was nothing."""
 
     version: int | None
     transaction_id: str | None
@@ -107,7 +107,8 @@ def _added(transaction: Transaction) -> list[str]:
 
 
 def repair(branch: Branch, plan: RepairPlan, *, reason: str = "") -> RepairResult:
-    """Remove what the plan names, in one transaction; raises Conflict if some of it is gone meanwhile."""
+    """Carry out the plan in one transaction; raises Conflict if some of its references or tombstones are gone
+    meanwhile."""
     if not plan.references and not plan.tombstones:
         return RepairResult(None, None, 0, 0, 0)
     actions: tuple[Action, ...] = (

@@ -53,7 +53,7 @@ class Change:
 
     @cached_property
     def outputs(self) -> list[AddObject | PutReference]:
-        """What a compaction, or the revert of one, put in place of what it removed."""
+        """The references that a compaction, or the revert of one, put instead of those that it removed."""
         return [
             a
             for a in self.transaction.actions

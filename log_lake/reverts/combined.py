@@ -1,4 +1,4 @@
-"""What compactions combined past: whether a place in age is still free for what comes back; pure.
+"""Whether restored records still have a place in age, or a compaction combined older and newer ones; pure.
 
 In an append pool each record keeps its own sequence, so everything comes back to its place.  Elsewhere a compaction
 makes one record of those of a key, and that has the sequence of the newest:

@@ -66,7 +66,7 @@ class Inverse:
     actions: tuple[Action, ...]
 
     def count(self, kind: type[Action]) -> int:
-        """How many actions of a kind."""
+        """The number of actions of a kind, in words."""
         return sum(isinstance(action, kind) for action in self.actions)
 
 
@@ -292,7 +292,7 @@ class _Reverting:
     def _check_still_hidden(self, reference: Reference) -> None:
         """Raises Conflict if what hid records of a reference that was only removed was only removed since, too.
 
-        What a compaction merged is looked at by `_check_combined`.
+        `_check_combined` checks the references that a compaction merged.
         """
         removals = (RemoveReference, AddTombstone)
         only_removed = all(isinstance(a, removals) for a in self.change.transaction.actions)

@@ -30,7 +30,7 @@ def folded(name: str) -> str:
 
 
 def sql_names(names: Sequence[str]) -> list[str]:
-    """What SQL calls the fields of one record; raises InvalidInput if it has no name for one of them."""
+    """The names of one record's fields in SQL; raises InvalidInput if SQL has no name for one of them."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(folded(name), []).append(name)

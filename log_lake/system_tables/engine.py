@@ -1,8 +1,9 @@
 """The one place that makes connections to DuckDB, each locked before its first statement.
 
-Statements come from forms, templates and DAG parameters, and run with the rights of the process.  So a connection
-reads no file and no address, loads no extension, sees no variable of the program, and keeps its settings.  DuckDB
-itself refuses these while it binds, plans and runs.  What it cannot keep in memory goes to a folder of its own.
+Statements come from forms, templates and DAG parameters, and run with the rights of the process.  So a
+connection reads no file and no address, loads no extension, sees no variable of the program, and keeps its
+settings.  DuckDB itself refuses these while it binds, plans and runs.  Data that does not fit in memory goes
+to a folder of its own.
 
 Called by `sql`; a test holds that no other module connects.
 """
@@ -20,7 +21,7 @@ import duckdb
 
 @dataclass(frozen=True)
 class SqlLimits:
-    """What one statement may take of the machine."""
+    """Limits of the machine's memory and threads for one statement."""
 
     memory: str = "25%"
     """Memory for one statement, of the machine or of the container; more goes to disk.  Or bytes, as `2GiB`."""

@@ -1,4 +1,5 @@
-"""What SQL and the Spark data source call a table: a pool, its records by type, or one of the lake's own tables.
+"""The names of tables in SQL and in the Spark data source: a pool, its records by type, or one of the lake's
+own tables.
 
 POOL, POOL@REVISION                       the records, their fields united
 POOL:typed, POOL:values, POOL:type:ID     the records by their types (`lake.by_type`)

@@ -1,4 +1,4 @@
-"""What a statement of SQL names, by DuckDB's parser: nothing is bound, planned or run.
+"""The tables and columns that a SQL statement names, by DuckDB's parser; nothing is bound, planned or run.
 
 Called by `sql`, and by operators for the links and the lineage of a query.
 """

@@ -26,7 +26,7 @@ _READ = ("decimal", "date", *_MOMENTS, "time", "duration")
 """Classes that a text may be read as, with bytes."""
 
 _BEGIN = (*"0123456789+-.",)
-"""How a text of these classes begins."""
+"""The prefix of a text of these classes."""
 
 _DAY = 86_400
 _EPOCH = dt.date(1970, 1, 1).toordinal()

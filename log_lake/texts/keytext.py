@@ -2,7 +2,8 @@
 
 A key of one field is the text itself: `1.10` is that text if the field holds strings, a number if it holds
 numbers.  A key of several fields is a JSON list, `["2026-01-31", 7]`, or the text of its first field, which
-stands for all keys that begin with it.  What the lake shows of a key, typed back, is that key and no other.
+stands for all keys that begin with it.  The text that the lake shows for a key, typed back, is that key and
+no other.
 
 A text is a key only together with the class of its field.  Reading may take it for a text while no record tells the
 class, since then there is nothing to find.  What is stored must not: a range of texts would cover numbers that come

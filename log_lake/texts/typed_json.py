@@ -126,7 +126,7 @@ def _any_number(text: str) -> Any:
 
 
 NO_JSON = r"(?:^|[\[:,{\s])-?(?:NaN|Infinity)"
-"""What DuckDB writes into JSON for doubles that JSON does not have."""
+"""DuckDB's words for doubles that JSON cannot express."""
 
 LENIENT = json.JSONDecoder(parse_float=_any_number, parse_int=_any_number, parse_constant=read_double)
 """Reads the JSON of SQL's answers; if two members have one name, it takes the last."""

@@ -1,4 +1,4 @@
-"""Deleting what is not needed any more: removed objects, and objects that were never committed.
+"""Deleting objects that nothing needs: removed objects, and objects that were never committed.
 
     ages      which versions are old enough, by the clock of the store
     plan      which removed objects may be deleted, and why (pure); a plan that was written down

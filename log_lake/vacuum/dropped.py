@@ -6,8 +6,8 @@
 3. The objects below its folder are deleted, leases too.  Every process may do this, any number of times.
 4. `forget_pool`: nothing is left.
 
-A kill anywhere leaves the pool in the list; the next run goes on with step 3.  A reader that takes a lease looks
-afterwards whether the pool is dropped, so a lease that step 1 did not see holds nothing.
+A kill anywhere leaves the pool in the list; the next run resumes with step 3.  A reader that takes a lease
+looks afterwards whether the pool is dropped, so a lease that step 1 did not see holds nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _leases(lake: Lake, pool: PoolConfig, *, deletes: bool) -> Leases:
 
 
 def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: float | None) -> str | None:
-    """What keeps a dropped pool; `infos` are the objects of the list's journal."""
+    """The reason that keeps a dropped pool; `infos` are the objects of the list's journal."""
     if dropped.is_deleted:
         return None
     settings = Settings(dropped.pool.settings)

@@ -7,7 +7,7 @@
 4. The rest is deleted.  It never comes back, so every process may do this, any number of times.
 5. `end_vacuum`.
 
-A vacuum that was killed is found in the state: the next run goes on with step 2 or step 4.
+The state shows a vacuum that was killed: the next run resumes with step 2 or step 4.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ from log_lake.workers import Here, Worker, Workers
 log = logging.getLogger(__name__)
 
 CHUNK = 10_000
-"""Objects that one transaction takes: about 300 KB of ids.  A kill repeats at most so many deletions."""
+"""Objects that one transaction takes: about 300 KB of ids.  After a kill, at most this many deletions are
+repeated."""
 
 TRIES = 10
 """Times to plan again because the pool has changed meanwhile."""
@@ -62,7 +63,7 @@ BATCH, ALONE = 1_000, 5
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """What a vacuum did: objects and bytes that it deleted, objects that it spared for a lease.
+    """The result of a vacuum: objects and bytes that it deleted, objects that it kept because of a lease.
 
     `resumed` counts those of an earlier vacuum that was interrupted.  `version`: the newest that it committed, None
     if it committed nothing.
@@ -83,7 +84,7 @@ def silent(objects: int, size: int) -> None:
 def vacuum_lease(pool: Pool, why: str, *, planning: bool = False) -> HeldLease:
     """The lease of a vacuum: it holds no object, and its time is the store's `now`.
 
-    A process that is `planning`, and may not write, goes on without it.
+    A process that is `planning`, and may not write, continues without it.
     """
     note = LeaseNote(VACUUM, 0, pool.context.author, pool.settings["lease.ttl"], why)
     return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note, optional=planning)
@@ -114,7 +115,8 @@ def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
 
 
 def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
-    """What a vacuum would delete now.  `grace`, in seconds, is used instead of the pool's settings.
+    """The objects that a vacuum would delete now.  `grace`, in seconds, is used instead of the pool's
+    settings.
 
     Raises ClocksApart, Corrupt if the state of a tag cannot be read, Unavailable.
     """
@@ -174,7 +176,8 @@ def vacuum(
     progress: DeleteProgress = silent,
     workers: Workers | None = None,
 ) -> Vacuumed:
-    """Delete what is not needed, on these workers (default: here); with `plan` at most what it names.
+    """Delete objects that nothing needs, on these workers (default: here); with `plan`, at most the objects
+    that it names.
 
     Vacuums that were interrupted are finished first; with `plan` those that it names.
 
@@ -204,7 +207,7 @@ def vacuum(
 
 @dataclass(frozen=True)
 class _Means:
-    """How objects are deleted, and how progress is shown."""
+    """The workers that delete objects, and the function that shows progress."""
 
     workers: Workers
     progress: DeleteProgress

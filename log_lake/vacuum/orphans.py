@@ -1,21 +1,21 @@
 """Orphans: objects that were written and never committed.
 
-The scan looks only at names that no scan has looked at: ids sort by time.  It puts what it finds onto the list of
-the removed; the vacuum deletes it from there, so there is one place that deletes.
+The scan looks only at names that no scan has looked at: ids sort by time.  It puts orphans onto the list of
+the removed; the vacuum deletes them from there, so there is one place that deletes.
 
 1. `upto`: the grace time before now, but not beyond the first id of a writer that holds a lease, and not beyond an
    object that is younger than the grace time and not referred to: its writer's clock is behind, and it may be about
    to commit.
 2. `scan_orphans`: from now on no writer can commit a new object with a smaller id.  A writer that was stalled
    is refused and starts again.
-3. The names below `upto` are listed.  What no branch, no tag, no list knows then stays an orphan forever.
-4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
+3. The names below `upto` are listed.  An object that no branch, tag or list names then stays an orphan
+forever. 4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
 
-What a lost part of the journal may have committed is no orphan (`presence.extent`).  So a scan stays below an
-object that is newer than the newest write to a branch, until a later write shows that the journal goes on; and
-below one that is older than the first entry, until that is purged.  A scan raises Corrupt if there are objects and
-no journal, or if HEAD names a version that is gone.  It writes no first entry: that would hide that a journal is
-lost.
+An object that a lost part of the journal may have committed is not an orphan (`presence.extent`).  So a scan
+stays below an object that is newer than the newest write to a branch, until a later write shows that the
+journal goes on; and below one that is older than the first entry, until that is purged.  A scan raises
+Corrupt if there are objects and no journal, or if HEAD names a version that is gone.  It writes no first
+entry: that would hide that a journal is lost.
 
 A kill between 2 and 4 leaves the names to the next scan.  Objects that may be older than the list itself
 (`Removed.known_from`) may have been removed before the lake kept it: they wait out the grace time as removed ones.
@@ -61,7 +61,8 @@ there can be would leave none for new objects."""
 
 @dataclass(frozen=True)
 class Scanned:
-    """What a scan found: orphans and their bytes among the names that it listed; the next one begins at `upto`.
+    """The result of a scan: orphans and their bytes among the names that it listed; the next scan begins at
+    `upto`.
 
     `waits_for`: what must come before a scan goes beyond `upto`, because a lost entry may have committed the object
     there: a `WRITE` that is newer than the object, or the `PURGE` of entries that are younger; "" otherwise.

@@ -6,7 +6,8 @@ An object of the list of the removed may be deleted if
 - no live lease holds an older version,
 - no branch and no live tag refers to it.
 
-A plan can be written down and done later: less what a new lease, branch or tag forbids, never more.
+A plan can be stored and carried out later: without the objects that a new lease, branch or tag needs, never
+more.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class PlannedObject(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a vacuum would delete from a pool.  `time` is in seconds since 1970 by the store's clock.
+    """The objects that a vacuum would delete from a pool.  `time` is in seconds since 1970 by the store's
+    clock.
 
     `begun`: the objects of vacuums that were interrupted, which the next vacuum deletes first.
     """
@@ -78,8 +80,8 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Keeping:
-    """What keeps objects: `safe`, the greatest version that is old enough; `leased`, the oldest version that a live
-    lease holds; the objects that branches and tags refer to."""
+    """The reasons that keep objects: `safe`, the greatest version that is old enough; `leased`, the oldest
+    version that a live lease holds; the objects that branches and tags refer to."""
 
     safe: int
     leased: int | None
@@ -87,7 +89,7 @@ class Keeping:
     tags: frozenset[str]
 
     def keeps(self, object_id: str, removal: Removal) -> str | None:
-        """What keeps a removed object; None if it may be deleted."""
+        """The reason that keeps a removed object; None if it may be deleted."""
         if removal.version > self.safe:
             return "grace"
         if self.leased is not None and removal.version > self.leased:

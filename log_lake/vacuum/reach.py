@@ -1,4 +1,4 @@
-"""What of a pool can be had back, and until when: for `lake show`.
+"""The versions of a pool that can be restored, and until when: for `lake show`.
 
 A revision is whole from the horizon on, and can be read if its entries are not purged.  A removed object is on the
 store until the vacuum deletes it: not before `vacuum.grace` and `history.keep` are over.  Times are those of the
@@ -28,7 +28,8 @@ class Reach:
 
 
 def reach(pool: Pool) -> Reach:
-    """What can be had back of the pool now.  Reads the list of the removed once.  Raises Corrupt, Unavailable."""
+    """The versions of the pool that can be restored now.  Reads the list of the removed once.  Raises
+    Corrupt, Unavailable."""
     state = pool.history.load_open().state
     marks = pool.history.journal.marks()
     kept = min((mark.version for mark in marks.usable()), default=1) if marks.fence else 1

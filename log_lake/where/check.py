@@ -16,11 +16,11 @@ null is allowed everywhere, and no record fulfils a comparison with it.  Records
 `is null`.  A path names a field inside of a record or of a field of JSON.  A field that was null in every record so
 far takes any value.
 
-The result is the same condition with the paths of its fields, its values as they were written, and beside them
-their readings as other classes (`records.conditions`).  The class of the field decides only what is refused.  So
-the result is the same for a field of any class that can read the value, and so is its meaning: on another branch,
-or after a later load, the field may have another class.  `classwise` narrows the comparison to a class when it is
-evaluated.  Checking a checked condition again changes nothing.
+The result is the same condition with the paths of its fields, its values as they were written, and beside
+them their readings as other classes (`records.conditions`).  The class of the field decides only which
+conditions are refused.  So the result is the same for a field of any class that can read the value, and so is
+its meaning: on another branch, or after a later load, the field may have another class.  `classwise` narrows
+the comparison to a class when it is evaluated.  Checking a checked condition again changes nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A condition as text: `parse(show(c)) == c` except the readings.  `check` finds readings anew."""
+"""A condition as text: `parse(show(c)) == c` except the readings.  `check` finds the readings again."""
 
 from __future__ import annotations
 

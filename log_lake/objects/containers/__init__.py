@@ -1,8 +1,8 @@
-"""What a data object is on the store: a file of groups of sorted records, in one of several formats.
+"""The containers of data objects: files of groups of sorted records, in one of several formats.
 
 `DataObject` (`objects.read`) knows key ranges, batches and checks; `ObjectWriter` (`objects.write`) knows order and
-statistics.  What differs between formats is here: how a footer is found, how groups become Arrow batches, and how
-tables become groups.  A format is a module with an opened file (`Container`) and a file that is written (`Sink`).
+statistics.  The differences between formats are here: finding a footer, turning groups into Arrow batches, and
+tables into groups.  A format is a module with an opened file (`Container`) and a file that is written (`Sink`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from log_lake.objects.weight import Weight
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a data object says, decoded.  Objects never change, so a process may keep it."""
+    """The decoded end of a data object.  Objects never change, so a process may keep it."""
 
     metadata: ObjectMetadata
     schema: pa.Schema
@@ -38,7 +38,7 @@ class Container(Protocol):
 
     @property
     def footer(self) -> Footer:
-        """What the file's end says."""
+        """The file's decoded end."""
         ...
 
     @property

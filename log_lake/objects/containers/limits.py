@@ -1,4 +1,4 @@
-"""How large the groups of a data object become."""
+"""The sizes of a data object's groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ObjectLimits:
     """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
 
     def group_records(self, format: str) -> int:
-        """Records that a group of such a file has, at most."""
+        """The most records of a group of such a file."""
         return self.row_group if format == naming.PARQUET else min(self.row_group, self.typed_group)
 
     def max_bytes(self, sizes: Sizes) -> int:

@@ -1,4 +1,4 @@
-"""What the objects of the typed formats have in common: a footer of our own within a file that others can read.
+"""Shared by the objects of the typed formats: a footer of our own within a file that other programs can read.
 
 A group of records is a part of the file that is read alone: in ZNG a stream, in ZST the columns of super types that
 begin anew.  Behind it stand the hidden columns of its records (`hidden.ORDER`), if there are any, as Arrow's IPC
@@ -221,7 +221,7 @@ class TypedContainer:
         return (Range(group.begin, group.end) for group in map(self.footer.groups.__getitem__, groups))
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
-        """Not told: the bytes of all columns stand together."""
+        """Unknown, because the bytes of all columns are stored together."""
         return dict.fromkeys((name for name in self.footer.schema.names if name in names), 0)
 
     def close(self) -> None:

@@ -1,4 +1,5 @@
-"""Data objects as ZNG: each group is a stream of its own; what is no value stands in application messages.
+"""Data objects as ZNG: each group is a stream of its own; application messages hold everything that is not a
+value.
 
 Other readers of ZNG read such an object as the values of all its records, in the order of their keys.
 """

@@ -98,7 +98,7 @@ class ZstSink(TypedSink):
         return self._writer.put(data)
 
     def finish(self, described: ObjectMetadata) -> None:
-        """End the file: the footer ends the data section, behind it stand the maps."""
+        """End the file: the footer ends the data section, and the maps follow it."""
         description = self.described(described)
         footer = encoded_footer(description)
         after = self._writer.end(self.file.tell() + len(footer))

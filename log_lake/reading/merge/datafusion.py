@@ -133,7 +133,8 @@ def reading_objects(paths: Sequence[str]) -> Iterator[None]:
 
 
 def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: ScanLimits) -> int:
-    """How many records DataFusion decodes of an input at a time; 0 if the inputs together exceed the limits."""
+    """The number of an input's records that DataFusion decodes at a time; 0 if the inputs together exceed the
+    limits."""
     record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
     room = limits.datafusion_bytes - sum(i.weight.largest_group for i in inputs)
     rows = min(_batch_rows(len(inputs)), int(room / (HELD * len(inputs) * record)))

@@ -92,7 +92,7 @@ class _Open:
 
     @property
     def rows(self) -> int:
-        """How many records are buffered."""
+        """The number of buffered records."""
         return self.buffer.num_rows if self.buffer is not None else 0
 
     @property

@@ -31,7 +31,8 @@ from log_lake.reading.limits import LIMITS, ScanLimits
 
 @dataclass(frozen=True)
 class ReferenceReading:
-    """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
+    """The reading of references: the pool's store and key, the key range, the columns, and how much at a
+    time.
 
     `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: those that
     the references name.
