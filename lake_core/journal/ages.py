@@ -6,9 +6,10 @@ checkpoint).  The store's clock dates them.  It may have been wrong for a while:
 time, a file that was put back from a backup.  So one old object is no proof (decision 160):
 
 - An entry that is young ends what older times of later objects can show: the running maximum of the times counts.
-- A version needs two old objects at or after it.  The newest entry has only its own time; then the time that its
-  author wrote into it must be old too, or what the reader knows of a purged one.
-- A time in the future of the store is surely wrong, and is passed over.
+- A version needs a second witness: the time that its author wrote, or the reader's knowledge of a purged one.
+  If that time is unknown, a second old object at or after the version will do.
+- If the author's time is young, older versions are asked, each twice as far back as the one before.
+- A time in the future of the store is surely wrong, and is passed over; so is such a time of an author.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def oldest_safe(journal: Journal[Any, Any], *, before: float, now: float, author
     """The greatest version that surely was committed before a time of the store; 0: none.
 
     `before` and `now` are in seconds since 1970, by the store.  `authors` is asked about a version whose entry is
-    purged.  Lists the journal, and reads at most one entry.  Raises Corrupt, Unavailable.
+    purged.  Lists the journal, and reads one entry; while authors' clocks are ahead, some more (log2).
+    Raises Corrupt, Unavailable.
     """
     return oldest_safe_of(journal.store.list(journal.name), journal, before=before, now=now, authors=authors)
 
@@ -79,11 +81,17 @@ def proven(infos: Iterable[ObjectInfo], authored: Authors, *, before: float, now
             marks += [mark] if mark else []
     young = min((version for version, modified in entries if modified > before), default=None)
     old = [version for version, _ in entries] + marks
-    witnesses = sorted((v for v in old if young is None or v < young), reverse=True)[:2]
-    if not witnesses:
-        return 0
-    newest = witnesses[0]
-    time = authored(newest) if newest != witnesses[-1] or len(witnesses) == 1 else before
-    if time is not None and time <= before + TOLERANCE:
-        return newest
-    return witnesses[1] if len(witnesses) == 2 else 0
+    witnesses = sorted((v for v in old if young is None or v < young), reverse=True)
+    asked: set[int] = set()
+    for at in (2**step - 1 for step in range(len(witnesses).bit_length())):
+        version = witnesses[at]
+        if version in asked:
+            continue
+        asked.add(version)
+        time = authored(version)
+        if time is not None and time <= before + TOLERANCE:
+            return version
+        is_seen_twice = version in witnesses[1:2] or at > 0
+        if is_seen_twice and (time is None or time > now + FUTURE):
+            return version
+    return 0

@@ -45,6 +45,28 @@ def test_right_times_prove_every_version_that_is_old(times: list[float], before:
     assert safe == sum(time <= before for time in true)
 
 
+@given(st.lists(st.tuples(st.floats(1, NOW), WRONG), min_size=1, max_size=40), st.floats(0, NOW))
+def test_however_many_times_of_the_store_are_wrong_right_authors_make_no_version_older(
+    times: list[tuple[float, float]], before: float
+) -> None:
+    true = sorted(time for time, _ in times)
+    infos = [ObjectInfo(naming.entry("j", at), 1, wrong) for at, (_, wrong) in enumerate(times, 1)]
+    infos.append(ObjectInfo(naming.checkpoint("j", len(times), "0" * 27), 1, 0.0))
+    safe = proven(infos, lambda version: true[version - 1], before=before, now=NOW)
+    assert safe == 0 or true[safe - 1] <= before + TOLERANCE
+
+
+@given(st.lists(st.floats(1, NOW), min_size=1, max_size=40), st.floats(0, NOW), st.floats(0, 900))
+def test_authors_whose_clocks_are_ahead_delay_twice_the_versions_that_they_seem_to_be_young_in(
+    times: list[float], before: float, ahead: float
+) -> None:
+    true = sorted(times)
+    infos = [ObjectInfo(naming.entry("j", at), 1, time) for at, time in enumerate(true, 1)]
+    safe = proven(infos, lambda version: true[version - 1] + ahead, before=before, now=NOW)
+    old, seem_old = sum(time <= before for time in true), sum(time + ahead <= before for time in true)
+    assert old - 2 * (old - seem_old) <= safe <= old
+
+
 @given(journals(), st.floats(0, NOW))
 def test_one_wrong_mark_proves_nothing(
     journal: tuple[list[float], list[ObjectInfo], int, float], modified: float

@@ -72,6 +72,26 @@ def test_one_entry_with_an_old_time_ends_no_grace_time() -> None:
     assert purge_pool(world.lake(), "p", now=world.clock.now).entries == 0
 
 
+@pytest.mark.parametrize("with_checkpoint", [False, True])
+def test_a_journal_whose_times_are_all_old_ends_no_grace_time(with_checkpoint: bool) -> None:
+    """The store had not asked for the time yet, or its files were put back with wrong times."""
+    world = World()
+    world.off = -40 * DAY
+    world.load(1)
+    world.load(2)
+    view = world.pool.at("2")
+    world.merge()
+    world.load(3)
+    if with_checkpoint:
+        checkpoint_and_purge(world.lake(), "p", now=world.clock.now, purging=False)
+    world.off = 0.0
+    assert vacuum(world.pool).objects == 0
+    assert view.to_table().num_rows == 2
+    assert purge_pool(world.lake(), "p", now=world.clock.now).entries == 0
+    world.clock.now += 40 * DAY
+    assert vacuum(world.pool).objects == 2
+
+
 def test_a_removal_itself_with_an_old_time_ends_no_grace_time() -> None:
     """Nothing came for 40 days, so all entries before it are old."""
     world = World()

@@ -219,7 +219,9 @@ def drop_and_restore(lake: Lake) -> None:
 @pytest.mark.parametrize(
     "others", [(drop,), (restore,), (restore_and_drop,), (drop_and_restore,), (drop, restore)]
 )
-@pytest.mark.parametrize("before", [(), (restore,), (interrupted_restore,)], ids=str)
+@pytest.mark.parametrize(
+    "before", [(), (restore,), (interrupted_restore,)], ids=["none", "restored", "interrupted"]
+)
 @pytest.mark.parametrize("ours", [drop, restore])
 def test_a_pool_whose_journal_is_open_is_listed_whoever_comes_in_between(
     store: ScriptedStore, held: Pool, ours: Act, before: tuple[Act, ...], others: tuple[Act, ...]
