@@ -42,6 +42,7 @@ _WHOLE: dict[str, dict[str, Any]] = {"s3": {"max_concurrency": 1}, "gs": {}}
 """Reads an object in one request.  s3fs would ask for its size first and, if it is missing, for a folder."""
 
 _REFUSED = (400, 401, 403, 404)
+_NO_SUCH_RANGE = 416
 _CONFLICTS = 6
 """Tries of a create that the store answers with 409; after that the outcome is unknown."""
 
@@ -240,20 +241,12 @@ class CloudStore:
         return None
 
     def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
-        path = self._path(name)
-        if size is None:
-            try:
-                with self._failing(name):
-                    self._fs.invalidate_cache(path)
-                    size = int(self._fs.info(path)["size"])
-            except FileNotFoundError:
-                self._confirm_missing(name)
-                raise
+        check_name(name)
         return RangedFile(
             Ranges(
                 partial(self._piece, name),
                 name=f"{self._uri}/{name}",
-                size=size,
+                size=self._size_of(name) if size is None else size,
                 threads=lambda: self._threads,
                 reach=self.reach,
             )
@@ -266,6 +259,21 @@ class CloudStore:
                 return self._ask(self._fs, self._path(name), asked)
         except FileNotFoundError as error:
             self._check_missing(name, error)
+            raise
+        except Unavailable as error:
+            if error.__cause__ is None or _status(error.__cause__) != _NO_SUCH_RANGE:
+                raise
+            return Piece(b"", self._size_of(name))  # the object is shorter than its reference says
+
+    def _size_of(self, name: str) -> int:
+        """Bytes of an object.  Raises FileNotFoundError, Unavailable."""
+        path = self._path(name)
+        try:
+            with self._failing(name):
+                self._fs.invalidate_cache(path)
+                return int(self._fs.info(path)["size"])
+        except FileNotFoundError:
+            self._confirm_missing(name)
             raise
 
     @contextlib.contextmanager

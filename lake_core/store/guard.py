@@ -20,6 +20,7 @@ import pyarrow as pa
 from lake_core.errors import Denied, LakeError
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile
 from lake_core.store.port import Created, ObjectInfo, Store, check_name, check_prefix
+from lake_core.store.ranges import RangedFile
 from lake_core.store.read_only import ReadOnlyStore
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,10 @@ class GuardedStore:
     def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         check_name(name)
         with self._failing(name, READ):
-            return self.behind.open_input(name, size=size)
+            file = self.behind.open_input(name, size=size)
+        if isinstance(file, RangedFile):  # it sends requests only when it is read
+            file.fail_in(lambda: self._failing(name, READ))
+        return file
 
     @contextlib.contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:

@@ -20,6 +20,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -127,6 +128,8 @@ class Ranges(io.RawIOBase):
         """`name` is for errors; `size` is that of the object in bytes; `threads` run the requests ahead."""
         self._fetch, self._name, self.object_size = fetch, name, size
         self._threads, self.reach = threads, reach
+        self.failing: Callable[[], AbstractContextManager[None]] = nullcontext
+        """The context of each request: it may say more of an error."""
         self._at = 0
         self._lock = threading.RLock()
         self._segments: list[_Segment] = []
@@ -202,7 +205,8 @@ class Ranges(io.RawIOBase):
 
     def _checked(self, range: Range) -> bytes:
         """The bytes of a range.  Raises Corrupt if the object has another size, Unavailable for a short answer."""
-        piece = self._fetch(range)
+        with self.failing():
+            piece = self._fetch(range)
         if piece.size != self.object_size:
             raise Corrupt(
                 f"{self._name}: this object has {piece.size:,} bytes; {self.object_size:,} are on record: it is "
@@ -289,6 +293,10 @@ class RangedFile(pa.PythonFile):
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
+
+    def fail_in(self, context: Callable[[], AbstractContextManager[None]]) -> None:
+        """Make each request in this context, which may say more of an error."""
+        self._ranges.failing = context
 
     def fetch_tail(self, share: int) -> None:
         """Fetch the end of the object, or all of a small one, within `share` bytes; the next reads begin there."""

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.errors import ObjectMissing, Unavailable
+from lake_core.errors import Corrupt, ObjectMissing, Unavailable
 from log_lake.lake import Lake
 from tests.contract.conftest import Place
 from tests.contract.test_answers import XML, gcs_error, of, s3_error
@@ -66,6 +66,26 @@ def test_an_object_that_is_missing_is_said_to_be(cloud: Place) -> None:
     with pytest.raises(ObjectMissing, match="restore it, or take it out") as caught:
         pool.at().to_table()
     assert caught.value.object_id == naming.data_id(info.name)
+
+
+@of("s3", "gcs")
+def test_an_object_that_was_cut_or_grew_is_corrupt(cloud: Place) -> None:
+    pool = Lake.create(cloud.uri, options=cloud.options).create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": list(range(1_000))}))
+    (info,) = pool.store.list(naming.data(pool.config.id))
+    data = pool.store.get(info.name) or b""
+    for changed in (data[:-1], data[: len(data) // 2], data + b"x"):
+        pool.store.put(info.name, changed)
+        with pytest.raises(Corrupt, match="are on record"):
+            Lake.open(cloud.uri, options=cloud.options).pool("p").at().to_table()
+
+
+@of("s3")
+def test_a_range_behind_the_end_says_how_large_the_object_is(cloud: Place) -> None:
+    store = cloud.open()
+    store.put("a/1", b"x" * 10)
+    with store.open_input("a/1", size=1_000) as file, pytest.raises(Corrupt, match="has 10 bytes; 1,000"):
+        file.read_at(100, 900)
 
 
 @of("gcs")
