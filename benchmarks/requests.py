@@ -40,7 +40,7 @@ class Counted:
         return f"{self.requests} requests, {self.lists} LIST and {self.writes} PUT; {self.bytes / 1e6:.2f} MB"
 
 
-class Counter(Proxy):
+class Counter(Proxy):  # type: ignore[misc]  # tests have no types here
     """A proxy that counts the bytes of answers."""
 
     def __init__(self, target: str) -> None:

@@ -288,7 +288,7 @@ class Ranges(io.RawIOBase):
         super().close()
 
 
-class RangedFile(pa.PythonFile):
+class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
     """An open object whose reads can be planned; Arrow reads from it as from any file."""
 
     def __init__(self, ranges: Ranges) -> None:
