@@ -261,7 +261,10 @@ class CloudStore:
             self._check_missing(name, error)
             raise
         except Unavailable as error:
-            if error.__cause__ is None or _status(error.__cause__) != _NO_SUCH_RANGE:
+            status = None if error.__cause__ is None else _status(error.__cause__)
+            if status == 404:  # a page of some server
+                raise self._no_store(name, "") from error
+            if status != _NO_SUCH_RANGE:
                 raise
             return Piece(b"", self._size_of(name))  # the object is shorter than its reference says
 

@@ -80,7 +80,7 @@ def test_an_object_that_was_cut_or_grew_is_corrupt(cloud: Place) -> None:
             Lake.open(cloud.uri, options=cloud.options).pool("p").at().to_table()
 
 
-@of("s3")
+@of("s3", "gcs")
 def test_a_range_behind_the_end_says_how_large_the_object_is(cloud: Place) -> None:
     store = cloud.open()
     store.put("a/1", b"x" * 10)
