@@ -1,4 +1,4 @@
-"""The recipe of CONTRIBUTING.md for a new agent, followed to the letter in a copy of the packages: an eighth agent."""
+"""The recipe of CONTRIBUTING.md for a new agent, followed to the letter in a copy of the packages."""
 
 from __future__ import annotations
 
