@@ -14,10 +14,11 @@ from lake_core.keys import KeyRange
 from lake_core.phrases import counted, human_size
 from log_lake.agents.erasure.plan import named_records, plan_erasures
 from log_lake.agents.erasure.run import begin_handed_out, erase_pending, plan
+from log_lake.agents.work import PutOff
 from log_lake.erasure.receipt import DONE, PENDING, read_all
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
-from tests.support.agents import finder, reporter, work_of
+from tests.support.agents import finder, plain, reporter, work_of
 from tests.unit.erasure.conftest import World
 
 report = reporter("erasure")
@@ -168,7 +169,7 @@ def test_what_a_person_must_approve_is_begun_by_the_task_that_does_it(lake: Lake
         [f"{name}: begin an erasure of the records that this run names: {bound(lake, name, count)}"]
         for name, count in (("people", 2), ("guests", 2))
     ]
-    refused = [{**work, "put_off": "ann refused"} for work in all_work]
+    refused = [plain(PutOff.of(work_of("erasure", work), "ann refused")) for work in all_work]
     assert report(refused, [])["erasures"] == 0
     (first,) = begin_handed_out(lake, work_of("erasure", all_work[0]))
     assert begin_handed_out(lake, work_of("erasure", all_work[0])) == [first], (
@@ -184,7 +185,7 @@ def test_a_pending_erasure_that_a_person_refuses_stays_pending_and_the_report_fa
     pending, new = work["says"]
     assert pending.startswith(f"people: go on with erasure {work['erasures'][0]}, which ")
     assert new == f"people: begin an erasure of the records that this run names: {bound(lake, 'people', 1)}"
-    refused = {**work, "title": "people: put off: ann refused", "put_off": "ann refused"}
+    refused = plain(PutOff.of(work_of("erasure", work), "ann refused"))
     with pytest.raises(Incomplete, match="people: put off: ann refused: an erasure is pending"):
         report([refused], [])
 
@@ -285,6 +286,7 @@ def test_a_report_says_what_was_done_and_how_to_release_what_is_held(
     caplog.set_level(logging.INFO)
     done: dict[str, Any] = {
         "pool": "p",
+        "version": 3,
         "erasure": "A",
         "status": "done",
         "deleted": 3,

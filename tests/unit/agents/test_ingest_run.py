@@ -307,7 +307,7 @@ DONE: dict[str, Any] = {
     "parked": [],
     "parked_files": 0,
 }
-FOUND = [{"pool": "p", "token": token} for token in ("t", "u", "v")]
+FOUND = [{"pool": "p", "token": token, "files": []} for token in ("t", "u", "v")]
 
 
 def test_a_report_sums_the_batches(caplog: pytest.LogCaptureFixture) -> None:

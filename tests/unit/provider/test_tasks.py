@@ -29,7 +29,7 @@ from log_lake.lake import Lake
 from spark_apps.session import is_gone
 from tests.support.agents import plain
 
-NOTHING = vars(RetentionResult("", "main", None, 0, 0, 0, False, 0, 0, 0, 0, 0))
+NOTHING = vars(RetentionResult("", "main", None, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
 
 @dataclass
