@@ -45,7 +45,6 @@ SETTINGS = {"expire.age": "90d", "expire.by": "began", "lease.ttl": "2m"}
 """Of a pool `$jobs` that is made anew; a user may change them.  A job is seen as died after `lease.ttl`."""
 
 RUNNING, DONE, FAILED, DIED, PUT_OFF = "running", "done", "failed", "died", "put off"
-STATES = (RUNNING, DONE, FAILED, DIED, PUT_OFF)
 """`died` is never written: a job that died wrote nothing more."""
 
 ERROR_CHARACTERS = 1_000
