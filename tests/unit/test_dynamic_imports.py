@@ -69,6 +69,8 @@ def test_a_name_on_demand_is_imported_in_text_too() -> None:
                 tables += 1
                 package, modules = call.args
                 assert ast.unparse(package) == "__name__", module
+                if module == "airflow_lake.groups":  # its groups are those of the one table of agents
+                    continue
                 for own, file in ast.literal_eval(modules).items():
                     assert (f"{module}.{file}", own) in stated, f"{module}: {own}"
     assert tables > 5
