@@ -7,8 +7,8 @@ the task that submitted this finds it, in whatever process it runs by then.  The
 write that, failed pieces of work included: the task reads which ones, and fails.  So an application that failed
 did not get to its end.  Killed and submitted again, it does nothing twice (`spark_apps.packs`).
 
-The driver opens the lake with what it finds itself.  In client mode the task gives it the options of its connection
-(`OPTIONS`): a process of its own machine inherits them, and no command line shows them.
+The driver opens the lake with its own credentials.  In client mode the task gives it the options of its
+connection (`OPTIONS`): a process of its own machine inherits them, and no command line shows them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The agents as a command, for who has no Airflow: `find`, the work, and `report`, in one process.
+"""Run the agents from the command line, without Airflow: `find`, the work, and `report`, in one process.
 
     lake-agent compact --lake URI [POOL...]          in this process, without Spark
     lake-agent ingest --lake URI --spark             on Spark: LAKE_SPARK_REMOTE, LAKE_SPARK_MASTER, or local
 
 It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.  cron or
-a timer of systemd starts it.  What Airflow would show is said on standard error; the totals are JSON on standard
-output.  The exit status is that of the error, as of `lake`: if some work may be tried again, that of its error.
-Work is recorded in `$jobs`.
+a timer of systemd starts it.  It logs to standard error what Airflow would show, and prints the totals as
+JSON to standard output.  The exit status is that of the error, as for `lake`; if some work may be retried,
+that of its error.  Work is recorded in `$jobs`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def parser() -> Parser:
     whole = Parser(prog="lake-agent", description="Run an agent once, without Airflow.")
     commands = whole.add_subparsers(dest="agent", required=True, metavar="AGENT")
     for name, agent in AGENTS.items():
-        sub = commands.add_parser(name, help=f"it {agent.purpose.value}")
+        sub = commands.add_parser(name, help=agent.purpose.value)
         sub.add_argument("pools", nargs="*", metavar="POOL", help="default: all that have work")
         sub.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")
         sub.add_argument("--spark", action="store_true", help="work on Spark; default: in this process")

@@ -1,6 +1,7 @@
-"""What agents put off, and why, as records of `$jobs`: seldom, because a run an hour may put off the same pools.
+"""Deferred pools and the reasons, as records of `$jobs`; written seldom, because each hourly run may defer
+the same pools.
 
-A pool that is put off is recorded once.  It is recorded again if the reason is another one, or if a day has passed
+A deferred pool is recorded once.  It is recorded again if the reason is another one, or if a day has passed
 and something was written to the pool since: an idle pool that is paused for a year has one record.  What a person
 refused, and what the limit of a run left, is recorded once a day at most.
 

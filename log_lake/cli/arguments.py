@@ -25,9 +25,11 @@ def add_on_missing(parser: ArgumentParser) -> None:
 
 
 def add_lease(parser: ArgumentParser) -> None:
-    """`--lease`: keep the vacuum from what is being read."""
+    """`--lease`: no vacuum deletes the objects that are being read."""
     parser.add_argument(
-        "--lease", action="store_true", help="hold a lease, so that no vacuum deletes what is being read"
+        "--lease",
+        action="store_true",
+        help="hold a lease, so that no vacuum deletes objects that are being read",
     )
 
 

@@ -1,4 +1,4 @@
-"""lake fsck and lake rebuild: look for damage; make a pool anew from its data objects."""
+"""lake fsck and lake rebuild: look for damage; rebuild a pool from its data objects."""
 
 from __future__ import annotations
 

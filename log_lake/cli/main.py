@@ -143,7 +143,7 @@ def build_parser() -> Parser:
             "-v",
             "--verbose",
             action="count",
-            help="print what the library decides to standard error; -vv: and the details",
+            help="log decisions to standard error (-vv: debug)",
         )
     parser.set_defaults(lake=os.environ.get("LAKE", ""), verbose=0, timeout=None)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -202,7 +202,7 @@ def show(args: Namespace) -> None:
                 r.records for r in view.state.branches[view.branch].snapshot.overlapping(sub_pool=sub_pool)
             )
             _line(f"{'beside it':12} {counted(beside, 'record')} in {pool.name}.{sub_pool}")
-    _line(f"{'whole':12} versions from {left.oldest:,} on")
+    _line(f"{'complete':12} since version {left.oldest:,}")
     if left.first is not None and left.last is not None:
         removed = f"{counted(left.objects, 'object')}, {human_size(left.size)}"
         _line(f"{'removed':12} {removed}; can come back until {human_time(left.first)}")

@@ -1,6 +1,6 @@
 """Beginning an erasure: the records that are asked for are checked, and the receipt is written.
 
-From then on any process finds the erasure as pending and goes on with it (`run.go_on`).  Beginning the same one
+From then on any process finds the pending erasure and resumes it (`run.go_on`).  Beginning the same one
 again gives the receipt that is there.  Callers: `run.erase`, the first task of the erasure agent.
 """
 

@@ -1,7 +1,7 @@
 """The tombstones of one erasure: they hide its records at once, on every branch, until no object holds them.
 
-The tombstones cover what was written up to a version, and nothing that is loaded later.  They hold the erasure's
-condition, so they are forgotten in the end, when they hide nothing any more.
+The tombstones cover records that were written up to a version, and none that are loaded later.  They hold the
+erasure's condition, so they are forgotten in the end, when they hide nothing any more.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OwnTombstones:
 
     @property
     def reason(self) -> str:
-        """What the tombstones and the messages of the erasure's transactions begin with."""
+        """The prefix of the erasure's tombstones and messages."""
         return f"erasure {self.erasure_id}"
 
     @property
@@ -101,7 +101,7 @@ class OwnTombstones:
         raise Conflict(f"{self.reason}: other writers retire its tombstones at the same time; run it again")
 
     def _tombstone(self, target: Target, id: str, version: int, sub_pool: str) -> AddTombstone:
-        """A tombstone that hides what was written up to a version, and nothing that is loaded later."""
+        """A tombstone that hides records written up to a version, and none that are loaded later."""
         span = target.range_in(sub_pool)
         return AddTombstone(
             f"{id}{sub_pool}",

@@ -1,8 +1,9 @@
-"""Who may still need objects that hold such records, in the words of a receipt; pure.
+"""Holders: what may still need objects with such records, in the words of a receipt; pure.
 
-A tag or a deleted branch may need an object that it refers to.  A lease may need an object that was removed after
-the version that it reads.  A load may still commit an object that nothing refers to.  Another run of the same
-erasure may be at work on an object that it has named.  A file that is none of the pool's objects may hold anything.
+A tag or a deleted branch may need an object that it refers to.  A lease may need an object that was removed
+after the version that it reads.  A load may still commit an object that nothing refers to.  Another run of
+the same erasure may be at work on an object that it has named.  A file that is not one of the pool's objects
+may hold anything.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lake_core.leases import Lease, Leases
 from lake_core.leases.lease import WRITE
 
 TAG, DELETED_BRANCH, LEASE, FILE = "tag ", "deleted branch ", "lease ", "file "
-"""How the words begin; the name or the id comes next."""
+"""Prefixes of the words; the name or the id follows."""
 
 LOAD = "a load that has not committed"
 ANOTHER_RUN = "another run of this erasure"
@@ -25,7 +26,7 @@ JOURNAL = "the first entries of the journal, because an older object may be that
 
 @dataclass(frozen=True)
 class Holders:
-    """What holds objects at one moment; `tagged`: tags in words, by object; `uncommitted`: reasons by object."""
+    """The holders at one moment; `tagged`: tags in words, by object; `uncommitted`: reasons by object."""
 
     state: PoolState
     leases: Leases
@@ -33,7 +34,7 @@ class Holders:
     uncommitted: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, id: str) -> list[str]:
-        """What may need the object: none if it may be deleted."""
+        """The holders that may need the object; empty if it may be deleted."""
         if id in self.uncommitted:
             return [self.uncommitted[id]]
         if id in self.tagged:
@@ -44,7 +45,8 @@ class Holders:
         return [named(lease) for lease in self.leases.live if lease.note.version < removal.version]
 
     def of_referred(self, id: str) -> list[str]:
-        """What will need the object once it is removed now: its tags, and each reader that is at work."""
+        """The holders that will need the object once it is removed: its tags, and each reader that is at
+        work."""
         return list(dict.fromkeys(self.tagged.get(id, ()))) or [named(lease) for lease in self.leases.live]
 
     def writers_before(self, version: int) -> list[str]:
@@ -74,7 +76,7 @@ def file_words(name: str) -> str:
 
 
 def release(by: str, *, pool_name: str, erasure_id: str) -> str:
-    """What a person does so that the erasure is not held by this any more; `by` is as in a receipt."""
+    """The step by which a person releases the object from this holder; `by` is as in a receipt."""
     kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
     if kind is not None:
         return f"delete it: lake tag {pool_name} -d {by.removeprefix(kind)}"

@@ -18,7 +18,7 @@ from log_lake.objects.read import DataObject
 from log_lake.workers import Worker
 
 HoldingAnswer = bool | Corrupt
-"""Whether an object holds such a record, or why that cannot be said: it is missing or damaged."""
+"""Whether an object holds such a record; or the reason why this is unknown: it is missing or damaged."""
 
 
 def answer_of(target: Target, worker: Worker, object_id: str) -> HoldingAnswer:

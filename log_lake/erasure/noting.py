@@ -1,7 +1,7 @@
 """What a run of an erasure notes in its receipt: objects with their checksums, and the transactions.
 
-The receipt is written again at every step.  Another process may go on with the same erasure, so what is stored and
-what was noted are united (`receipt.united`).  Called by `run`.
+The receipt is written again at every step.  Another process may resume the same erasure, so the stored
+receipt and this run's notes are united (`receipt.united`).  Called by `run`.
 """
 
 from __future__ import annotations

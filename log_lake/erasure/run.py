@@ -93,11 +93,11 @@ def erase(
 ) -> Receipt:
     """Erase the records of a key range that fulfil a condition from every object of the pool, on all branches.
 
-    If an erasure of the same records is pending, it goes on.  `grace`: seconds for which an object that was never
-    committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not purge the journal;
-    later runs of the erasure keep to it.  Objects are read and written by `workers` (default: here).
-    Raises InvalidInput (nothing is changed), NotFound, Conflict (writers bring such records back all the time),
-    Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    If an erasure of the same records is pending, that one is resumed.  `grace`: seconds for which an object
+    that was never committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not
+    purge the journal; later runs of the erasure keep to it.  Objects are read and written by `workers`
+    (default: here). Raises InvalidInput (nothing is changed), NotFound, Conflict (writers bring such records
+    back all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     receipt = begin(pool, key_range=key_range, where=where, keeps_history=keeps_history)
     return go_on(pool, receipt, grace=grace, keeps_history=keeps_history, workers=workers)
@@ -165,7 +165,8 @@ class _Run:
         return self._is_clean()
 
     def end(self) -> Receipt:
-        """Write what was done; if nothing is held, forget the tombstones, purge, and say that it is done."""
+        """Write the results; if no object is held, retire the tombstones, purge, and mark the erasure as
+        done."""
         self.held += self.notes.held_by_others()
         if self.held:
             return self._end_held()
@@ -303,7 +304,7 @@ class _Run:
         """Scan for orphans; if the scan waits for a write, make one and scan again.
 
         The scan leaves objects alone that are newer than the newest write: the entry that committed them may be
-        lost.  In a pool that is no longer written to, the erasure would wait without end (decision 84).  The scan
+        lost.  In a pool that is no longer written to, the erasure would wait forever (decision 84).  The scan
         looks at every name if one of these is below an earlier scan or ahead of the clock (decision 155).
         """
         now, passed = first_id(self.pool.context.now()), state.removed.scanned

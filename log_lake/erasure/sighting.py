@@ -1,4 +1,5 @@
-"""What an erasure would find now: the dry run of `lake erase` and of the erasure agent.  Nothing is changed."""
+"""The dry run of `lake erase` and of the erasure agent: the records that an erasure would find now.  Nothing
+is changed."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class Bound:
 
 
 def bound(pool: Pool, *, key_range: KeyRange = EVERYTHING, where: str | None = None) -> Bound:
-    """What an erasure would search in the branches; reads no object.
+    """The objects of branches that an erasure would search; reads no object.
 
     Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
@@ -64,7 +65,7 @@ def look(
     grace: float | None = None,
     workers: Workers | None = None,
 ) -> Sighting:
-    """What an erasure would find.  `grace`: as of `run.erase`.
+    """The objects that an erasure would find.  `grace`: as of `run.erase`.
 
     Writes a lease for a moment, to know the time of the store.  Raises InvalidInput, NotFound, Corrupt,
     Unavailable.

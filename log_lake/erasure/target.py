@@ -1,4 +1,4 @@
-"""Which records an erasure means, and what an object keeps of them; pure.
+"""The records of an erasure, and the part of them that an object keeps; pure.
 
 The records are those of a key range that fulfil a condition, in every stored version: what a delete hides, what a
 newer version hides, what has aged off.  One condition is used for all branches.  It is checked against the fields
@@ -80,7 +80,7 @@ class Target:
         return rule_of(self.config, sub_pool)
 
     def range_in(self, sub_pool: str) -> KeyRange:
-        """The keys that such a record can have; empty if there is none."""
+        """The keys that such a record can have; empty if no record can match."""
         key = self.key(sub_pool)
         if self.condition is None or self.schema is None or not key.fields:
             return self.key_range

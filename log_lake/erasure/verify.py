@@ -22,7 +22,7 @@ from log_lake.workers import Here
 
 
 def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
-    """What contradicts the receipt, a line each; nothing if it holds.
+    """The contradictions to the receipt, a line each; empty if it holds.
 
     Writes a lease for a moment, to know the time of the store.  Raises InvalidInput (the receipt of another pool),
     NotFound (the pool was dropped), Corrupt, Unavailable.

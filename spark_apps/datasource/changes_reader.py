@@ -1,4 +1,4 @@
-"""A batch read of changes: what the stream of changes gives for one part of the history."""
+"""A batch read of changes: the result of the stream of changes for one part of the history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of columns in upper and lower case: the lake tells them apart, Spark does not unless it is told to.
+"""Names of columns in upper and lower case: the lake distinguishes them; Spark does only with a setting.
 
 Spark's setting `spark.sql.caseSensitive` does not reach a data source when it plans.  So a name that Spark
 could take for another is refused, unless the option `caseSensitive` says that the session tells them apart.

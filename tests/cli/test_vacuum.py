@@ -86,7 +86,7 @@ def test_show_says_what_can_be_had_back_and_until_when(compacted: Command) -> No
     assert shown["removed"]["size"] > 0
     assert shown["removed"]["until"] == shown["removed"]["last"]
     out = lake("show", "p").out
-    assert "whole        versions from 1 on\n" in out
+    assert "complete     since version 1\n" in out
     assert f"can come back until {shown['removed']['until']}\n" in out
     lake("vacuum", "p")
     (shown,) = lake("show", "p", "--json").records

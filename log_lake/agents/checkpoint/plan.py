@@ -1,4 +1,4 @@
-"""When a journal wants a checkpoint, and what a purge keeps; pure.
+"""When a journal needs a checkpoint, and which entries a purge keeps; pure.
 
 A checkpoint is due when `entries` have come since the last one, or when the oldest entry since is `age` seconds
 old.

@@ -26,7 +26,7 @@ def plan_branch(
     kind: str,
     now: float,
 ) -> CompactionPlan:
-    """As `plan_compaction`, for references of a branch: no job mixes what is merged with what is not.
+    """Like `plan_compaction`, for references of a branch: no job mixes merged and unmerged records.
 
     Each side of the branch is planned by itself (`history.branch_state`).
     """

@@ -1,7 +1,8 @@
 """Publishing after a compaction, if the pool's setting `publish.iceberg` asks for it.
 
-A compaction leaves as few overlaps as the pool's policy allows, so it is the time when a pool can be published.
-What Iceberg cannot say fails no run: the table stays at the version it shows, and the report says why.
+A compaction leaves as few overlaps as the pool's policy allows, so it is the time when a pool can be
+published. If Iceberg cannot express the pool, the run does not fail: the table keeps its version, and the
+report says why.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 def publication_due(pool: Pool, *, branch: str) -> str:
     """Why the pool is to be published; "" if it is not, or if the table shows the newest version.
 
-    Raises Corrupt, Unavailable, InvalidInput for a place that is none.
+    Raises Corrupt, Unavailable; InvalidInput if publish.iceberg is not a valid location.
     """
     place = pool.settings["publish.iceberg"]
     if not place or branch != MAIN or not pool.at(branch).held.tip:

@@ -1,7 +1,7 @@
-"""Which erasures a run goes on with in a pool, and which records it adds; pure.
+"""Which erasures of a pool a run resumes, and which records it adds; pure.
 
-An erasure that is pending is gone on with by every run, until nothing holds such records any more.  If the run
-names records, these are erased too; a pending erasure of the same records is that erasure.
+Every run resumes pending erasures until no object holds matching records.  If the run names records, it
+erases these too; if an erasure of the same records is pending, it resumes that one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class NamedRecords:
 def named_records(
     *, where: str | None, key: str | None, low: str | None, high: str | None, pools: tuple[str, ...]
 ) -> NamedRecords | None:
-    """What the run names; None if it names no records.  Raises InvalidInput: an ambiguous range, or no pool."""
+    """The records that the run names; None if it names no records.  Raises InvalidInput: an ambiguous range,
+    or no pool."""
     if key is not None and (low is not None or high is not None):
         raise InvalidInput("give either the parameter 'key', or 'from' and 'to'; nothing was done")
     if where is None and key is None and low is None and high is None:
@@ -42,7 +43,7 @@ def named_records(
 
 @dataclass(frozen=True)
 class ErasurePlan:
-    """`pending` erasures to go on with, oldest first; `is_new`: the run's records are those of none of them."""
+    """`pending` erasures to resume, oldest first; `is_new`: the run's records are those of none of them."""
 
     pending: tuple[Receipt, ...]
     is_new: bool = False
@@ -73,7 +74,7 @@ def plan_erasures(
 
 @dataclass(frozen=True)
 class ErasurePolicy:
-    """How an erasure treats what may still be needed.
+    """How an erasure treats objects that may still be needed.
 
     `grace`: seconds for which an object that was never committed may be that of a load under way.
     """

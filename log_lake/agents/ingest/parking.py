@@ -1,6 +1,6 @@
-"""Parked files: source files that cannot be loaded, which the ingest agent passes over until they change.
+"""Parked files: source files that cannot be loaded; the ingest agent skips them until they change.
 
-One bad file must not hold back the good ones of its batch, nor fail every later run.  So a file that is refused is
+One bad file must not block the good ones of its batch, or fail every later run.  So a file that is refused is
 parked.  A small object below the pool, `<pool-id>/parked/<digest>.json`, is the note.  It names the file in the
 form it had (size and etag), the reason of the refusal, and a digest of the settings about reading.  The agent
 skips the file while form and settings are the same.  It tries again when the file changes, when such a setting
@@ -78,7 +78,7 @@ def park(pool: Pool, file: SourceFile, *, why: str, now: float, branch: str = MA
 
 
 def parked_files(pool: Pool, *, branch: str = MAIN) -> list[Parked]:
-    """What is parked for a branch, by file.  One listing, and a read for each.  Raises Unavailable."""
+    """The parked files of a branch, by name.  One listing, and a read for each.  Raises Unavailable."""
     notes = []
     for name, *_ in list(pool.store.list(naming.parked_folder(pool.config.id))):
         parked = _read(pool.store, name)

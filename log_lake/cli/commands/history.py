@@ -78,7 +78,7 @@ COMMANDS = (
     ),
     Command(
         name="merge",
-        help="bring what a branch wrote into the branch that it was created from",
+        help="merge a branch's writes into its parent",
         run="branching.merge",
         writes=Writes.ALWAYS,
         arguments=_merge,

@@ -101,14 +101,14 @@ def _completion(parser: ArgumentParser) -> None:
 COMMANDS = (
     Command(
         name="jobs",
-        help="list what the agents did, newest first",
+        help="list the jobs of the agents, newest first",
         run="jobs.jobs",
         writes=Writes.NEVER,
         arguments=_jobs,
     ),
     Command(
         name="leases",
-        help="list who is at work on a pool and what that keeps",
+        help="list the leases of a pool and the objects that they keep",
         run="vacuuming.leases",
         writes=Writes.NEVER,
         arguments=_leases,
@@ -130,7 +130,7 @@ COMMANDS = (
     ),
     Command(
         name="rebuild",
-        help="make a pool anew from its data objects; nothing is overwritten",
+        help="rebuild a pool from its data objects; nothing is overwritten",
         run="checking.rebuild_pool",
         writes=Writes.UNLESS_DRY_RUN,
         arguments=_rebuild,

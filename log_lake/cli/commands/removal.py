@@ -53,7 +53,9 @@ def _erase(parser: ArgumentParser) -> None:
         action="store_true",
         help="do not purge the journal, whose entries may hold keys and bounds of the records",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what holds such records; change nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print which objects hold such records; change nothing"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write the receipt to this file")
 

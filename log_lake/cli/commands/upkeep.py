@@ -23,9 +23,7 @@ def _publish(parser: ArgumentParser) -> None:
         metavar="A,B",
         help='leave these fields out (default: those that the table leaves out; "": none)',
     )
-    parser.add_argument(
-        "--status", action="store_true", help="say what is published and how far it is behind"
-    )
+    parser.add_argument("--status", action="store_true", help="print the published version and its lag")
 
 
 def _compact(parser: ArgumentParser) -> None:
@@ -60,7 +58,9 @@ def _purge(parser: ArgumentParser) -> None:
 def _expire(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     parser.add_argument("--branch", default="main", metavar="B", help="default: main")
-    parser.add_argument("--dry-run", action="store_true", help="print what would go and why; change nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print which records would be removed and why; change nothing"
+    )
 
 
 COMMANDS = (
