@@ -56,7 +56,7 @@ def check_link(previous: int, checksum: int, *, journal: str, version: int) -> N
 
 
 def replaced(journal: str, version: int) -> Corrupt:
-    """The error of a version whose entry is not the one that the later ones rest on."""
+    """The error for a replaced entry: the next entry names the checksum of another one at this version."""
     return Corrupt(
         f"{naming.entry(journal, version)}: this entry is not the one that later versions rest on, which was lost; "
         f"{_ADVICE}"

@@ -43,7 +43,7 @@ def publication(pool: Pool, *, branch: str = MAIN, to: str = BESIDE) -> Lag | No
 
 
 def lag_of(pool: Pool, published: Published, *, branch: str) -> Lag:
-    """The lag of a table that is published of the branch."""
+    """The lag of the branch's published table."""
     newest = pool.at(branch).held.tip
     if newest <= published.version:
         return Lag(published, newest, 0, 0.0)
