@@ -29,7 +29,7 @@ SHOWN_OF_A_KIND = 20
 
 
 def fsck(args: Namespace) -> None:
-    """Print what is wrong; raises Corrupt if something is damaged."""
+    """Print the findings; raises Corrupt if something is damaged."""
     lake = Lake.open(args.lake)
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
@@ -54,7 +54,7 @@ def fsck(args: Namespace) -> None:
 
 
 def rebuild_pool(args: Namespace) -> None:
-    """Print what a pool made anew would hold and what is lost, ask, and make it."""
+    """Print the content and the losses of the rebuilt pool, ask, and rebuild it."""
     lake = Lake.open(args.lake)
     options = Wanted(
         args.name,
@@ -127,7 +127,7 @@ def _looked_at(counts: Counter[str], *, data: bool) -> str:
 
 @contextmanager
 def _counting() -> Iterator[Callable[[str, int], None]]:
-    """On a terminal: what is looked at, how much of it so far, and for how long."""
+    """On a terminal: the current check, its progress, and its duration."""
     with Progress(
         TextColumn("{task.description}"),
         TextColumn("{task.completed:,.0f}"),

@@ -5,7 +5,7 @@ Values of ZNG, ZST and their text go from one to another as they are.  All else 
 writes it: through records in the types that objects hold.  A format with one schema for all records (every one but
 JSON) gets the united schema, so the files are read twice; nothing is held but one block (decision 85).
 
-What the target does not hold is refused, or said in one line.  The target appears when it is whole.
+Types that the target cannot hold are refused, or reported in one line.  The target appears when it is whole.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from log_lake.texts.keytext import RangeText
 
 
 def load(args: Namespace) -> None:
-    """Load files; with --dry-run, show what a load would do."""
+    """Load files; with --dry-run, show the result without committing."""
     pool = open_lake(args).pool(args.pool)
     branch, options = pool.branch(args.branch), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
@@ -64,7 +64,7 @@ def load(args: Namespace) -> None:
 
 
 def report_preview(preview: Preview, *, pool_name: str, as_json: bool) -> None:
-    """What a load would do, for people or for programs."""
+    """Print the result of a dry run, for people or for programs."""
     fields = {field.name: show_type(field) for field in preview.schema}
     if as_json:
         print_json(
@@ -115,7 +115,7 @@ def _summary(preview: Preview, pool_name: str) -> str:
 
 
 def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str = "loaded") -> None:
-    """What a load or a replace did, for people or for programs; `verb` says it."""
+    """Print the result of a load or a replace, for people or for programs; `verb` says it."""
     if as_json:
         print_json(vars(result))
         return

@@ -25,7 +25,7 @@ from log_lake.lake.pool import Pool
 
 
 def erase_records(args: Namespace) -> None:
-    """Erase, or go on with an erasure; raises Incomplete if something holds such records."""
+    """Erase, or resume an erasure; raises Incomplete if something holds such records."""
     given = [args.key, args.from_, args.to, args.where]
     if args.key is not None and (args.from_ is not None or args.to is not None):
         raise InvalidInput("lake erase: give either --key, or --from and --to")

@@ -1,4 +1,4 @@
-"""`lake jobs`: what the agents did, and what failed or died."""
+"""`lake jobs`: the jobs of the agents, with those that failed or died."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _text(name: str, value: int) -> str:
 
 
 def figures_text(figures: Mapping[str, int]) -> str:
-    """What was gained, `depth 12 -> 1`, then what was done; what is 0, or did not change, is left out."""
+    """The gain, such as `depth 12 -> 1`, then the other figures; zeros and unchanged figures are left out."""
     pairs = {name.removesuffix("_before") for name in figures if name.endswith("_before")}
     ends = {f"{name}_{end}" for name in pairs for end in ("before", "after")}
     done = [f"{name} {_text(name, value)}" for name, value in figures.items() if value and name not in ends]
@@ -64,7 +64,7 @@ def figures_text(figures: Mapping[str, int]) -> str:
 
 
 def _without_figures(job: Job) -> str:
-    """What is said of a job that is done and changed nothing."""
+    """The text for a finished job that changed nothing."""
     return "nothing to do" if job.state == DONE else ""
 
 

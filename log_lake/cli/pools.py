@@ -151,7 +151,7 @@ def _print_dropped(args: Namespace, lake: Lake) -> None:
 
 
 def show(args: Namespace) -> None:
-    """Show one pool: layout, what can be had back, schema, settings."""
+    """Show one pool: layout, restorable versions, schema, settings."""
     pool = open_lake(args).pool(args.pool)
     view = pool.at(args.at)
     references, left = view.references, reach(pool)
@@ -224,7 +224,7 @@ def show(args: Namespace) -> None:
 def _published(pool: Pool, view: View) -> Lag | LakeError | None:
     """The Iceberg table of the view's branch, at the place of the setting or beside the pool's objects.
 
-    What keeps the table from being read keeps nothing else from being shown.
+    If the table cannot be read, everything else is still shown.
     """
     try:
         return publication(pool, branch=view.branch, to=pool.settings["publish.iceberg"] or BESIDE)
@@ -295,7 +295,7 @@ def restore(args: Namespace) -> None:
 
 
 def confirm(args: Namespace, question: str, *, flag: str = "yes") -> None:
-    """Ask the user at the terminal, unless the flag was said; raises InvalidInput for any answer but yes."""
+    """Ask the user at the terminal, unless the flag is set; raises InvalidInput for any answer except yes."""
     if getattr(args, flag):
         return
     if not sys.stdin.isatty():

@@ -64,7 +64,7 @@ def vacuum_pool(args: Namespace) -> None:
 
 
 def _plan(pool: Pool, args: Namespace) -> None:
-    """Print what a vacuum would delete, and keep it as a plan, if this process may write."""
+    """Print the objects that a vacuum would delete, and store them as a plan if this process may write."""
     scan = scan_before_vacuum(pool, grace=args.grace, dry_run=True, every_name=args.every_name)
     with vacuum_lease(pool, "plan a vacuum", planning=True) as lease:
         plan = make_plan(pool, lease, grace=args.grace)

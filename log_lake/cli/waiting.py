@@ -1,4 +1,4 @@
-"""What a command waits for, said to a person: a line on standard error once a store has not served for a while.
+"""Shows on standard error which call a command waits for, once a store has not answered for a while.
 
 Nothing is shown if standard error is no terminal.
 """
@@ -22,7 +22,7 @@ _LOOKS = 0.5
 
 @contextmanager
 def shown_waiting() -> Iterator[None]:
-    """Within the block a person is told what a store is waited for."""
+    """Within the block, the terminal shows calls that wait for a store."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,9 +1,9 @@
 """Which Arrow type holds the values of a ZNG type, and the other way round; docs/zng-zst.md lists it for users.
 
-Every ZNG type has one Arrow type.  Several may have the same one (text: string, bstring, ip, net, error, enum), so
-a field carries its ZNG type as metadata, `ZNG_MARK`.  Without it the type is the plainest of those.  Types that
-only Arrow has become names, `lake.date` over int32, so that both ways lead back.  Objects store half floats as
-floats; the mark says what they were.
+Every ZNG type has one Arrow type.  Several may have the same one (text: string, bstring, ip, net, error,
+enum), so a field carries its ZNG type as metadata, `ZNG_MARK`.  Without it the type is the plainest of those.
+Types that only Arrow has become names, `lake.date` over int32, so that both ways lead back.  Objects store
+half floats as floats; the mark keeps the original type.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def arrow_type(kind: Type) -> pa.DataType:
 
 
 def arrow_only(kind: Named) -> pa.DataType | None:
-    """The Arrow type that a name of ours stands for; None for other names."""
+    """The Arrow type of one of our type names; None for other names."""
     match = _ARROW_ONLY.fullmatch(kind.name)
     if match is None or not isinstance(kind.target, Primitive):
         return None

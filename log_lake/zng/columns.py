@@ -136,7 +136,7 @@ class ListColumn:
 
 @dataclass(frozen=True, eq=False)
 class UnionColumn:
-    """Values of several types; -1 is a null union, which is none of them."""
+    """Values of several types; -1 is a null union, which has none of these types."""
 
     selector: Ints
     columns: tuple[Column, ...]
@@ -225,7 +225,7 @@ def _lists(kind: Array, slices: Slices) -> ListColumn:
 
 
 def _elements(slices: Slices) -> tuple[Ints, Slices]:
-    """How many values each container holds, and all of them in order."""
+    """The number of values in each container, and all values in order."""
     buffer, stop = slices.buffer, slices.stop
     cursor = slices.start.copy()
     counts = np.zeros(len(slices), np.int64)
@@ -270,7 +270,8 @@ def _unions(kind: Union, slices: Slices) -> UnionColumn:
 
 
 def map_entries(slices: Slices) -> tuple[Ints, Slices, Slices]:
-    """How many entries each map has, all keys and all values.  Raises Corrupt for a key without a value."""
+    """The number of entries of each map, all keys and all values.  Raises Corrupt for a key without a
+    value."""
     counts, elements = _elements(slices)
     odd = counts % 2 == 1
     if odd.any():
@@ -389,7 +390,7 @@ def _tagged(bodies: Pieces, valid: Mask, *, dense: bool = True) -> Slices:
 
 
 def arrow_values(kind: Type, column: Column) -> int:
-    """How many values Arrow makes of the column, absent ones counted: a null record has all of its fields.
+    """The number of Arrow values for the column, including absent ones: a null record has all of its fields.
 
     Raises Corrupt if a map has a key without a value.
     """

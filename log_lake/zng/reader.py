@@ -51,7 +51,7 @@ class Readable(Protocol):
 def read(source: Readable, *, name: str, offset: int = 0, rows_bytes: int = ROWS_BYTES) -> Iterator[Rows]:
     """The values of a file in groups; `name`, and the `offset` at which the source begins in it, are for errors.
 
-    Raises Corrupt with the offset of what is damaged, after all groups before it.
+    Raises Corrupt with the offset of the damage, after all groups before it.
     """
     yield from _Reader(source, name, rows_bytes).groups(offset)
 
@@ -220,7 +220,7 @@ class _Reader:
         return block
 
     def _values(self, group: _Group, cursor: Cursor) -> None:
-        """Read values up to the first message that is none; those before one that is damaged are kept."""
+        """Read values until the first other message; values before a damaged one are kept."""
         data, begun, position = cursor.data, cursor.position, cursor.position
         size = len(data)
         limit = min(size, begun + self._rows_bytes)
@@ -260,8 +260,8 @@ class _Reader:
 def looks_like_zng(begin: bytes) -> bool:
     """Whether the first bytes of a file are messages of ZNG with a type or a value; the last one may be cut.
 
-    A first value of a type that needs no definition does not count, because text may begin alike; nor does the mark
-    of UTF-16.
+        A first value of a type that needs no definition does not count, because text may begin in the same way; nor
+    does the mark of UTF-16.
     """
     if not begin or begin[0] <= WIDE_VALUE or begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False

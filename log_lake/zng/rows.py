@@ -22,8 +22,8 @@ from log_lake.zng.types import Type
 class Rows:
     """Values in their order: `kinds` says for each which of `types` it has.
 
-    A top-level value has no tag, so a null and an empty value look alike.  A record with fields or a union cannot
-    be empty: there it is null, and `length` is -1.
+    A top-level value has no tag, so a null and an empty value look the same.  A record with fields or a union
+    cannot be empty: there it is null, and `length` is -1.
     """
 
     buffer: Buffer
@@ -77,7 +77,8 @@ class Rows:
 class Batch:
     """Values in their order, as columns: `columns[k]` holds those whose `kinds` is k, of type `types[k]`.
 
-    After a projection `types` are those of the fields that are left, and `told` those that the values have.
+    After a projection `types` are those of the remaining fields, and `told` the types as the stream defines
+    them.
     """
 
     types: list[Type]
@@ -110,7 +111,7 @@ def batch_of(rows: Rows) -> Batch:
 
 
 def rows_of(batch: Batch) -> Rows:
-    """The values as bodies; the bytes of those of each type stand apart."""
+    """The values as bodies; the bytes are separate for each type."""
     start, length = np.zeros(len(batch), np.int64), np.full(len(batch), -1)
     parts: list[Bytes] = []
     begun = 0

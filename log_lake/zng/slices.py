@@ -1,4 +1,4 @@
-"""Many tagged values at once: where they are in a buffer, what they are as numbers, and how they become a buffer.
+"""Many tagged values at once: find them in a buffer, read them as numbers, and write them to a buffer.
 
 A tagged value is a number, its tag, and a body.  `Slices` says for many of them where the body begins, how long it
 is (-1 for null) and how long the tag is; nothing is copied.  `chain` finds them where they stand one after another,

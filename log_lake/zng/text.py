@@ -66,7 +66,7 @@ DURATION_UNITS = {
 """Nanoseconds of the units of durations; a year has 365 days."""
 
 ESCAPES = {"\\": "\\", '"': '"', "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-"""Characters, and the letter that stands for each behind a backslash."""
+"""Characters, and the letter that represents each after a backslash."""
 
 IDENTIFIER = re.compile(r"(?:[^\W\d]|\$)(?:\w|\$)*")
 """A field's name that is written without quotes."""
@@ -107,7 +107,7 @@ class _Writer:
     def _value(
         self, kind: Type, body: bytes | None, *, is_typed: bool, implied: bool, decorate: bool
     ) -> None:
-        """`is_typed`: the text around has said the type; `implied`: the whole line shows it."""
+        """`is_typed`: the surrounding text has shown the type; `implied`: the whole line shows it."""
         if body is None:
             self.parts.append("null")
             if decorate:
@@ -255,7 +255,7 @@ def _implied(kind: Type) -> bool:
 
 
 def _describes_itself(kind: Type) -> bool:
-    """Whether the type can be told from the text if the types inside are said."""
+    """Whether the text shows the type if it shows the types inside."""
     if isinstance(kind, Named):
         return _describes_itself(kind.target)
     return isinstance(kind, (Record, Array, Map)) or _implied(kind)

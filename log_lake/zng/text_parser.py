@@ -1,4 +1,4 @@
-"""Readable text to a tree of what is written, as `text` prints it; `text_values` gives it types and bytes.
+"""Readable text, as `text` prints it, to a tree of its parts; `text_values` gives it types and bytes.
 
     1  -2.5  true  null  10.0.0.1  fe80::/10  1h30m  2026-01-31T12:00:00Z  0x00ff  "text"  symbol  (type)
     {name:value,"other name":value}  [value,value]  |[value,value]|  |{key:value}|
@@ -319,7 +319,7 @@ class ValueParser:
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes of what stands between quotes.  Raises ValueError for an escape that there is not."""
+    """The bytes between quotes.  Raises ValueError for an escape that there is not."""
     if "\\" not in text:
         return text.encode(errors="surrogateescape")
     parts, at = [], 0

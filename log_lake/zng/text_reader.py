@@ -1,7 +1,8 @@
 """Reads values from readable text, in groups as `reader.read` gives those of ZNG.
 
-The text is cut where a line ends and nothing is open, so a value may have several lines, and a line several values.
-What is no value is told to the caller, with its first line, and the values of the next lines are read.
+The text is cut where a line ends and nothing is open, so a value may have several lines, and a line several
+values. Text that is not a value is reported to the caller with its first line, and reading continues with the
+next lines.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _OPENING, _CLOSING = (b"{", b"[", b"("), (b"}", b"]", b")")
 
 Bad = Callable[[int, str, bytes], None]
-"""Takes what is no value: its first line, why, and the text."""
+"""Receives text that is not a value: its first line, the reason, and the text."""
 
 
 def read_text(lines: Iterable[bytes], *, name: str, bad: Bad) -> Iterator[tuple[Rows, Ints]]:
@@ -85,7 +86,7 @@ def _frames(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _opened(line: bytes) -> int:
-    """How many brackets a line opens and does not close; strings end with their line."""
+    """The number of brackets that a line opens and does not close; strings end with their line."""
     without = _STRING.sub(b"", line) if b'"' in line else line
     return sum(map(without.count, _OPENING)) - sum(map(without.count, _CLOSING))
 

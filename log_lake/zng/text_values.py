@@ -1,4 +1,4 @@
-"""What is written of a value, with its types, as the bytes of a value.
+"""A parsed value with its types, as the bytes of a value.
 
 A value without a type behind it has the type that shows: `1` is int64, `1.5` float64, `[1,2]` an array of int64.
 Elements of several types, written without one, become a union of these types, in the order in which they are met;
@@ -83,7 +83,7 @@ TypedText = tuple[Type, bytes | None]
 
 
 class _NoFit(Exception):
-    """The written value is none of the type."""
+    """The written value does not belong to the type."""
 
 
 def value_of(node: Node) -> TypedText:
@@ -100,7 +100,8 @@ def type_of(node: Node) -> Type:
 
 
 def _value(node: Node, count: int, expected: Type | None) -> TypedText:
-    """The value with the first `count` of its types; `expected` is what it must be, None if it may be anything."""
+    """The value with the first `count` of its types; `expected` is its required type; None if any type is
+    allowed."""
     if not count:
         return _bare(node, expected)
     kind = node.types[count - 1]
@@ -133,7 +134,7 @@ def _of_union(kind: Type, value: TypedText) -> TypedText:
 
 
 def tagged(kind: Type, body: bytes | None) -> bytes:
-    """A value as it stands inside of another."""
+    """A value as it is stored inside another one."""
     is_container = isinstance(plain(kind), (Record, Array, Union, Map))
     return container(body) if is_container else primitive(body)
 

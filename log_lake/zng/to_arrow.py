@@ -258,7 +258,7 @@ def _map(kind: Map, slices: Slices) -> pa.Array:
 
 
 def _as_only(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Values of a type that only Arrow has, of the integers or texts that stand for them."""
+    """Values of a type that only Arrow has, from the integers or texts that represent them."""
     if pa.types.is_string(target):
         return array
     try:

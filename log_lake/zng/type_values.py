@@ -1,4 +1,4 @@
-"""Types as values: a type that stands in a record, in bytes that need no typedefs.
+"""Types as values: a type that is stored in a record, in bytes that need no typedefs.
 
 A name is defined where it is met first, and referred to after that.
 """

@@ -109,7 +109,8 @@ _READ: dict[int, Callable[[TypeReader, Cursor], Type]] = {
 
 
 def _count(cursor: Cursor, *, least: int) -> int:
-    """A number of items that take `least` bytes each, so that a lie is found before anything is made of it."""
+    """A number of items of at least `least` bytes each; a false number is refused before memory is taken for
+    it."""
     begun = cursor.position
     count = cursor.uvarint()
     if count * least > cursor.left:
@@ -118,7 +119,7 @@ def _count(cursor: Cursor, *, least: int) -> int:
 
 
 class TypeWriter:
-    """The types that a stream has been told of so far."""
+    """The types that a stream has defined so far."""
 
     def __init__(self) -> None:
         self._ids: dict[Type, int] = {}

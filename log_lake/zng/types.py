@@ -21,7 +21,7 @@ MAX_STREAM_NODES = 1_000_000
 
 
 class Type:
-    """What a value is.  Equal types have the same structure and the same names."""
+    """The type of a value.  Equal types have the same structure and the same names."""
 
     __slots__ = ("_hash", "children", "depth", "label", "nodes")
 

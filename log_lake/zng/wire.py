@@ -94,7 +94,7 @@ class Cursor:
         return len(self.data) - self.position
 
     def corrupt(self, what: str, position: int | None = None) -> Corrupt:
-        """The error for what was read last, or at a position."""
+        """The error for the last read, or for a position."""
         return corrupt(self.name, self.offset + (self.position if position is None else position), what)
 
     def too_short(self, what: str, position: int | None = None) -> Corrupt:

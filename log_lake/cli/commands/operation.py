@@ -1,4 +1,4 @@
-"""What happened and what is damaged; and the words that a shell offers."""
+"""Commands about history and damage; and the completion of a shell."""
 
 from __future__ import annotations
 

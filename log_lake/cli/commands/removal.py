@@ -1,4 +1,4 @@
-"""What removes bytes for good: vacuum and erasure."""
+"""Commands that remove bytes for good: vacuum and erasure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a pool fast and small, and what publishes it."""
+"""Commands that keep a pool fast and small, and publish it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Columns out of segments: each reader gives the next values of its column, however they lie in segments.
 
-What a file claims is checked before memory is taken for it: a value takes a byte at least, so a column can have no
-more values than bytes.  Only elements of arrays and nulls take none, and `MAX_EMPTY` bounds those.
+Counts in a file are checked before memory is taken for them: a value takes at least one byte, so a column
+cannot have more values than bytes.  Only elements of arrays and nulls take none, and `MAX_EMPTY` bounds
+those.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from log_lake.zng.types import INT32, INT64, STRING, Array, Record, plain
 from log_lake.zng.wire import Cursor, as_signed, container, corrupt, primitive, signed, uvarint
 
 SKEW_BYTES = 26_214_400
-"""Bytes of values after which all columns are flushed: what a writer and a reader hold at least."""
+"""Bytes of values after which all columns are flushed; a writer and a reader hold at least this much."""
 
 SEGMENT_BYTES = 5_242_880
 """Bytes at which one column is flushed."""
@@ -28,7 +28,7 @@ SEGMENT_BYTES = 5_242_880
 MAX_SKEW_BYTES = 512 << 20
 MAX_SEGMENT_BYTES = 20 << 20
 MAX_SEGMENT_LENGTH = 40 << 20
-"""Bytes of one segment: what the original reads."""
+"""Bytes of one segment; the original program reads no larger ones."""
 
 TRAILER_BYTES = 4_096
 """The trailer begins in this many last bytes of a file."""
@@ -50,7 +50,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Trailer:
-    """What the end of a file says of it; `sections` are the bytes of the data and of the reassembly section."""
+    """The decoded end of a file; `sections` are the bytes of the data and of the reassembly section."""
 
     skew_bytes: int
     segment_bytes: int

@@ -1,8 +1,8 @@
 """Which columns are read: a type and a map with only the fields that were asked for.
 
-A field is named by its path, `id.orig_h`; a record that is named brings all of its fields.  Fields keep the order
-of the file, and a record without any of them stays, as `{}`, so that rows are neither lost nor shifted. A record
-type that loses fields loses its name too: the name stands for all of them.
+A field is named by its path, `id.orig_h`; a record that is named brings all of its fields.  Fields keep the
+order of the file, and a record without any of them stays, as `{}`, so that rows are neither lost nor shifted.
+A record type that loses fields loses its name too, because the name means all of them.
 """
 
 from __future__ import annotations

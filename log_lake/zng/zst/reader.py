@@ -82,7 +82,7 @@ class ZstFile:
         """The values from position `start` to before `stop`, with only the fields asked for.
 
         A field is named by its path as text (`id.orig_h`), or by the names on it.
-        Raises Corrupt with the offset of what is damaged.
+        Raises Corrupt with the offset of the damage.
         """
         chosen = [
             projected(kind, record_map, fields)

@@ -1,4 +1,4 @@
-"""What a writer holds of the columns of one super type, and when it writes what.
+"""The buffers of a writer for the columns of one super type, and when it writes them.
 
 A column writes itself once it holds `segment_bytes`, value by value as they come.  Here values come thousands at a
 time, so each such write is noted with the place in the rows at which it is due (`Flush.at`): row, then fields and
@@ -147,7 +147,7 @@ class ColumnWriter:
         raise NotImplementedError
 
     def emptied(self) -> int:
-        """How many arrays were null, and are empty in the file."""
+        """The number of arrays that were null and are empty in the file."""
         return 0
 
 

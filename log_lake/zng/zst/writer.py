@@ -57,12 +57,13 @@ class ZstWriter:
 
     @property
     def records(self) -> int:
-        """How many were written."""
+        """The number of written values."""
         return self._records
 
     @property
     def emptied(self) -> int:
-        """How many null arrays inside of arrays and unions became empty, since the format has no other form."""
+        """The number of null arrays inside arrays and unions that became empty, because the format has no
+        null there."""
         return sum(column.emptied() for column in self._columns)
 
     def write(self, values: Rows | Batch) -> None:
@@ -90,7 +91,7 @@ class ZstWriter:
 
     @property
     def super_types(self) -> int:
-        """How many super types the file has."""
+        """The number of super types in the file."""
         return len(self._kinds)
 
     def end_part(self) -> None:
@@ -101,7 +102,8 @@ class ZstWriter:
         self._unflushed = 0
 
     def put(self, data: bytes) -> int:
-        """Write bytes of no column, which readers pass over; where they begin.  Only between parts."""
+        """Write bytes that belong to no column, which readers skip; returns their offset.  Only between
+        parts."""
         begin = self._output.offset
         self._output.write(data)
         return begin
