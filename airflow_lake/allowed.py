@@ -1,7 +1,7 @@
 """Which addresses a run may name: the lakes and files that come from its conf, its parameters or a form.
 
-A worker opens what it is told with its own rights.  The author of a DAG may name any address; who starts a run may
-not.  So an address that a run gives is allowed if it is
+A worker opens every address with its own rights.  The author of a DAG may name any address; a person who
+starts a run may not.  So an address that a run gives is allowed if it is
 
     a lake     a connection of type lake; an address of LAKE, LAKE_VIEW_LAKES or LAKE_ALLOWED_LAKES of the worker
     a file     below the fixed folder of the pool's `ingest.source` or `intervals.source`, or in LAKE_ALLOWED_FILES
@@ -53,7 +53,8 @@ _BUCKETS = ("s3", "gs")
 
 @dataclass(frozen=True)
 class Places:
-    """What is allowed: the addresses in `exact`, and those below the folders in `below`, which end in a slash."""
+    """The allowed addresses: those in `exact`, and those below the folders in `below`, which end in a
+    slash."""
 
     exact: frozenset[str] = frozenset()
     below: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:
 
 
 def of_templates(value: Any) -> Places:
-    """What the DAG itself says: addresses, and the folders of templates before what is filled in."""
+    """The addresses of the DAG itself, and the folders before the first placeholder of its templates."""
     listed = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
     texts = [text for text in listed if isinstance(text, str) and text]
     exact = frozenset(normal(text) for text in texts if not is_template(text))
@@ -108,12 +109,12 @@ def below(patterns: Iterable[str]) -> Places:
 
 
 def sources(settings: Settings | Mapping[str, str]) -> Places:
-    """What is below the folders of a pool's own source files."""
+    """The addresses below the folders of a pool's own source files."""
     return below(str(settings[name]) for name in ("ingest.source", "intervals.source"))
 
 
 def named(words: str) -> Places:
-    """What a variable names: addresses, separated by blanks."""
+    """The addresses in a variable, separated by blanks."""
     exact, folders = set(), []
     for word in words.split():
         if word == "*":
@@ -140,7 +141,7 @@ def files_of(environ: Mapping[str, str]) -> Places:
 
 
 def defaults(*params: Mapping[str, Any] | None) -> Places:
-    """What a DAG, and a task, say as defaults of their parameters.
+    """The defaults of the parameters of a DAG and of a task.
 
     To be asked when the DAG file is parsed: when a task runs, Airflow has put the values of its run in their place.
     """
@@ -173,7 +174,7 @@ def _path(path: str) -> str:
 def check(
     address: str, *, what: str, task: str, places: Places, setting: str, resolve: Resolve | None = None
 ) -> None:
-    """Refuse an address that a run gives if it is none of the places; the variable `setting` widens them.
+    """Refuse an address of a run that is not at an allowed place; the variable `setting` allows more.
 
     `what` is the name of the parameter.  `resolve` finds the addresses of hosts; None: this machine's resolver.
     Raises InvalidInput.

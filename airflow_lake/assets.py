@@ -115,7 +115,8 @@ def withhold(task: Any, assets: Collection[Any]) -> None:
 
 
 def event_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What an event says of a load or a replace: plain values of its result, which Airflow keeps with the event."""
+    """The extra of an event of a load or a replace: plain values of its result, which Airflow stores with the
+    event."""
     names = ("version", "transaction_id", "records", "objects", "size")
     return {name: result[name] for name in names if result.get(name) is not None}
 
@@ -125,9 +126,9 @@ def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -
 
     Otherwise they are hours, if both instants are whole ones in the zone or in UTC; otherwise it is one.
 
-    `zone` is the name of a zone or an object of pendulum, as of `interval.zone_of`.  Keys have its times, as those
-    of Airflow's own CronPartitionTimetable do (decision 206); those of days of UTC have the times of UTC.  An hour
-    that a clock shows twice has one key.
+    `zone` is the name of a zone or an object of pendulum, as in `interval.zone_of`.  Keys have its times, as
+    those of Airflow's own CronPartitionTimetable do (decision 206); those of days of UTC have the times of
+    UTC.  An hour that a clock shows twice has one key.
 
     Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """

@@ -1,4 +1,4 @@
-"""What a connection says: where a lake is, with which credentials, and which Spark works on it; pure.
+"""The content of a connection: where a lake is, its credentials, and the Spark that works on it; pure.
 
 A connection of type `lake` names the lake by its host (or by `uri` in its extra), and may name two others: one of
 type aws or google_cloud_platform for credentials, one of type spark_connect or spark for Spark.  The hook reads
@@ -18,7 +18,7 @@ from lake_core.phrases import nearest
 
 
 class Connection(Protocol):
-    """What is read of a connection of Airflow."""
+    """The fields of an Airflow connection that are read."""
 
     conn_id: str
     conn_type: str | None
@@ -119,7 +119,7 @@ MOST_DIGITS = 12
 
 
 def _mebibytes(value: Any, what: str) -> int:
-    """A whole number, 0 if nothing is said.  Raises InvalidInput."""
+    """A whole number; 0 if the field is empty.  Raises InvalidInput."""
     text = "" if value is None else str(value).strip()
     if not (text or "0").isdecimal() or len(text) > MOST_DIGITS:
         raise InvalidInput(f"{what}: must be a whole number of MiB, 0 for none (got {value!r})")
@@ -220,7 +220,8 @@ def _google(extra: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def _part(extra: Mapping[str, Any], name: str, what: str) -> dict[str, Any]:
-    """An object inside of the extra, also as a text of JSON; empty if there is none.  Raises InvalidInput."""
+    """An object inside the extra, also as a text of JSON; empty if the extra has none.  Raises
+    InvalidInput."""
     value = extra.get(name) or {}
     if isinstance(value, str):
         value = _json(value, f"{what}, field {name!r}")

@@ -1,4 +1,4 @@
-"""What all tasks of the agents have in common: retries, time limits, and who goes first.
+"""The defaults of all tasks of the agents: retries, time limits and priorities.
 
 These are defaults.  What a user says, in the `default_args` of a DAG or of a group, or in an operator, wins.
 
@@ -36,7 +36,7 @@ LOOKING = timedelta(minutes=30)
 
 
 def number(variable: str, usually: float) -> float:
-    """What a variable of the environment says.  Raises ValueError: it must be a number from 1 to 10,000."""
+    """The value of an environment variable.  Raises ValueError: it must be a number from 1 to 10,000."""
     text = os.environ.get(variable, "")
     try:
         value = float(text) if text else usually

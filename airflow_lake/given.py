@@ -1,4 +1,4 @@
-"""What a DAG says, and what a template filled in: the parameters of tasks, groups and triggers, read in one way.
+"""Reads the parameters of tasks, groups and triggers in one way, whether a DAG or a template gives them.
 
 When a DAG file is parsed, `declared` refuses what can be no such value.  What is a template (`is_template`) is
 known when the task runs (`filled_in`).
@@ -42,7 +42,8 @@ def is_template(value: Any) -> bool:
 
 
 def declared(value: Any, name: str, kind: ParameterKind, *, who: str, fixed: bool = False) -> Any:
-    """What a DAG says, as a value of that kind, when its file is parsed; a template as it is, unless it is `fixed`.
+    """A parameter of a DAG as a value of that kind, when the file is parsed; a template stays as it is,
+    unless `fixed`.
 
     `fixed`: Airflow fills in no template there.  Raises ValueError.
     """
@@ -114,7 +115,7 @@ def branch_or_main(branch: Any) -> Any:
 
 
 def filled_in(value: Any, name: str, kind: ParameterKind, *, task: str) -> Any:
-    """What a template filled in, as a value of that kind; it must hold something.  Raises InvalidInput."""
+    """The value of a rendered template, of that kind; it must not be empty.  Raises InvalidInput."""
     match kind:
         case ParameterKind.FLAG:
             return flag(value, name, task=task)

@@ -21,7 +21,7 @@ Interval = tuple[dt.datetime, dt.datetime]
 WITH_INTERVAL = ("scheduled", "backfill")
 """The types of runs that are of an interval."""
 MARK = "data_interval"
-"""What the names of Airflow's values of an interval have in common, as they stand in a template."""
+"""The common prefix of Airflow's names for the interval's values in a template."""
 
 
 def interval_of(dag_run: Any, *, by_hand: bool = False) -> Interval | None:

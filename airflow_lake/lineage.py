@@ -1,4 +1,4 @@
-"""What a task tells OpenLineage, if Airflow's provider for it is installed: which data goes where.
+"""Reports to OpenLineage, if Airflow's provider for it is installed, which data a task reads and writes.
 
 The provider calls `get_openlineage_facets_on_start`, `_on_complete` and `_on_failure` of a task (`Tells`); without
 it nothing here is called (decision 112).
@@ -9,11 +9,12 @@ lake's path and the pool.
     s3://bucket   lake/flights        the branch main        s3://bucket   lake/flights@dev     another one
     file          /srv/lake/flights   a lake on a disk
 
-Its facets: schema, version, storage, the name by which Airflow knows it (symlink); of an output also the lifecycle
-change and the statistics.  When a task starts, version and schema are those of the newest state.  When it has
-ended, an output has the version that the task committed, and the schema of that version, and what was only read the
-version that was read.  An input that is an output too has no version then: a task may read it at several.  What was
-not committed, and what cannot be read, is left out: lineage never fails a task.
+Its facets: schema, version, storage, the name by which Airflow knows it (symlink); of an output also the
+lifecycle change and the statistics.  When a task starts, version and schema are those of the newest state.
+When it has ended, an output has the version that the task committed, and the schema of that version, and what
+was only read the version that was read.  An input that is an output too has no version then: a task may read
+it at several.  Uncommitted work, and pools that cannot be read, are left out, because lineage must never fail
+a task.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ LAYER = "log-lake"
 
 
 class Tells:
-    """A task whose `effects` are told: what it plans when it starts, what it did when it ends."""
+    """A task whose `effects` are reported: the planned ones when it starts, the real ones when it ends."""
 
     effects: Sequence[Effect] = ()
     sql: str
@@ -54,15 +55,15 @@ class Tells:
         return self.effects
 
     def get_openlineage_facets_on_start(self) -> Any:
-        """What is about to be read and written."""
+        """The planned reads and writes."""
         return lineage_of(self.planned_effects(), sql=getattr(self, "sql", ""))
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
-        """What was read and written."""
+        """The finished reads and writes."""
         return lineage_of(self.effects or self.planned_effects(), sql=getattr(self, "sql", ""))
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        """What was done before the failure, and what was planned."""
+        """The reads and writes before the failure, and the planned ones."""
         done = {(one.lake, one.pool, one.branch) for one in self.effects}
         planned = [one for one in self.planned_effects() if (one.lake, one.pool, one.branch) not in done]
         return lineage_of([*self.effects, *planned], sql=getattr(self, "sql", ""))

@@ -1,4 +1,4 @@
-"""What Airflow is told of this package: the entry point `apache_airflow_provider`.
+"""The package's description for Airflow: the entry point `apache_airflow_provider`.
 
 All of it is data.  Airflow shows the form of a connection, and knows an asset by its URI, without importing a hook.
 """

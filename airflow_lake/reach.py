@@ -51,7 +51,7 @@ def without_user(address: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """What a lake is called in addresses of the view: the id of its connection, or a name made of its address.
+    """The name of a lake in addresses of the view: the id of its connection, or a name made from its address.
 
     Servers log addresses of pages, and people send them on; an address of a lake may hold a secret.
     """

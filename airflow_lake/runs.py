@@ -1,4 +1,4 @@
-"""What a run of a DAG gives its tasks: its conf, and the parameters that Airflow makes of it; pure."""
+"""The conf of a DAG's run, and the parameters that Airflow makes from it; pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_lake.allowed import NONE, Places, defaults
 
 
 def conf_of(context: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The conf of the run: what its trigger form, its request or its backfill says; empty if there is none."""
+    """The conf of the run, from its trigger form, request or backfill; empty if it has none."""
     return getattr(context.get("dag_run"), "conf", None) or {}
 
 

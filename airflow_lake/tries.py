@@ -1,4 +1,4 @@
-"""What a task says when it is tried again: its reader looks for why, and for what became of the work.
+"""The log line of a task that is retried: why, and what happened to its earlier work.
 
 The log of a try whose worker was killed just ends, so the next try is the first that can say it.  Callers: the
 operators and the tasks `run`.

@@ -2,8 +2,8 @@
 
     find -> approve -> run -> report
 
-It asks only if `find` found work.  If the person refuses, or no answer comes in time, `run` is skipped,
-and `report` says that the pools are put off, and why.  While it waits, it holds no slot.
+It asks only if `find` found work.  If the person refuses, or no answer comes in time, `run` is skipped, and
+`report` names the deferred pools and the reason.  While it waits, it holds no slot.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
         return super().execute(context)
 
     def asked(self, context: Any) -> str:
-        """What a person is asked.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+        """The question to the person.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
         named = named_lake(self.config, context.get("params"))
         return question(work_of(self.agent, self.packs, named=named), lake=without_secrets(named))
 

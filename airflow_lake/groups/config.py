@@ -1,4 +1,4 @@
-"""What a task group works on, as one value that a DAG file makes; no store and no connection is asked for it.
+"""The configuration of a task group, as one value that a DAG file makes, without a store or a connection.
 
 Texts may be templates of Airflow (`"{{ params.pool }}"`): they are filled in when a task of the group runs.
 """
@@ -124,7 +124,7 @@ class LakeConfig:
 
     @property
     def pool_args(self) -> dict[str, Any]:
-        """What all tasks of the group are given, so that they run in the pool of Airflow."""
+        """Arguments of all tasks of the group, so that they run in the Airflow pool."""
         return {"pool": self.airflow_pool} if self.airflow_pool else {}
 
     @property
@@ -171,7 +171,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a run asks for: the request of the group, in which parameters of the run that are set take precedence.
+    """The request of a run: that of the group, overridden by the parameters that the run sets.
 
     A run cannot turn off a `dry_run` of the group: false is what an untouched trigger form says.
 

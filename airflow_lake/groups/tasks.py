@@ -1,4 +1,4 @@
-"""What the tasks of every agent do: find, run, report.  They run in workers; the decisions are log_lake's.
+"""The tasks of every agent: find, run, report.  They run in workers; the decisions are log_lake's.
 
 `find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.
 One piece of work that fails does not hold back the others of its pack, and their results are kept.  The packs are
@@ -44,7 +44,7 @@ PUT_OFF = "put_off"
 UNANNOUNCED = "unannounced"
 """The key of the XCom of a task `run`: results whose events it has not emitted.  Airflow forgets it in a retry."""
 MAX_PUT_OFF = 1000
-"""Pools that were put off and that a report names at most; Airflow keeps what goes between tasks."""
+"""The most deferred pools that a report names; Airflow keeps what goes between tasks."""
 
 
 def find(
@@ -63,7 +63,7 @@ def find(
     `own_pools`: if the group names pools, the agent looks at the lake's own ones too.  `bounds`: what a run, which
     has this `conf`, may name.
 
-    What the agent puts off goes to the report beside the packs, as an XCom of `task`: no task is mapped for it.  It
+    Deferred pools go to the report beside the packs, as an XCom of `task`; no task is mapped for them.  It
     is a job that was put off, too.
     """
     from log_lake.agents import driver
@@ -146,7 +146,8 @@ def check_lake(packs: Packs, *, named: str) -> None:
 
 
 def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
-    """What the task `find` put off, by its id, in the same mapped group as `task`; none if it failed."""
+    """The pools that the task `find` deferred, by its id, in the same mapped group as `task`; none if it
+    failed."""
     return list(task.xcom_pull(task_ids=find, key=PUT_OFF, map_indexes=task.map_index) or ())
 
 

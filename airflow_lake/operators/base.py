@@ -1,4 +1,4 @@
-"""What all operators share: the lake by name, the Spark that works on it, and one commit a task.
+"""Shared by all operators: the lake by name, the Spark that works on it, and one commit for each task.
 
 A task that is tried again must not commit twice.  So a load, a replace and a delete commit under a token made of
 the task's DAG, run and id, and for a mapped task of what it works on; clearing the task repeats nothing either.
@@ -133,11 +133,11 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         raise NotImplementedError
 
     def effect(self, **what: Any) -> Effect:
-        """What the task is about to do to its pool."""
+        """The planned effects of the task on its pool."""
         return Effect(lake=self.lake_name, pool=self.pool_name, branch=self.branch, **what)
 
     def done_effect(self, values: Mapping[str, Any], **what: Any) -> Effect:
-        """What the task did to its pool; `values` are those of its result."""
+        """The effects of the task on its pool; `values` are those of its result."""
         return done(self.effect(**what), **{name: values.get(name) for name in FIGURES})
 
     def planned_effects(self) -> Iterable[Effect]:

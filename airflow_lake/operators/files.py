@@ -1,4 +1,4 @@
-"""What the operators that read files share: which files, how they are read, and the commit under one token."""
+"""Shared by the operators that read files: the files, the reading options, and the commit under one token."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAIL, SKIP, EMPTY = "fail", "skip", "empty"
 
 
 class LakeFilesOperator(LakeOperator):
-    """An action that reads `files` (paths, globs, folders); `format` and `options` as of `lake load`.
+    """An action that reads `files` (paths, globs, folders); `format` and `options` as for `lake load`.
 
     `missing`: what becomes of the task if there is no file, because no name has one or the list of names is empty:
     `fail`, or `skip`.  If it may be skipped, a name without a file is passed over when others have some.
@@ -165,7 +165,7 @@ class LakeFilesOperator(LakeOperator):
         return [by_uri[uri] for uri in sorted(by_uri)]
 
     def committed(self, lake: Lake, context: Context) -> LoadResult | None:
-        """What an earlier try committed under the task's token, None if none did.
+        """The result that an earlier try committed under the task's token; None if none did.
 
         Asked if no file is there: who loads files may move them away afterwards, before the task is tried again.
         """

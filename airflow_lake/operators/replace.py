@@ -32,7 +32,7 @@ class LakeReplaceOperator(LakeFilesOperator):
     With `missing="empty"` it is removed too if no file is there, as the intervals agent does.
 
     Either `begin` and `end` (ISO 8601 with a zone), for a key that begins with a time: then Spark reads the
-    files.  Or `low` (inclusive), `high` (exclusive) and `where`, as of `lake replace`: then the task itself
+    files.  Or `low` (inclusive), `high` (exclusive) and `where`, as for `lake replace`: then the task itself
     does.
 
     In a run that is of no schedule, no backfill and no asset, bounds or files of the run's interval are refused

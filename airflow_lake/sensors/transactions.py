@@ -161,7 +161,8 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         return name, positions
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event of the trigger.  If the task is cleared then, it begins anew; one that failed goes on."""
+        """The event of the trigger.  If the task is cleared then, it starts from the newest version; if it
+        failed, it continues."""
         kept = context.get("task_state_store")
         if kept is not None and kept.get(BEGUN) is not None:
             kept.delete(BEGUN)

@@ -48,9 +48,10 @@ class ActivityNote:
         """Why the store did not take the note when it was written last; None if it did."""
 
     def keep(self) -> bool:
-        """Write the note unless a recent one exists; returns whether one exists now.  If the store refuses,
-                the next call
-        tries again."""
+        """Write the note unless a recent one exists; returns whether one exists now.
+
+        If the store refuses, the next call tries again.
+        """
         now = self._clock()
         if self._written is None or abs(now - self._written) >= RENEW:
             self.refusal = write_note(self._store, self._pool_id)

@@ -104,7 +104,7 @@ class Ingested:
 class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     """A name for the state of a branch at a version.  `time` and `expires` are in microseconds since 1970.
 
-        `set_at` is the version of the transaction that set it.  `deleted`: the tag keeps a deleted branch, a child
+    `set_at` is the version of the transaction that set it.  `deleted`: the tag keeps a deleted branch, a child
     of `parent` with this `boundary`.
     """
 

@@ -24,13 +24,11 @@ FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 class decoding:
-    """Turn every failure within the block into `Corrupt`, in one line: the name of the stored thing, and what
-        is wrong.
+    """Turn every failure within the block into `Corrupt`, in one line: name of the stored thing, and fault.
 
-        `what` precedes a library's reason; it is left out if one of our types refused a value, whose message is
-        complete.
-    `advice` ends the line.
-        Errors of reads of the store pass unchanged: `Unavailable`, `CheckpointGone`, `CheckpointDamaged`.
+    `what` precedes a library's reason; it is left out if one of our types refused a value, whose message is
+    complete.  `advice` ends the line.
+    Errors of reads of the store pass unchanged: `Unavailable`, `CheckpointGone`, `CheckpointDamaged`.
     """
 
     __slots__ = ("_advice", "_name", "_what")

@@ -260,7 +260,7 @@ class _Reader:
 def looks_like_zng(begin: bytes) -> bool:
     """Whether the first bytes of a file are messages of ZNG with a type or a value; the last one may be cut.
 
-        A first value of a type that needs no definition does not count, because text may begin in the same way; nor
+    A first value of a type that needs no definition does not count, because text may begin in the same way; nor
     does the mark of UTF-16.
     """
     if not begin or begin[0] <= WIDE_VALUE or begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
