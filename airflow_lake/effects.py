@@ -1,4 +1,4 @@
-"""What a task does to pools, in one shape for all tasks: lineage and links are made of it; pure.
+"""The effects of a task on pools, in one shape for all tasks; lineage and links use them; pure.
 
 Operators and the agents' tasks keep `effects` while they run: first what is planned, then what was done, so that a
 task that fails tells what it did before.  `lineage` tells OpenLineage, `links` lead to the web view.
@@ -27,7 +27,7 @@ OVERWRITE, TRUNCATE, CREATE, ALTER, DROP = "OVERWRITE", "TRUNCATE", "CREATE", "A
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What a task does, or did, to a pool of a lake, which is named as the task names it.
+    """The planned or finished effect of a task on a pool, whose lake has the name that the task uses.
 
     `branch`: the branch; of a pool that is about to be read, any revision.  `is_done`: it was done, not planned.
     `version`: the newest that the task committed; of a pool that it only reads, the one that it read; None
@@ -77,7 +77,7 @@ def _planned(work: Work, *, agent: str) -> Effect:
 
 
 def done_work(work: Work, result: Mapping[str, Any], *, agent: str) -> list[Effect]:
-    """What an agent did with a piece of work, by its result; nothing if it is of no pool."""
+    """The effects of a piece of an agent's work, by its result; empty if it belongs to no pool."""
     parked = {file for file, _ in result.get("parked") or ()}
     rewritten = result.get("size_out")
     return [

@@ -84,7 +84,7 @@ def parser() -> Parser:
     whole = Parser(prog="lake-agent", description="Run an agent once, without Airflow.")
     commands = whole.add_subparsers(dest="agent", required=True, metavar="AGENT")
     for name, agent in AGENTS.items():
-        sub = commands.add_parser(name, help=agent.purpose.value)
+        sub = commands.add_parser(name, help=agent.says)
         sub.add_argument("pools", nargs="*", metavar="POOL", help="default: all that have work")
         sub.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")
         sub.add_argument("--spark", action="store_true", help="work on Spark; default: in this process")

@@ -112,7 +112,7 @@ class AgentGroup(TaskGroup):
 
     @property
     def work_args(self) -> dict[str, Any]:
-        """What the tasks `run` are given: their time limit, their slots, and when they may run."""
+        """Arguments of the tasks `run`: their time limit, their slots, and their trigger rule."""
         limit = {name: value for name, value in WORK.items() if name not in self.users_args}
         rule = ASKED if self.config.approval else NEXT if self.after is not None else {}
         return {**limit, **self.config.slot_args, **rule}

@@ -1,4 +1,4 @@
-"""What a person is asked before an agent deletes, and what the answer means; pure.
+"""The question to a person before an agent deletes, and the meaning of the answer; pure.
 
 The task `approve` asks (`approval`), and `report` reads its answer.  A question says what would be done in which
 pools, never which records an erasure names: Airflow keeps it.
@@ -25,7 +25,7 @@ REJECT = "Reject"
 
 
 def question(all_work: Sequence[Work], *, lake: str) -> str:
-    """What a person is asked, in Markdown: the lines of the work as a list; the page joins other lines.
+    """The question in Markdown: the lines of the work as a list, because the page joins other lines.
 
     `lake` is its name.
     """
@@ -38,7 +38,7 @@ def question(all_work: Sequence[Work], *, lake: str) -> str:
 
 
 def put_off_by(answer: Mapping[str, Any] | None, all_work: Sequence[Work]) -> Found[Work]:
-    """The work as it is put off, if the answer is a refusal; as it is if it was approved, or not asked about."""
+    """The work as deferred if the answer is a refusal; unchanged if it was approved, or not asked about."""
     from log_lake.agents.work import Found, PutOff
 
     if not answer or REJECT not in answer["chosen_options"]:

@@ -1,12 +1,13 @@
 """The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
 
-Pools are looked at side by side, and what is found is handed out in their order.  A pool that is put off
-(`why_put_off`) is not looked at; it is handed out with the reason, for the report alone.
+It looks at pools in parallel, and hands out the work in
+their order.  It does not look at a deferred pool (`why_put_off`), but hands it out with the reason, for the report
+only.
 
-A paused pool (`agents=paused`) is left alone by every agent.  Hours (`upkeep.window`) bind the agents that only
-rearrange or remove what is there: compact, checkpoint, tombstones, retention.  Ingest and intervals bring data that
-a user waits for, and an erasure has a date by which it must be done; they work at any hour.  Work that began within
-the hours is finished.  Commands and programs are not bound.
+Every agent skips a paused pool (`agents=paused`).  Hours (`upkeep.window`) limit the agents that only merge,
+save or remove stored data: compact, checkpoint, tombstones, retention.  Ingest and intervals load data that
+users wait for, and an erasure is due by a date, so these work at any hour.  Work that began within the hours
+is finished.  Hours do not limit commands and programs.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def divided(
 ) -> tuple[list[str], list[PutOff]]:
     """The pools at which the agent looks now, and those that are put off.
 
-    A pool whose settings cannot be read is put off too: its hours are not known.
+    A pool whose settings cannot be read is deferred too, because its hours are unknown.
     """
     settings = {pool.name: Settings(pool.settings) for pool in lake.pools()}
     now = lake.context.now()
@@ -125,7 +126,7 @@ def handed_out(
     limit: int | None = None,
     now: float = 0.0,
 ) -> Found[W]:
-    """What was found and what is put off; nothing in a dry run.
+    """The work that was found, and the deferred pools; nothing in a dry run.
 
     At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  `now`, in seconds, decides
     whose turn it is then.  Logs what is put off, that it is a dry run, or that there is `nothing`.

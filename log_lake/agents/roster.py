@@ -15,22 +15,21 @@ from typing import Any
 class Purpose(Enum):
     """Why an agent works, which says how long it may wait."""
 
-    LOADING = "brings data that readers wait for"
-    DUE = "has a date by which it must be done"
-    UPKEEP = "rearranges or removes what is there; hours bind it (`upkeep.window`)"
+    LOADING = "loads files that readers wait for"
+    DUE = "does work that is due by a date"
+    UPKEEP = "merges, saves or removes stored data, only within the pool's upkeep.window"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """What the lists of agents say of one; `agent.Agent` is what it does.
+    """The row of one agent; `agent.Agent` does its work.
 
-    `says`: what it does, in a line.  `parameters`: what a run may say beside `request.COMMON`.
+    `says`: its work, in a line.  `parameters`: the names that a run may set besides `request.COMMON`.
 
-    `deletes`: what it takes away does not come back, so a person may be asked before.  `by_pool`: it needs to be
-    told no more than a pool.  `together`: it takes all its work at once, as one application of Spark.
-    `remembers`: seconds for which it leaves a pool alone in which it found nothing to do and to which nothing was
-    written since (`quiet`); 0: it looks at each pool.
-    `after`: the agent that goes first when both work in one run, since it does a part of this one's work.
+    `deletes`: its deletions are final, so a person may be asked first.  `by_pool`: a pool is all that a run needs
+    to name.  `together`: one application of Spark does all its work at once.  `remembers`: seconds for which it
+    skips a pool if it found nothing to do there and nothing was written since (`quiet`); 0: it skips none.
+    `after`: the agent that runs first when both work in one run, because it does a part of this one's work.
     """
 
     name: str
@@ -117,14 +116,14 @@ _TABLE = (
     ),
     Agent(
         name="retention",
-        says="Expires old records; deletes objects that are not needed any more",
+        says="Expires old records; deletes objects that nothing needs",
         purpose=Purpose.UPKEEP,
         deletes=True,
         remembers=WEEK,
     ),
     Agent(
         name="erasure",
-        says="Erases records from every object; goes on with pending erasures",
+        says="Erases records from every object; resumes pending erasures",
         purpose=Purpose.DUE,
         parameters=("where", "key", "from", "to", "grace", "keep_history"),
         deletes=True,

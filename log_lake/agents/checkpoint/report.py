@@ -1,4 +1,4 @@
-"""What the checkpoint agent did, in words: for its logs and its last task."""
+"""The checkpoint agent's results in words: for its logs and its last task."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CheckpointResult(Result):
 
 
 def journal_line(result: CheckpointResult) -> str:
-    """What was done for a journal."""
+    """The result for a journal, in words."""
     wrote = "wrote the checkpoint" if result.written else "there was a checkpoint already, the one"
     line = f"{result.pool}: {wrote} of version {result.checkpoint:,}"
     if result.tail_before:

@@ -1,6 +1,6 @@
 """The checkpoint agent without Spark: which journals want a checkpoint, and the work itself.
 
-To look at a journal that wants nothing costs one listing and one read.  The journal of pools is looked after too,
+Looking at a journal without work costs one listing and one read.  The journal of pools is looked after too,
 under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake checkpoint` and `lake purge`.
 """
 

@@ -62,14 +62,14 @@ def overlap(depth: int) -> str:
 
 
 def start_line(pool_name: str, jobs: Sequence[CompactionJob], *, lost: int) -> str:
-    """What a task is about to do; `lost` jobs were planned before, and an input of each is gone."""
+    """The work of a task, before it begins; `lost` jobs were planned before, and an input of each is gone."""
     size = human_size(sum(job.size for job in jobs))
     again = f"; planned again, because inputs of {counted(lost, 'job')} are gone" if lost else ""
     return f"{pool_name}: {counted(len(jobs), 'job')}, {size} to rewrite{again}"
 
 
 def job_line(job: CompactionJob, result: CompactionResult) -> str:
-    """What became of a job."""
+    """The result of a job, in words."""
     if result.version is None:
         return f"  dropped: an input changed ({job.why})"
     return (

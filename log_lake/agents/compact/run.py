@@ -1,7 +1,7 @@
 """The compact agent without Spark: which pools have work; `rewriting.compaction` does the jobs.
 
-To look at a pool costs a look at its journal, and a plan, which is pure.  Callers: the DAG, the Spark application,
-`lake compact`.
+Looking at a pool costs a read of its journal's end, and a plan, which is pure.  Callers: the DAG, the Spark
+application, `lake compact`.
 """
 
 from __future__ import annotations

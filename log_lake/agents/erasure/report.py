@@ -75,7 +75,7 @@ def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureRe
 
 
 def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -> str:
-    """What an erasure would find; `erasure_id` is that of a pending one."""
+    """The result of an erasure's dry run; `erasure_id` is that of a pending one."""
     which = f"pending erasure {erasure_id}: " if erasure_id else ""
     line = (
         f"{pool_name}: {which}would rewrite {counted(len(sighting.referred), 'object')} "
@@ -91,13 +91,13 @@ def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -
 
 
 def bound_text(bound: Bound) -> str:
-    """How much may hold the records of an erasure, in words."""
+    """The objects and records that an erasure may touch, in words."""
     objects = counted(bound.objects, "object")
     return f"up to {objects} of {counted(bound.records, 'record')}, {human_size(bound.size)}"
 
 
 def erasure_line(result: ErasureResult) -> str:
-    """What became of an erasure, in a line."""
+    """The result of an erasure, in a line."""
     line = (
         f"{result.pool}: erasure {result.erasure} is {result.status}: deleted "
         f"{counted(result.deleted, 'object')} ({human_size(result.freed)}), wrote {result.written:,} "
@@ -113,7 +113,7 @@ def erasure_line(result: ErasureResult) -> str:
 
 
 def release_lines(result: ErasureResult) -> Iterator[str]:
-    """What holds such records, and how to release it, a line each."""
+    """The holders of such records, and how to release the objects, a line each."""
     for by in result.by:
         how = release(by, pool_name=result.pool, erasure_id=result.erasure)
         yield f"{result.pool}: erasure {result.erasure} is held by {by}: {how}"

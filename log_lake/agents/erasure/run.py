@@ -73,8 +73,8 @@ def erase_pending(
 ) -> list[ErasureResult]:
     """Go on with these erasures of a pool; None: with all that are pending.
 
-    One that fails does not hold back the others.  Raises the first failure in the end: NotFound, Conflict, Corrupt,
-    OutcomeUnknown, Unavailable; what was done stays, and the next run goes on.
+    One that fails does not hold back the others.  Raises the first failure in the end: NotFound, Conflict,
+    Corrupt, OutcomeUnknown, Unavailable; finished steps stay, and the next run resumes.
     """
     pool = lake.pool(pool_name)
     policy = policy_of(pool.settings, grace=grace)
@@ -302,7 +302,7 @@ def begin_handed_out(lake: Lake, work: ErasureWork) -> list[str] | None:
 
 
 def _log_sightings(pool: Pool, work: ErasurePlan, named: NamedRecords | None, *, grace: str | None) -> None:
-    """Log what each erasure would find; of a pending one, by its id."""
+    """Log the records that each erasure would find; a pending one by its id."""
     policy = policy_of(pool.settings, grace=grace)
     for one in work.pending:
         searched = replace(pool, sub_pool=one.sub_pool)

@@ -45,7 +45,7 @@ def plan_lines(
 
 
 def parked_text(pool_name: str, parked: Sequence[Parked]) -> str:
-    """Which files are passed over, and what to do."""
+    """The skipped files, and what to do about them."""
     files = "1 file is" if len(parked) == 1 else f"{len(parked):,} files are"
     until = "it changes or is released" if len(parked) == 1 else "they change or are released"
     names = listed([without_secrets(one.file) for one in parked])
@@ -64,7 +64,7 @@ def changed_text(pool_name: str, changed: Sequence[SourceFile]) -> str:
 
 @dataclass(frozen=True)
 class Lag:
-    """How far the agent lags behind the files that arrive at a pool.
+    """The agent's lag behind the files that arrive at a pool.
 
     `late` files wait although they are older than the policy and `LATE` allow.  The oldest has `waited` so many
     seconds; it may for `age`.
@@ -103,7 +103,7 @@ class IngestResult(LoadResult, _OfBatch):
 
 
 def batch_line(result: IngestResult) -> str:
-    """What became of a batch."""
+    """The result of a batch, in words."""
     parked = f"; parked {counted(result.parked_files, 'file')}" if result.parked else ""
     return load_line(result.pool, result) + parked
 

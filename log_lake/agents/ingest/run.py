@@ -1,8 +1,8 @@
 """The ingest agent: it lists the pools' batches that are to be ingested, and commits a batch (`batches`).
 
-One bad thing does not hold back the others.  A pool whose source or journal cannot be read is reported, and the
-other pools go on.  The agent looks before it starts Spark, and not again: if another run commits a batch meanwhile,
-the commit knows it by its token, or refuses it because of its files.
+One bad thing does not hold back the others.  If a pool's source or journal cannot be read, the run reports it
+and continues with the other pools.  The agent looks before it starts Spark, and not again: if another run
+commits a batch meanwhile, the commit knows it by its token, or refuses it because of its files.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         work: Sequence[IngestWork],
         handed: Found[IngestWork],
     ) -> Found[IngestWork]:
-        """Parked files, and files that the limit leaves too long, are put off too."""
+        """Parked files, and files that the limit leaves waiting too long, are recorded as deferred too."""
         tokens = {one.token for one in handed.work}
         late = summed_lags(one for one in work if one.token not in tokens)
         parked = {

@@ -34,7 +34,7 @@ def plan_line(
 
 
 def interval_line(result: IntervalsResult) -> str:
-    """What became of an interval of a pool, or of files that were appended by hand."""
+    """The result for an interval of a pool, or for files that were appended by hand."""
     if result.version is None and result.begin:
         return f"{result.pool}: no files for {result.begin}: nothing changed"
     return load_line(result.pool, result)

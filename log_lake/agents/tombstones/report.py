@@ -33,7 +33,7 @@ class ApplyResult(Result, Gain):
 
 
 def plan_line(pool_name: str, work: ApplyPlan) -> str:
-    """What is due, in a line."""
+    """The due work, in a line."""
     if work.idle:
         return f"{pool_name}: no deletes to apply; {work.remaining:,} left"
     steps = [

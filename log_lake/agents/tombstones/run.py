@@ -69,7 +69,7 @@ def apply(
     at_once: bool = False,
     workers: Workers | None = None,
 ) -> ApplyResult:
-    """Do what is due at `now`, on these workers (default: here).
+    """Do the work that is due at `now`, on these workers (default: here).
 
     Raises InvalidInput (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
     """
