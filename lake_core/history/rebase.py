@@ -253,7 +253,7 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
     A replace overtook the draft if it was first committed above the draft's read version, began later than the
     draft (`Tombstone.started`), and its range overlaps a new object.
 
-    Raises Conflict if a replace that may have overtaken the draft is retired, or if the draft is a replace itself
+    Raises Conflict if a replace that may have overtaken the draft is gone, or if the draft is a replace itself
     and overlaps one that was committed meanwhile.
     """
     replaces = [a.range for a in draft.actions if isinstance(a, AddTombstone) and a.replaces]
@@ -261,7 +261,7 @@ def _overtaken(branch: BranchState, draft: Draft) -> list[AddTombstone]:
     if (replaces or added) and draft.read_version < branch.replaced:
         raise Conflict(
             f"this load began on version {draft.read_version}, before the replace of version {branch.replaced}, "
-            "whose tombstone is retired; start the load again"
+            "whose tombstone is retired or reverted; start the load again"
         )
     since = [t for t in branch.tombstones.values() if t.replaces and t.since > draft.read_version]
     taken = [t for t in since if any(t.key_range.overlaps(key_range) for key_range in replaces)]

@@ -134,6 +134,27 @@ def test_a_branch_that_is_restored_and_merged_does_not_bring_such_records_back(w
     assert not list(verify(world.reopened(), done))
 
 
+def test_the_next_run_takes_what_the_revert_of_a_revert_has_brought_back(world: World) -> None:
+    """No branch showed the record when the erasure began, so it hid nothing there."""
+    world.people("ann", "bob")
+    world.pool.tag("audit")
+    branch = world.pool.branch()
+    reverted = branch.revert("1").version
+    pending = erase(world.pool, where=ANN, grace=0.0)
+    assert pending.status == PENDING
+    world.people("eve", first=20)
+    branch.revert(str(reverted))
+    assert world.names() == ["ann", "bob", "eve"]
+    again = go_on(world.reopened(), pending, grace=0.0)
+    assert again.status == PENDING
+    assert world.names() == ["bob", "eve"]
+    done = released(world, again)
+    assert done.status == DONE
+    assert world.names() == ["bob", "eve"]
+    assert not world.holding(is_ann)
+    assert not list(verify(world.reopened(), done))
+
+
 def test_a_tag_on_what_is_loaded_later_holds_nothing(world: World) -> None:
     pending = held_by_a_tag(world)
     world.people("ann", first=7)
