@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +13,7 @@ import pytest
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.store.memory import MemoryStore
 from lake_core.store.ranges import Piece, Range, RangedFile, Ranges, Reach
+from log_lake.agents.checkpoint.run import write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 
@@ -121,6 +123,18 @@ def test_a_small_object_is_one_request(threads: ThreadPoolExecutor) -> None:
     store.taken()
     assert view.get(500).num_rows == 10
     assert store.taken()[0] == 10
+
+
+def test_a_small_checkpoint_is_one_request(threads: ThreadPoolExecutor) -> None:
+    store, pool = a_pool(threads)
+    for begin in range(10):
+        pool.branch().append(content(begin, 1_000))
+    lake = Lake.open_on(store)
+    written, _ = write_checkpoint(lake, "p", now=time.time())
+    assert written
+    store.taken()
+    assert len(Lake.open_on(store).pool("p").at().references) == 10
+    assert [name for name, _ in store.asked if name.endswith(".checkpoint")] == [store.asked[0][0]]
 
 
 def test_an_object_of_another_size_is_corrupt_and_a_missing_one_is_missing(

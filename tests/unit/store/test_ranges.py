@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -37,7 +38,7 @@ class Server:
 
     def fetch(self, asked: Range) -> Piece:
         self.asked.append(asked)
-        assert self.gate.wait(10)
+        assert self.gate.wait(30)
         return Piece(self.data[asked.begin : asked.end], len(self.data))
 
 
@@ -82,8 +83,11 @@ def test_near_ranges_come_in_one_request_and_far_ones_side_by_side(threads: Thre
     server.gate.clear()
     file = opened(server, threads)
     file.plan([Range(0, 1_000), Range(1_050, 2_000), Range(40_000, 41_000)], SMALL, keeps=False)
-    while len(server.asked) < 2:  # both are under way before either is answered
-        pass
+    for _ in range(1_000):  # both are under way before either is answered
+        if len(server.asked) == 2:
+            break
+        time.sleep(0.01)
+    assert len(server.asked) == 2
     server.gate.set()
     for begin, end in ((0, 1_000), (1_050, 2_000), (40_000, 41_000)):
         assert bytes(file.read_range(begin, end)) == DATA[begin:end]
