@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from log_lake.agents.work import PutOff
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
 from log_lake.lake.given_up import give_up
+from log_lake.lake.pool import Pool
 from log_lake.loading.source_files import SourceFile
 from log_lake.repair.fsck import Fsck
 from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
@@ -63,16 +65,33 @@ FINDS: Mapping[str, Callable[..., list[dict[str, Any]]]] = {
 }
 
 
+class Copied(MemoryStore):
+    """A store in memory with these objects, whose journals are read one entry after another.
+
+    Each mutation makes some of them and reads them many times.  Names are not checked again, and no thread is
+    started.
+    """
+
+    def __init__(self, objects: Mapping[str, bytes]) -> None:
+        super().__init__(URI)
+        self._objects, self._names = dict(objects), sorted(objects)
+        self._modified = dict.fromkeys(objects, self._clock())
+
+    def local_path(self, name: str) -> str | None:
+        return name if "/data/" not in name else None
+
+
 @dataclass
 class World:
     """A lake of pools with all that can be stored; `a` is the id of the pool whose objects are changed."""
 
     store: Store
     a: str
-    objects: dict[str, bytes] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.objects = {info.name: self.store.get(info.name) or b"" for info in self.store.list("")}
+    @cached_property
+    def objects(self) -> dict[str, bytes]:
+        """The objects of the store as they are when they are first asked for."""
+        return {info.name: self.store.get(info.name) or b"" for info in self.store.list("")}
 
     def lake(self) -> Lake:
         """The lake as a process finds it that has read nothing."""
@@ -80,11 +99,8 @@ class World:
 
     def changed(self, writes: Mapping[str, bytes | None]) -> World:
         """A copy of the lake with some objects written, or deleted (None)."""
-        store = MemoryStore(URI)
-        for name, data in (self.objects | writes).items():
-            if data is not None:
-                store.put(name, data)
-        return World(store, self.a)
+        objects = self.objects | writes
+        return World(Copied({name: data for name, data in objects.items() if data is not None}), self.a)
 
     def names_like(self, pattern: str) -> list[str]:
         """The names of the objects that fit the pattern; `{a}` stands for the pool's id."""
@@ -196,24 +212,23 @@ Asks = Iterator[tuple[str, Callable[[], object]]]
 
 def asks_of_pool(world: World) -> Asks:
     """All that a reader asks of the pool `a`."""
-    lake = world.lake()
-    yield "scan", lambda: lake.pool("a").at().to_table().to_pylist()
-    yield "branch", lambda: lake.pool("a").at("dev").references
-    yield "tag", lambda: lake.pool("a").at("kept").snapshot.records
-    yield "log", lambda: [(version, one.id) for version, one in lake.pool("a").log()]
-    yield "costs", lambda: lake.pool("a").tag_costs()
+    pool = world.lake().pool("a")  # one for all questions: each would fold the entries anew
+    yield "scan", lambda: pool.at().to_table().to_pylist()
+    yield "branch", lambda: pool.at("dev").references
+    yield "tag", lambda: pool.at("kept").snapshot.records
+    yield "log", lambda: [(version, one.id) for version, one in pool.log()]
+    yield "costs", lambda: pool.tag_costs()
     for version in (3, 9):
-        yield f"version {version}", lambda version=version: _size(lake, version)
-    yield "tables", lambda: tables_of(lake)
+        yield f"version {version}", lambda version=version: _size(pool, version)
+    yield "tables", lambda: tables_of(pool)
 
 
-def _size(lake: Lake, version: int) -> object:
-    loaded = lake.pool("a").history.load_version(version)
-    return None if loaded is None else lake.pool("a").at_version(version).snapshot.records
+def _size(pool: Pool, version: int) -> object:
+    loaded = pool.history.load_version(version)
+    return None if loaded is None else pool.at_version(version).snapshot.records
 
 
-def tables_of(lake: Lake) -> object:
-    pool = lake.pool("a")
+def tables_of(pool: Pool) -> object:
     state = pool.history.load().state
     return (
         [sorted(map(repr, items)) for items in (state.tokens.items(), state.sources.items())],
