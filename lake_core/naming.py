@@ -273,7 +273,7 @@ def published(pool_id: str, form: str, branch: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    return "".join(f"~{byte:02x}" for byte in character.encode())
+    return "".join(f"~{byte:02x}" for byte in character.encode(errors="surrogatepass"))
 
 
 def given_up(pool_id: str) -> str:

@@ -27,11 +27,18 @@ from pyiceberg.manifest import (
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
 
+from log_lake.loading.expansion import Expansion
+from log_lake.loading.formats.avro_container import open_container
+
 MAX_MANIFESTS = 32
 """Manifests of one content in a table; beyond it, all are written as few."""
 
 MAX_ENTRIES = 8_192
 """Files in one manifest, which a reader decodes as a whole: about 2 MB."""
+
+MAX_FREE = 256 << 20
+"""Bytes that a list of manifests, or a manifest, may always hold; beyond them, a hundred times its size.  Of
+`MAX_ENTRIES` files each has 32 KB.  Kilobytes of crafted Avro would take all memory of the process."""
 
 FORMAT = 2
 """Version of Iceberg's format (decision 92)."""
@@ -112,12 +119,17 @@ class Files:
         """The file at a location, as pyiceberg asks for it.
 
         pyiceberg's decoder reads behind the end of a damaged file, and the process ends.  So fastavro, which looks
-        at the end, reads it first, and raises.
+        at the end, reads it first, and raises.  Both get the blocks without their compression, which are bounded
+        by the size of the file.
         """
         data = self._read(location)
-        for _ in fastavro.reader(io.BytesIO(data)):
+        container = open_container(io.BytesIO(data))
+        plain = container.with_schema(
+            container.schema, Expansion(most=100, free=MAX_FREE, size=len(data))
+        ).read()
+        for _ in fastavro.reader(io.BytesIO(plain)):
             pass
-        return MemoryFile(location, data)
+        return MemoryFile(location, plain)
 
     def listed(self, manifest_list: str) -> list[Listed]:
         """The manifests of a table, with their files."""

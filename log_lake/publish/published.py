@@ -26,6 +26,10 @@ DELETE_FILES, DELETED_RECORDS = "total-delete-files", "total-position-deletes"
 DAMAGED, ADVICE = "damaged, or of a table that the lake did not publish", "publish to another folder"
 """The fault of a table that cannot be read, and what to do."""
 
+MAX_NUMBER = 10**9
+"""The greatest number of metadata that a publication may follow.  No table is published so often, and a hint whose
+number had more digits than one may have would be written without end."""
+
 WITHOUT = "lake.without"
 """A property of the table: the fields that it does not have, as JSON."""
 
@@ -76,6 +80,8 @@ def published_at(place: Place) -> Published | None:
         )
     while (later := place.store.get(place.metadata(number + 1))) is not None:  # bounded by what was published
         number, text = number + 1, later
+    if number >= MAX_NUMBER:
+        raise Corrupt(f"{place.location}: metadata {number} was published by no lake; delete it, or {ADVICE}")
     return None if text is None else described(place, number, text)
 
 

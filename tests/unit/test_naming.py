@@ -25,9 +25,9 @@ def test_every_object_of_a_lake_has_the_name_that_the_format_gives_it() -> None:
 
 
 def test_a_branch_of_any_name_is_a_folder_of_plain_letters() -> None:
-    names = ["main", "v1.2_a-b", "a~b", "ä#?%", ".", "..", "~2e"]
+    names = ["main", "v1.2_a-b", "a~b", "ä#?%", ".", "..", "~2e", "\udcff"]
     folders = [naming.published("ID", "iceberg", name).rpartition("/")[2] for name in names]
-    assert folders == ["main", "v1.2_a-b", "a~7eb", "~c3~a4~23~3f~25", "~2e", "~2e~2e", "~7e2e"]
+    assert folders == ["main", "v1.2_a-b", "a~7eb", "~c3~a4~23~3f~25", "~2e", "~2e~2e", "~7e2e", "~ed~b3~bf"]
 
 
 def test_names_of_entries_sort_as_their_numbers() -> None:

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import io
 import random
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import fastavro
 import pytest
 
 pytest.importorskip("pyiceberg")
 
 from lake_core.errors import Corrupt, LakeError
 from log_lake.lake.pool import Pool
+from log_lake.publish.published import MAX_NUMBER
 from log_lake.publish.run import publish_iceberg
 from tests.support.iceberg import a_local_pool
 from tests.support.mutations import changed_json, flipped
+
+
+def inflated(data: bytes) -> bytes:
+    """The Avro file with one block of 300 MB of zeros, which are packed to a thousandth."""
+    sync = data[-16:]
+    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+    packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(300)) + packer.flush()
+    block = io.BytesIO()
+    for number in (1, len(packed)):
+        fastavro.schemaless_writer(block, "long", number)
+    return data[: data.index(sync) + len(sync)] + block.getvalue() + packed + sync
+
+
+def endless(data: bytes) -> bytes:
+    """An Avro file of some bytes with as many records as a long counts: each has no bytes."""
+    file, sync = io.BytesIO(), b"s" * 16
+    fastavro.writer(file, {"type": "record", "name": "r", "fields": []}, [], sync_marker=sync)
+    for number in (2**62, 0):
+        fastavro.schemaless_writer(file, "long", number)
+    return file.getvalue() + sync
+
 
 NEGATIVE_LENGTH = b"Obj\x01\x02\x16avro.schema" + b"\xff" * 9 + b"\x01"
 
@@ -38,6 +63,9 @@ DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "a manifest that is none": ("-m0.avro", lambda data: b"no Avro"),
     "a manifest that is cut off": ("-m0.avro", lambda data: data[: len(data) // 2]),
     "a length behind the end": ("-m0.avro", lambda data: NEGATIVE_LENGTH),
+    "a manifest that is far larger than its file": ("-m0.avro", inflated),
+    "a list of manifests that is far larger than its file": ("snap-", inflated),
+    "a list of manifests of records without bytes": ("snap-", endless),
     "a list of manifests that is cut off": ("snap-", lambda data: data[:-40]),
 }
 
@@ -66,6 +94,16 @@ def test_a_damaged_table_is_corrupt_for_its_next_publisher(how: str, tmp_path: P
         publish_iceberg(pool)
     assert "\n" not in str(raised.value)
     assert pool.at().to_table().num_rows == 4
+
+
+@pytest.mark.parametrize("number", [MAX_NUMBER, 10**18 - 1])
+def test_a_number_that_no_publication_reached_is_corrupt_and_ends(number: int, tmp_path: Path) -> None:
+    pool = a_published_pool(tmp_path)
+    folder = f"{pool.config.id}/published/iceberg/main/metadata"
+    pool.store.put(f"{folder}/v{number}.metadata.json", pool.store.get(f"{folder}/v1.metadata.json") or b"")
+    pool.store.delete(f"{folder}/version-hint.text")
+    with pytest.raises(Corrupt, match=f"metadata {number} was published by no lake"):
+        publish_iceberg(pool)
 
 
 def test_a_table_that_was_changed_at_random_is_published_or_corrupt(tmp_path: Path) -> None:
