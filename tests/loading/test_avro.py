@@ -491,3 +491,35 @@ def test_a_block_that_ends_within_a_value_says_so(lake: Command) -> None:
     data = avro(record("long"), [{"k": 1, "v": 1}])
     more = data[:-20] + b"\x04" + data[-19:]  # it says 2 records
     assert "it ends within its header or within a value" in lake.refuses_records("p", more, "a.avro")
+
+
+NOTHING: dict[str, Any] = {
+    "null": "null",
+    "a record without fields": {"type": "record", "name": "n", "fields": []},
+    "a record of nulls": {"type": "record", "name": "n", "fields": [{"name": "x", "type": "null"}]},
+    "bytes of no length": {"type": "fixed", "name": "n", "size": 0},
+}
+"""Types whose values take no bytes."""
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+def test_some_bytes_are_no_array_of_any_length(lake: Command, kind: str) -> None:
+    schema = record("int", {"name": "a", "type": ["null", {"type": "array", "items": NOTHING[kind]}]})
+    lake.pool("p")
+    lake.load_records("p", avro(schema, [{"k": 1, "v": 2, "a": []}, {"k": 2, "v": 2, "a": None}]), "a.avro")
+    assert [one.get("a") for one in lake.scan("p")] == [[], None]
+    data, record_, block = avro(schema, []), b"\x02\x04\x02", io.BytesIO()
+    fastavro.schemaless_writer(block, "long", 2**40)
+    content = record_ + block.getvalue() + b"\0"
+    data += b"\x02" + bytes([len(content) * 2]) + content + data[-16:]
+    lake.refuses_records("p", data, "b.avro")  # at once, in little memory
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+def test_records_without_bytes_count(lake: Command, kind: str) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "k", "type": NOTHING[kind]}]}
+    data, block = avro(schema, []), io.BytesIO()
+    for number in (2**40, 0):
+        fastavro.schemaless_writer(block, "long", number)
+    lake.pool("p")
+    assert "of content" in lake.refuses_records("p", data + block.getvalue() + data[-16:], "a.avro")

@@ -29,6 +29,8 @@ _HEADER = {
     ],
 }
 _MAGIC = b"Obj\x01"
+_RECORD = 64
+"""Bytes that a record takes at least once it is decoded, though it may have none in the file: nulls have none."""
 _CHECKSUM = 4
 """Bytes of the CRC-32 behind a block of Snappy."""
 _PART = 1 << 20
@@ -73,7 +75,7 @@ class AvroFile:
             data = _exactly(self.file, size)
             _check(content + _SAID.get(self.codec, len)(data), expansion)
             block = _CODECS[self.codec](data, expansion.allowed - content)
-            content += len(block)
+            content += max(len(block), count * _RECORD)
             _check(content, expansion)
             if _exactly(self.file, len(self.sync)) != self.sync:
                 raise ValueError("a block does not end with the file's mark")

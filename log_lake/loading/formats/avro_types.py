@@ -25,6 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS, Instant
 from lake_core.schemas.limits import MAX_COLUMNS, MAX_NESTING, too_deep, too_wide
 from lake_core.values.text import (
@@ -63,7 +64,7 @@ class Form:
 
     `store` makes a value what Arrow takes, `plain` what typed JSON holds.  Both take no null, and raise
     NotReadable for a value that the lake cannot keep.  `members` are those of a record.  `columns` counts the
-    fields inside.
+    fields inside.  `is_empty`: a value takes no bytes in a file.
     """
 
     kind: pa.Field
@@ -72,6 +73,7 @@ class Form:
     store: Convert | None = None
     members: tuple[tuple[str, Form], ...] = ()
     columns: int = 1
+    is_empty: bool = False
 
     def stored(self, value: Any) -> Any:
         """The value as Arrow takes it.  Raises NotReadable."""
@@ -116,7 +118,8 @@ class Types:
                 self._named[_full_name(schema, space)[0]] = form
                 return form
             case "array":
-                return _array(self.form(schema["items"], space, depth + 1, name))
+                item = self.form(schema["items"], space, depth + 1, name)
+                return _array_of_nothing(item, name) if item.is_empty else _array(item)
             case "map":
                 return self._map(self.form(schema["values"], space, depth + 1, name))
         form = self.form(kind, space, depth, name)
@@ -162,16 +165,20 @@ class Types:
 
         if members:
             inside = pa.struct([form.kind.with_name(name) for name, form in members])
-            form = Form(pa.field("", inside), wire, plain, store, members, columns)
+            is_empty = all(form.is_empty for _, form in members)
+            form = Form(pa.field("", inside), wire, plain, store, members, columns, is_empty)
         else:
-            form = _as_json(wire, plain)
+            form = replace(_as_json(wire, plain), is_empty=True)
         self._named[full] = form
         return form
 
     def _fixed(self, schema: Any, name: str) -> Form:
         size = int(schema["size"])
         form = Form(
-            pa.field("", pa.binary()), {"type": "fixed", "name": self._new_name(), "size": size}, _same
+            pa.field("", pa.binary()),
+            {"type": "fixed", "name": self._new_name(), "size": size},
+            _same,
+            is_empty=not size,
         )
         match schema.get("logicalType"):
             case "uuid" if size == 16:
@@ -236,6 +243,25 @@ def _array(item: Form) -> Form:
     store = None if item.store is None else lambda value: [item.stored(one) for one in value]
     kind = pa.list_(item.kind.with_name("item"))
     return Form(pa.field("", kind), {"type": "array", "items": item.wire}, plain, store, columns=item.columns)
+
+
+def _array_of_nothing(item: Form, name: str) -> Form:
+    """An array whose items take no bytes, such as nulls: it is read as its count, and has no items.
+
+    Some bytes may count any number of items, and fastavro would make them all in memory.
+    """
+
+    def empty(count: Any) -> list[Any]:
+        if count:
+            raise InvalidInput(
+                f"field {name!r} of an Avro file: an array of {count:,} values without bytes, such as null; a file "
+                "may count any number of them, so only empty arrays are read: write the file without the field"
+            )
+        return []
+
+    return Form(
+        pa.field("", pa.list_(item.kind.with_name("item"))), "long", empty, empty, columns=item.columns
+    )
 
 
 def _as_json(wire: Any, plain: Convert) -> Form:
@@ -371,7 +397,7 @@ _INSTANTS: dict[tuple[str, str], tuple[pa.DataType, Convert]] = {
 }
 
 _PLAIN = {
-    name: Form(pa.field("", kind), name, _same)
+    name: Form(pa.field("", kind), name, _same, is_empty=name == "null")
     for name, kind in {
         "null": pa.null(),
         "boolean": pa.bool_(),
