@@ -4,10 +4,10 @@ It looks at pools in parallel, and hands out the work in
 their order.  It does not look at a deferred pool (`why_put_off`), but hands it out with the reason, for the report
 only.
 
-Every agent skips a paused pool (`agents=paused`).  Hours (`upkeep.window`) limit the agents that only merge,
-save or remove stored data: compact, checkpoint, tombstones, retention.  Ingest and intervals load data that
-users wait for, and an erasure is due by a date, so these work at any hour.  Work that began within the hours
-is finished.  Hours do not limit commands and programs.
+Every agent skips a paused pool (`agents=paused`).  `upkeep=paused` and hours (`upkeep.window`) limit the agents
+that only merge, save or remove stored data: compact, checkpoint, tombstones, retention.  Ingest and intervals load
+data that users wait for, and an erasure is due by a date, so these work at any hour.  Work that began within the
+hours is finished.  Neither limits commands and programs.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _left(count: int, limit: int) -> PutOff:
 
 
 BOUND_BY_HOURS = names_of(Purpose.UPKEEP)
-"""The agents that `upkeep.window` binds."""
+"""The agents that `upkeep` and `upkeep.window` bind."""
 
 
 def why_put_off(settings: Settings, *, agent: str, now: float) -> str | None:
@@ -181,6 +181,8 @@ def why_put_off(settings: Settings, *, agent: str, now: float) -> str | None:
     """
     if settings["agents"] == "paused":
         return "agents=paused"
+    if agent in BOUND_BY_HOURS and settings["upkeep"] == "paused":
+        return "upkeep=paused"
     hours = settings["upkeep.window"] if agent in BOUND_BY_HOURS else None
     if hours is not None and not hours.is_open(now):
         return f"it is outside of upkeep.window ({hours})"

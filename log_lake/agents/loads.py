@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from lake_core.phrases import counted
@@ -18,11 +18,17 @@ class LoadingAgent(Agent[W, R]):
     """An agent that loads files: a transaction a piece of work."""
 
     counted_as = "batches"
-    sums = ("records", "objects", "nokey", "rejected")
+    sums = ("records", "objects", "nokey", "rejected", "retyped")
+
+    def summed(self, results: Sequence[object]) -> dict[str, int]:
+        """As for every agent; loads that were committed before bring no records: they are `repeated`."""
+        new = [one for one in results if not getattr(one, "repeated", False)]
+        return super().summed(new) | {self.counted_as: len(results), "repeated": len(results) - len(new)}
 
     def total(self, totals: Mapping[str, int]) -> str:
         """The sums in words."""
-        return f"{counted(totals['batches'], 'batch', 'batches')}: {_records(totals)}"
+        before = f", {totals['repeated']:,} of them committed before" if totals["repeated"] else ""
+        return f"{counted(totals['batches'], 'batch', 'batches')}{before}: {_records(totals)}"
 
 
 def load_line(pool_name: str, result: LoadResult) -> str:

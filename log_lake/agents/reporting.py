@@ -48,7 +48,13 @@ def newest_version(versions: Iterable[int | None]) -> int | None:
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, int]:
-    """The whole numbers of a result."""
+    """The whole numbers of a result; of a load that was committed before, its version and `repeated`.
+
+    So sums over jobs count each record once.
+    """
+    if result.get("repeated"):
+        version = result.get("version")
+        return {"repeated": 1} | ({} if version is None else {"version": version})
     return {
         name: value
         for name, value in result.items()

@@ -170,6 +170,11 @@ KNOWN: dict[str, Setting] = {
         "active",
         "paused: every agent skips this pool and says so; commands and programs still work on it",
     ),
+    "upkeep": Setting(
+        one_of("active", "paused"),
+        "active",
+        "paused: compact, checkpoint, tombstones and retention skip this pool and say so; loads and erasures go on",
+    ),
     "upkeep.window": Setting(
         HOURS,
         "",

@@ -315,13 +315,14 @@ def test_a_report_sums_the_batches(caplog: pytest.LogCaptureFixture) -> None:
     nothing = {"token": "v", "version": None, "records": 0, "objects": 0, "nokey": 0}
     totals = report(FOUND, [DONE, DONE | {"token": "u", "repeated": True}, DONE | nothing])
     assert totals == {
-        "batches": 3, "records": 2000, "objects": 4, "nokey": 2, "rejected": 0, "parked": 0, "late": 0,
+        "batches": 3, "records": 1000, "objects": 2, "nokey": 1, "rejected": 0, "retyped": 0, "repeated": 1,
+        "parked": 0, "late": 0,
     }  # fmt: skip
     assert caplog.messages == [
         "p: version 3, 1,000 records in 2 objects, 1 without the key",
         "p: version 3, 1,000 records in 2 objects, 1 without the key (committed before)",
         "p: nothing to commit",
-        "3 batches: 2,000 records in 4 objects, 2 without the key",
+        "3 batches, 1 of them committed before: 1,000 records in 2 objects, 1 without the key",
     ]
     caplog.clear()
     assert report([], [])["batches"] == 0

@@ -45,6 +45,12 @@ def test_a_paused_pool_is_left_alone_by_every_agent(agent: str) -> None:
     assert why == "agents=paused"
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_paused_upkeep_lets_loads_and_erasures_go_on(agent: str) -> None:
+    why = why_put_off(Settings({"upkeep": "paused"}), agent=agent, now=at("2026-01-01T12:00"))
+    assert why == (None if agent in ("ingest", "intervals", "erasure") else "upkeep=paused")
+
+
 @pytest.mark.parametrize(
     ("window", "time", "closed"),
     [
