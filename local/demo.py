@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from lake_core.errors import LakeError
 from lake_core.phrases import human_size
+from lake_core.store import address_of
 from local import airflow_service, flights
 from local.api import AirflowApi
 from local.errors import LocalError
@@ -33,6 +34,9 @@ from local.services import RUN_DIR, Services, stop_all
 from log_lake.console.output import print_table, write_records
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.loading.detect import read_blocks
+from log_lake.loading.key_paths import may_have_key
+from log_lake.loading.sources import find_files
 from log_lake.reading.plan import overlapping
 from log_lake.system_tables import query
 
@@ -144,6 +148,8 @@ def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> in
     lake = Lake.create(str(kept / "lake"))
     dataset = own_files(data, key) if data and key else year_of_flights(kept / "incoming")
     pool = lake.create_pool(dataset.pool, key=dataset.key, settings=dataset.settings)
+    if data:
+        check_key(pool, dataset.settings["ingest.source"])
     steps = Steps(display())
     services = Services(run_dir=run_dir, lake=str(kept / "lake"), env={"LAKE_INGEST_SCHEDULE": ""})
     begun = time.monotonic()
@@ -207,6 +213,23 @@ def own_files(data: str, key: str) -> Dataset:
     return Dataset("demo", key, {"ingest.source": source}, [lambda: data], question, None)
 
 
+def check_key(pool: Pool, source: str) -> None:
+    """Raises LocalError if the first records of the first file have no field of the key: before anything starts."""
+    files = find_files([source], may_be_empty=True, access=address_of(pool.store))
+    first = next((file.uri for file in files if file.size), None)
+    if first is None:
+        raise LocalError(f"DATA: {source} holds no file with records; name other files")
+    reading = replace(pool.branch().readings([first])[first], keyless="accept")
+    block = next(read_blocks(reading), None)
+    names = block.table.schema.names if block is not None else []
+    key = pool.config.key.names[0]
+    if not may_have_key(key, names):
+        raise LocalError(
+            f"KEY={pool.config.key}: the first records of {first} have no field {key!r}; their fields are "
+            f"{', '.join(names[:40]) or 'none'}; name one of these"
+        )
+
+
 def ingest(services: Services, pool_name: str, tell: Callable[[str], None], arrived: str) -> None:
     """One run of the ingest agent, waited for; raises LocalError if it fails."""
     api = services.api
@@ -261,8 +284,12 @@ def show(pool: Pool, dataset: Dataset, answer: list[pa.Table], schema: pa.Schema
     print_table(
         [{"step": name, "seconds": f"{seconds:8.1f}"} for name, seconds in [*steps.taken, *total]], empty=""
     )
-    print(f"\nThe lake is kept in {os.path.relpath(pool.store.uri)}; look at it with")
-    print(f"    .venv/bin/lake show {pool.name} --lake {os.path.relpath(pool.store.uri)}")
+    print(f"\nThe lake is kept in {os.path.relpath(pool.store.uri)} until the next demo; look at it with")
+    print(f"    export LAKE={pool.store.uri}")
+    print(f"    .venv/bin/lake show {pool.name}              # its layout, fields and settings")
+    print(f"    .venv/bin/lake scan {pool.name} --limit 5    # its first records")
+    print(f"    .venv/bin/lake log {pool.name}               # its transactions")
+    print("    make up                         # Airflow with the agents and the web view of this lake")
 
 
 if __name__ == "__main__":

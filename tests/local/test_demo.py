@@ -64,3 +64,24 @@ def test_an_empty_folder_and_one_of_an_earlier_demo_are_used(tmp_path: Path, run
         for _ in range(2):
             with demo.alone(folder):
                 assert (folder / "demo.lock").exists()
+
+
+def test_a_wrong_key_is_refused_at_once_with_the_fields_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text('{"time": 1, "level": "info"}\n')
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "local.demo", "--run-dir", str(tmp_path / "demo")),
+            *("--data", str(tmp_path / "*.ndjson"), "--key", "ts"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"demo: KEY=ts: the first records of {tmp_path}/a.ndjson have no field 'ts'; their fields are time, level; "
+        "name one of these\n"
+    )
+    assert not (tmp_path / "demo" / "airflow").exists(), "nothing was started"
