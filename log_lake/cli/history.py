@@ -7,10 +7,24 @@ from argparse import Namespace
 from itertools import islice
 
 from lake_core.phrases import human_time
+from lake_core.records import AddObject, Transaction
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_table
 from log_lake.lake.pool import Pool
 from log_lake.system_tables.inspection import inspect_object
+
+COLUMNS = ["version", "transaction_id", "time", "branch", "added", "message", "author", "actions", "metadata"]
+COLUMNS += ["token", "parent"]
+"""The columns of the table, those that identify a transaction first: a narrow terminal shows no others."""
+
+WHOLE = ("transaction_id", "time", "branch", "token")
+"""Columns that are shown whole, or not at all."""
+
+
+def added_records(transaction: Transaction) -> int:
+    """The records that a load or replace brought to the pool itself; 0 for other transactions."""
+    added = (a for a in transaction.actions if isinstance(a, AddObject) and a.seqs is None)
+    return sum(a.records for a in added if not a.sub_pool)
 
 
 def log(args: Namespace) -> None:
@@ -27,6 +41,7 @@ def log(args: Namespace) -> None:
             "message": t.message,
             "metadata": t.metadata,
             "token": t.token,
+            "added": added_records(t),
             "actions": t.action_counts,
         }
         for version, t in islice(pool.log(branch=args.branch), args.limit)
@@ -42,9 +57,10 @@ def log(args: Namespace) -> None:
         pairs = row["metadata"]
         assert isinstance(pairs, dict)
         row["metadata"] = " ".join(f"{name}={value}" for name, value in pairs.items())
-    columns = [name for name in (rows[0] if rows else {}) if any(row[name] not in ("", None) for row in rows)]
+    columns = [name for name in COLUMNS if any(row[name] not in ("", None) for row in rows)]
     print_table(
         [{name: row[name] for name in columns} for row in rows],
+        whole=tuple(name for name in WHOLE if name in columns),
         empty=f"{args.pool}: no transactions" + (" asked for" if args.limit == 0 else _begins(pool)),
     )
 

@@ -24,6 +24,7 @@ from log_lake.lake.view import View
 from log_lake.publish.lag import Lag, publication
 from log_lake.publish.place import BESIDE
 from log_lake.publish.report import lag_line, lag_values
+from log_lake.reading.live import LiveCount, live_count
 from log_lake.settings import Settings
 from log_lake.settings.settings import KNOWN
 from log_lake.texts.keytext import show_key
@@ -100,10 +101,12 @@ def ls(args: Namespace) -> None:
         for row in rows:
             print_json(row)
     else:
-        shown = [{**r, "size": None if r["size"] is None else human_size(r["size"])} for r in rows]
-        for row in shown if not each.failures else ():
-            del row["error"]
-        print_table(shown, empty="no pools yet; make one with: lake create POOL --key FIELD", right=("size",))
+        print_table(
+            _shown(rows, failed=bool(each.failures)),
+            empty="no pools yet; make one with: lake create POOL --key FIELD",
+            right=("size", "records"),
+            whole=("pool",),
+        )
     each.check()
 
 
@@ -118,15 +121,33 @@ def _rows(lake: Lake, config: PoolConfig) -> list[dict[str, Any]]:
     return rows
 
 
+def _shown(rows: list[dict[str, Any]], *, failed: bool) -> list[dict[str, Any]]:
+    """The rows for people: `stored` only if objects hold records that readers do not see."""
+    left_out = {"is_exact", *(() if failed else ("error",))}
+    if all(row["stored"] == row["records"] for row in rows):
+        left_out.add("stored")
+    shown = []
+    for row in rows:
+        size, records = row["size"], row["records"]
+        if records is not None:
+            records = LiveCount(records, row["is_exact"], row["stored"]).text
+        texts = {**row, "size": None if size is None else human_size(size), "records": records}
+        shown.append({name: value for name, value in texts.items() if name not in left_out})
+    return shown
+
+
 def _row(
     name: str, key: str, kind: str, *, view: View | None = None, error: LakeError | None = None
 ) -> dict[str, Any]:
     references = [] if view is None else view.references
+    live = None if view is None else live_count(view)
     return {
         "pool": name,
         "key": key or "(arrival)",
         "kind": kind,
-        "records": None if view is None else sum(r.records for r in references),
+        "records": None if live is None else live.records,
+        "is_exact": None if live is None else live.is_exact,
+        "stored": None if live is None else live.stored,
         "objects": None if view is None else len({r.object for r in references}),
         "size": None if view is None else sum(r.size for r in references),
         "version": None if view is None else view.version,
@@ -154,7 +175,7 @@ def show(args: Namespace) -> None:
     """Show one pool: layout, restorable versions, schema, settings."""
     pool = open_lake(args).pool(args.pool)
     view = pool.at(args.at)
-    references, left = view.references, reach(pool)
+    references, left, live = view.references, reach(pool), _counted(view)
     lag = _published(pool, view)
     shown = {
         "pool": pool.name,
@@ -163,7 +184,9 @@ def show(args: Namespace) -> None:
         "kind": pool.config.kind,
         "branch": view.branch,
         "version": view.version,
-        "records": sum(r.records for r in references),
+        "records": live.records,
+        "is_exact": live.is_exact,
+        "stored": live.stored,
         "objects": len({r.object for r in references}),
         "size": sum(r.size for r in references),
         "depth": view.depth,
@@ -191,6 +214,8 @@ def show(args: Namespace) -> None:
     for name in ("pool", "id", "key", "kind", "branch", "version", "records", "objects", "size", "depth"):
         value = shown[name]
         text = f"{value:,}" if isinstance(value, int) else str(value)
+        if name == "records":
+            text = live.text + (f"; objects hold {live.stored:,}" if live.stored != live.records else "")
         if name == "depth":
             name, text = "overlap", f"at most {counted(view.depth, 'object')} at one key"
         _line(f"{name:12} {human_size(value) if name == 'size' and isinstance(value, int) else text}")
@@ -211,14 +236,30 @@ def show(args: Namespace) -> None:
     if lag is not None:
         _line(f"{'published':12} {lag_line(lag) if isinstance(lag, Lag) else lag}")
     _print_part("fields", [(f.name, show_type(f), "") for f in view.schema])
-    _print_part(
-        "settings",
-        [
-            (setting_name, pool.settings.text(setting_name), setting.meaning)
-            for setting_name, setting in KNOWN.items()
-        ],
-    )
+    settings = [(name, pool.settings.text(name), setting.meaning) for name, setting in KNOWN.items()]
+    chosen = [row for row in settings if args.all or row[1] != KNOWN[row[0]].default]
+    _print_part("settings", chosen)
+    if left_out := len(settings) - len(chosen):
+        _line(
+            f"{counted(left_out, 'setting has its default', 'settings have their defaults')} (--all shows them)"
+        )
     _print_part("declared", [(f.name, show_type(f), "") for f in pool.settings.declared.values()])
+
+
+COUNTED = 100_000
+"""Records of a pool that `lake show` reads to count those that readers see, at most; a second's work."""
+
+
+def _counted(view: View) -> LiveCount:
+    """How many records readers see: by the state, otherwise by a look at a small pool."""
+    live = live_count(view)
+    if live.is_exact or live.stored > COUNTED:
+        return live
+    try:
+        tables = view.run(view.plan(columns=list(view.key.names[:1]) or view.schema.names[:1]))
+        return LiveCount(sum(table.num_rows for table in tables), True, live.stored)
+    except LakeError:  # what keeps the records from being read keeps nothing else from being shown
+        return live
 
 
 def _published(pool: Pool, view: View) -> Lag | LakeError | None:

@@ -6,7 +6,7 @@ A pipe or a file gets every column whole.  For a terminal, first the widest colu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from lake_core.phrases import printable
 
@@ -15,18 +15,23 @@ NARROWEST = 12
 """Letters that a cut column keeps at least; after that, whole columns are left out."""
 
 
-def fit(widths: Sequence[int], total: int) -> list[int]:
-    """The columns' widths within `total` letters; fewer than `widths` if the last columns do not fit."""
+def fit(widths: Sequence[int], total: int, *, whole: Collection[int] = ()) -> list[int]:
+    """The columns' widths within `total` letters; fewer than `widths` if the last columns do not fit.
+
+    Columns in `whole`, by their numbers, are never cut.
+    """
     kept = list(widths)
-    while len(kept) > 1 and _line([min(width, NARROWEST) for width in kept]) > total:
+    least = [width if index in whole else min(width, NARROWEST) for index, width in enumerate(widths)]
+    while len(kept) > 1 and _line(least[: len(kept)]) > total:
         kept.pop()
     over = _line(kept) - total
     while over > 0:  # bounded: every round cuts the widest columns to the next width, or ends
-        widest = max(kept)
+        may_be_cut = [width for index, width in enumerate(kept) if index not in whole]
+        widest = max(may_be_cut, default=0)
         if widest <= NARROWEST:
             break
-        columns = [index for index, width in enumerate(kept) if width == widest]
-        next_width = max([width for width in kept if width < widest], default=0)
+        columns = [index for index, width in enumerate(kept) if width == widest and index not in whole]
+        next_width = max([width for width in may_be_cut if width < widest], default=0)
         cut = min(widest - max(next_width, NARROWEST), max(1, over // len(columns)))
         for index in columns:
             kept[index] -= cut
@@ -44,16 +49,21 @@ def cut(text: str, width: int) -> str:
 
 
 def aligned(
-    names: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool], total: int | None
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[bool],
+    total: int | None,
+    whole: Collection[int] = (),
 ) -> tuple[list[str], list[str]]:
     """The lines of a table, its names first, and the names of the columns that did not fit into `total` letters.
 
-    `right`: the columns that are aligned to the right.  `total` None: no limit.
+    `right`: the columns that are aligned to the right.  `total` None: no limit.  `whole`: columns that are not cut.
     """
     names = [printable(name) for name in names]
     rows = [[printable(text) for text in row] for row in rows]
     widths = [max(len(name), *(len(row[index]) for row in rows)) for index, name in enumerate(names)]
-    kept = widths if total is None else fit(widths, total)
+    kept = widths if total is None else fit(widths, total, whole=whole)
     lines = []
     for row in (names, *rows):
         cells = (cut(text, width) for text, width in zip(row, kept, strict=False))

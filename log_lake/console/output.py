@@ -67,15 +67,26 @@ def print_rows(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None
         print_table(rows, empty=empty)
 
 
-def print_table(rows: list[dict[str, Any]], *, empty: str, right: tuple[str, ...] = ()) -> None:
-    """Rows aligned under their names, numbers and `right` to the right; `empty` is said for no rows."""
+def print_table(
+    rows: list[dict[str, Any]],
+    *,
+    empty: str,
+    right: tuple[str, ...] = (),
+    whole: tuple[str, ...] = (),
+) -> None:
+    """Rows aligned under their names, numbers and `right` to the right; `empty` is said for no rows.
+
+    The columns `whole` identify something: they are never cut.
+    """
     if not rows:
         say(empty)
         return
     names = list(rows[0])
-    cells = [[_cell(row[name]) for name in names] for row in rows]
+    cells = [[str(row[name]) if name in whole else _cell(row[name]) for name in names] for row in rows]
     numeric = [name in right or all(isinstance(row[name], int | float) for row in rows) for name in names]
-    shown, left_out = aligned(names, cells, right=numeric, total=terminal_width(sys.stdout))
+    shown, left_out = aligned(
+        names, cells, right=numeric, total=terminal_width(sys.stdout), whole=[*map(names.index, whole)]
+    )
     print_text("".join(line + "\n" for line in shown))
     _say_left_out(left_out, "--json")
 

@@ -52,6 +52,7 @@ def _create(parser: ArgumentParser) -> None:
 def _show(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     add_at(parser)
+    parser.add_argument("--all", action="store_true", help="show also the settings that have their defaults")
 
 
 def _set(parser: ArgumentParser) -> None:

@@ -1,0 +1,43 @@
+"""How many records of a revision readers see, from its state alone: exactly, or at most so many.
+
+Objects also hold records that deletes or `age_off` hide, and older versions of records.  References that a delete
+hides whole count for nothing.  The number is exact if nothing else may hide or combine records.  Pure; called by
+`lake ls` and `lake show`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lake_core.schemas.hidden import DELETED
+from log_lake.reading.plan import overlapping
+from log_lake.reading.revision import Revision
+
+
+@dataclass(frozen=True)
+class LiveCount:
+    """`records` that readers see, or, unless `is_exact`, at most so many; `stored` are those in objects."""
+
+    records: int
+    is_exact: bool
+    stored: int
+
+    @property
+    def text(self) -> str:
+        """The number of records in words."""
+        return f"{self.records:,}" if self.is_exact else f"at most {self.records:,}"
+
+
+def live_count(revision: Revision) -> LiveCount:
+    """How many records readers see.  Raises Corrupt, Unavailable (checkpoints are read)."""
+    references = revision.references
+    deletes = [*revision.tombstones, *revision.aged_off]
+    visible = [r for r in references if not any(t.covers_all(r, revision.state.schema) for t in deletes)]
+    names = {(r.object, r.low) for r in visible}
+    hiding = any((r.object, r.low) in names for t in deletes for r in revision.may_hide(t))
+    combined = not revision.rule.keeps_all and (
+        overlapping(visible) > 0 or (revision.rule.kind == "upsert" and DELETED in revision.schema.names)
+    )
+    return LiveCount(
+        sum(r.records for r in visible), not (hiding or combined), sum(r.records for r in references)
+    )

@@ -1,0 +1,74 @@
+"""Headlines count the records that can be read; what objects hold is said as what it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from log_lake.console.alignment import aligned
+from tests.support.command import Command
+
+
+def counts(lake: Command, pool: str) -> list[tuple[int, bool, int]]:
+    rows = [*lake("ls", "--json").records, lake("show", pool, "--json").records[0]]
+    return [(row["records"], row["is_exact"], row["stored"]) for row in rows if row["pool"] == pool]
+
+
+def test_records_that_a_delete_hides_whole_do_not_count(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k} for k in range(3000)])
+    lake("delete", "p", "--all")
+    lake.load_records("p", [{"k": k} for k in range(2500)])
+    assert counts(lake, "p") == [(2500, True, 5500)] * 2
+    header, line = lake("ls").out.splitlines()
+    assert header.split()[3:5] == ["records", "stored"]
+    assert line.split()[3:5] == ["2,500", "5,500"]
+    assert "records      2,500; objects hold 5,500" in lake("show", "p").out
+
+
+def test_where_the_state_does_not_tell_ls_says_at_most_and_show_looks(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k, "v": k % 2} for k in range(100)])
+    lake("delete", "p", "--where", "v = 1")
+    assert counts(lake, "p") == [(100, False, 100), (50, True, 100)]
+    assert "at most 100" in lake("ls").out
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"), [(range(50, 60), (60, True, 60)), (range(10), (60, False, 60))]
+)
+def test_an_upsert_pool_counts_keys(lake: Command, second: range, expected: tuple[int, bool, int]) -> None:
+    lake("create", "p", "--key", "k", "--kind", "upsert")
+    lake.load_records("p", [{"k": k} for k in range(50)], "a.ndjson")
+    lake.load_records("p", [{"k": k} for k in second], "b.ndjson")
+    in_ls, in_show = counts(lake, "p")
+    assert in_ls == expected
+    assert in_show == (len({*range(50), *second}), True, 60)
+
+
+def test_show_lists_the_settings_that_were_chosen_and_all_on_request(lake: Command) -> None:
+    lake.pool("p", key="k", bad_records="quarantine")
+    shown = lake("show", "p").out
+    assert "quarantine" in shown
+    assert "vacuum.grace" not in shown
+    assert "settings have their defaults (--all shows them)" in shown
+    assert "vacuum.grace" in lake("show", "p", "--all").out
+
+
+def test_the_log_counts_what_each_load_added(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k} for k in range(1200)])
+    lake("delete", "p", "--all")
+    header, delete, load = lake("log", "p").out.splitlines()
+    assert header.split()[:5] == ["version", "transaction_id", "time", "branch", "added"]
+    assert load.split()[4] == "1,200"
+    assert delete.split()[4] == "0"
+
+
+def test_what_identifies_is_never_cut() -> None:
+    names = ["version", "transaction_id", "time", "message"]
+    row = ["1", "3MdXO3aNiPQiGA3OYOE5V8iGo27", "2026-11-26T08:23:02.691794Z", "a long message of a load"]
+    lines, left_out = aligned(names, [row], right=[False] * 4, total=80, whole=[1, 2])
+    assert row[1] in lines[1]
+    assert row[2] in lines[1]
+    assert max(map(len, lines)) <= 80
+    assert left_out == []
