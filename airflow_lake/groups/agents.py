@@ -1,6 +1,6 @@
 """The agents as task groups: of each row of `log_lake.agents.roster` one, named as `CompactGroup` is.
 
-The pages of the agents describe each (docs/airflow.md).
+What each does is on the pages of the agents (docs/airflow.md).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class TogetherGroup(AgentGroup):
 
 
 class ErasureGroup(AgentGroup):
-    """Begin the erasures that the config asks for, and resume pending ones.  An erasure cannot be undone."""
+    """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone."""
 
     agent = "erasure"
 
@@ -126,7 +126,7 @@ class ErasureGroup(AgentGroup):
 
 
 def _group(name: str) -> type[AgentGroup]:
-    """The class of an agent's group, chosen by the agent's row."""
+    """The group of an agent; its row says the kind."""
     facts = AGENTS[name]
     kinds = (EmittingGroup,) if facts.purpose is Purpose.LOADING else (AgentGroup,)
     kinds = (TogetherGroup,) if facts.together else kinds

@@ -57,7 +57,7 @@ def house(tmp_path: Path) -> Path:
     (agents / "toy" / "run.py").write_text(agent)
     table = (ROOT / "log_lake/agents/roster.py").read_text()
     assert table.count("_TABLE = (\n") == 1
-    (agents / "roster.py").write_text(table.replace("_TABLE = (\n", f"_TABLE = (\n    {row}"))
+    (agents / "roster.py").write_text(table.replace("_TABLE = (\n", f"_TABLE = (\n    {row.strip()},\n"))
     return house
 
 
