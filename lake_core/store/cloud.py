@@ -33,7 +33,7 @@ from lake_core.store.listing import PAGE, PAGES
 from lake_core.store.patience import Patience, Waiting, given_seconds
 from lake_core.store.pieces import ASK
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
-from lake_core.store.ranges import REQUESTS, Piece, Range, RangedFile, Ranges, Reach
+from lake_core.store.ranges import REQUESTS, Range, RangeAnswer, RangedFile, Ranges, RequestSizes
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class CloudStore:
         options: Mapping[str, Any] | None = None,
         *,
         patience: Patience | None = None,
-        reach: Reach | None = None,
+        reach: RequestSizes | None = None,
     ) -> None:
         protocol, _, root = uri.partition("://")
         self._uri = uri.rstrip("/")
@@ -70,7 +70,7 @@ class CloudStore:
         self._protocol = _PROTOCOLS[protocol]
         self.patience = patience or Patience(given_seconds())
         self.options = dict(options or {})
-        self.reach = reach or Reach()
+        self.reach = reach or RequestSizes()
         self._fs = open_filesystem(uri, options)
         self._ask = ASK[self._protocol]
 
@@ -252,7 +252,7 @@ class CloudStore:
             )
         )
 
-    def _piece(self, name: str, asked: Range) -> Piece:
+    def _piece(self, name: str, asked: Range) -> RangeAnswer:
         """A range of an object, in one request.  Raises FileNotFoundError, Unavailable."""
         try:
             with self._failing(name):
@@ -266,7 +266,7 @@ class CloudStore:
                 raise self._no_store(name, "") from error
             if status != _NO_SUCH_RANGE:
                 raise
-            return Piece(b"", self._size_of(name))  # the object is shorter than its reference says
+            return RangeAnswer(b"", self._size_of(name))  # the object is shorter than its reference says
 
     def _size_of(self, name: str) -> int:
         """Bytes of an object.  Raises FileNotFoundError, Unavailable."""

@@ -21,7 +21,7 @@ from lake_core.store.local import LocalStore
 from lake_core.store.locked import LockedStore
 from lake_core.store.patience import Patience, given_seconds, parse_seconds
 from lake_core.store.port import Store
-from lake_core.store.ranges import Reach, parse_hole
+from lake_core.store.ranges import RequestSizes, parse_hole
 from lake_core.store.read_only import ReadOnlyStore, is_read_only
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
@@ -50,7 +50,7 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     timeout = rest.pop("timeout", "")
     seconds = parse_seconds(timeout, what="timeout") if timeout else given_seconds()
     lock = given or os.environ.get("LAKE_LOCK", "")
-    reach = Reach(hole=parse_hole(rest["hole"])) if "hole" in rest else Reach()
+    reach = RequestSizes(hole=parse_hole(rest["hole"])) if "hole" in rest else RequestSizes()
     own = {"timeout": timeout} if timeout else {}
     if "hole" in rest:
         own["hole"] = rest.pop("hole")
@@ -65,7 +65,7 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
 
 
 def _store_at(
-    uri: str, options: Mapping[str, Any], patience: Patience, reach: Reach, *, own: Mapping[str, Any]
+    uri: str, options: Mapping[str, Any], patience: Patience, reach: RequestSizes, *, own: Mapping[str, Any]
 ) -> Store:
     if not uri:
         raise InvalidInput("no lake named: give its URI (lake, in the command --lake), or set LAKE")

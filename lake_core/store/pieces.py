@@ -11,11 +11,11 @@ from typing import Any
 
 from fsspec.asyn import sync
 
-from lake_core.store.ranges import Piece, Range
+from lake_core.store.ranges import Range, RangeAnswer
 
 _CONTENT_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 
-Ask = Callable[[Any, str, Range], Piece]
+Ask = Callable[[Any, str, Range], RangeAnswer]
 """(file system, path, range) -> the answer.  Raises what the library raises."""
 
 
@@ -23,15 +23,15 @@ def _asked(asked: Range) -> str:
     return f"bytes={asked.begin}-{asked.end - 1}"
 
 
-def _piece(data: bytes, content_range: str, asked: Range) -> Piece:
+def _piece(data: bytes, content_range: str, asked: Range) -> RangeAnswer:
     """The answer; without a header that says which part it is, it is the whole object."""
     told = _CONTENT_RANGE.fullmatch(content_range)
     if told is None:
-        return Piece(data[asked.begin : asked.end], len(data))
-    return Piece(data, int(told[1]))
+        return RangeAnswer(data[asked.begin : asked.end], len(data))
+    return RangeAnswer(data, int(told[1]))
 
 
-def s3_piece(fs: Any, path: str, asked: Range) -> Piece:
+def s3_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
     """A range of an object of S3, by `GetObject`."""
     from s3fs.core import _error_wrapper
 
@@ -52,7 +52,7 @@ def s3_piece(fs: Any, path: str, asked: Range) -> Piece:
     return _piece(data, told, asked)
 
 
-def gcs_piece(fs: Any, path: str, asked: Range) -> Piece:
+def gcs_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
     """A range of an object of Google, by `objects.get` with its media."""
     headers: Mapping[str, str]
     headers, data = fs.call("GET", fs.url(path), headers={"Range": _asked(asked)})

@@ -1,9 +1,9 @@
 """Reading byte ranges of an immutable object: planned, fetched side by side, and each fetched once.
 
-An object store answers any range in one request, which costs about as much time as `Reach.hole` bytes.  A reader
-says which ranges it needs (`RangedFile.plan`).  Ranges that lie near each other come in one request, with the hole
-between them.  Requests run side by side, a bounded number of bytes ahead of what is released.  A read takes its
-bytes from what has come, waits for what is under way, and asks for what was never planned.
+An object store answers any range in one request, which costs about as much time as `RequestSizes.hole` bytes.
+A reader says which ranges it needs (`RangedFile.plan`).  Ranges that lie near each other come in one request,
+with the hole between them.  Requests run side by side, a bounded number of bytes ahead of what is released.  A
+read takes its bytes from what has come, waits for what is under way, and asks for what was never planned.
 
 The size of an object is known from its reference.  The store says in each answer how large the object is, so an
 object of another size is found with the first request, and is Corrupt.
@@ -67,31 +67,31 @@ class Range(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reach:
+class RequestSizes:
     """How ranges become requests, in bytes: `hole` between two ranges of a request, `request` at most in one."""
 
     hole: int = HOLE
     request: int = REQUEST
 
-    def within(self, share: int) -> Reach:
+    def within(self, share: int) -> RequestSizes:
         """The same for a reader that may hold only so many bytes; never below a hole of its own."""
         least = min(self.request, max(share, TAIL))
         return replace(self, hole=min(self.hole, least), request=least)
 
 
 @dataclass(frozen=True)
-class Piece:
+class RangeAnswer:
     """The answer to a request for a range: its bytes, and how large the whole object is."""
 
     data: bytes
     size: int
 
 
-Fetch = Callable[[Range], Piece]
+Fetch = Callable[[Range], RangeAnswer]
 """Asks the store for a range.  Raises FileNotFoundError, Unavailable."""
 
 
-def coalesced(ranges: Iterable[Range], reach: Reach) -> list[Range]:
+def coalesced(ranges: Iterable[Range], reach: RequestSizes) -> list[Range]:
     """The ranges as few requests, in order: near ones become one, up to the length of a request."""
     requests: list[Range] = []
     for begin, end in sorted(Range(*one) for one in ranges if one[0] < one[1]):
@@ -123,7 +123,13 @@ class Ranges(io.RawIOBase):
     """The object as a file whose reads are planned.  Safe to use from several threads, one plan at a time."""
 
     def __init__(
-        self, fetch: Fetch, *, name: str, size: int, threads: Callable[[], ThreadPoolExecutor], reach: Reach
+        self,
+        fetch: Fetch,
+        *,
+        name: str,
+        size: int,
+        threads: Callable[[], ThreadPoolExecutor],
+        reach: RequestSizes,
     ) -> None:
         """`name` is for errors; `size` is that of the object in bytes; `threads` run the requests ahead."""
         self._fetch, self._name, self.object_size = fetch, name, size
@@ -136,7 +142,7 @@ class Ranges(io.RawIOBase):
         self._tail: _Segment | None = None
         self._room = AHEAD * reach.request
 
-    def fetch_tail(self, reach: Reach) -> None:
+    def fetch_tail(self, reach: RequestSizes) -> None:
         """Fetch the end of the object, or all of it if it is not larger than a hole."""
         size = self.object_size
         begin = 0 if size <= reach.hole else max(0, size - TAIL)
@@ -145,7 +151,7 @@ class Ranges(io.RawIOBase):
             self._begin(self._tail, ahead=False)
             self._segments = [self._tail]
 
-    def plan(self, ranges: Iterable[Range], reach: Reach, *, keeps: bool) -> None:
+    def plan(self, ranges: Iterable[Range], reach: RequestSizes, *, keeps: bool) -> None:
         """Read these ranges next, in the order of the file; the first requests begin at once.
 
         What is here of them is not fetched again.  Other bytes are dropped, unless `keeps`.

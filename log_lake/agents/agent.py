@@ -51,7 +51,7 @@ def here(context: Context, title: str, /, *, size: int | None = None) -> Iterato
 
 
 @dataclass(frozen=True)
-class Run:
+class AgentRun:
     """A run of `find`: the lake, what was asked for, and what the agent remembers."""
 
     lake: Lake
@@ -65,7 +65,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look(Generic[W]):
+class PoolLook(Generic[W]):
     """What an agent sees in a pool: `lines` and `warnings` for its log, and work.
 
     `rests`: the configuration of a pool that may be left alone until something is written to it, `until` a time in
@@ -115,15 +115,15 @@ class Agent(Generic[W, R]):
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
         """Do, or refuse, what concerns all these pools at once, before they are looked at."""
 
-    def paused(self, run: Run, put_off: Sequence[PutOff]) -> list[PutOff]:
+    def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
         """Which of the pools that are put off, and not looked at, are worth a word."""
         return list(put_off)
 
-    def others(self, run: Run, names: Sequence[str]) -> list[str]:
+    def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
         """Those of these pools that must be looked at."""
         return run.quiet.others(names)
 
-    def look(self, run: Run, name: str) -> Look[W]:
+    def look(self, run: AgentRun, name: str) -> PoolLook[W]:
         """What there is to do in a pool.  Called from threads, for several pools at a time.  Raises LakeError."""
         raise NotImplementedError
 
@@ -135,7 +135,7 @@ class Agent(Generic[W, R]):
         """The work of all looks as it is handed out."""
         return list(all_work)
 
-    def beside(self, run: Run) -> Sequence[W]:
+    def beside(self, run: AgentRun) -> Sequence[W]:
         """Work that is of no single pool."""
         return ()
 
@@ -144,7 +144,7 @@ class Agent(Generic[W, R]):
         return self.nothing
 
     def left(
-        self, asked: Request, looks: Mapping[str, Look[W]], work: Sequence[W], handed: Found[W]
+        self, asked: Request, looks: Mapping[str, PoolLook[W]], work: Sequence[W], handed: Found[W]
     ) -> Found[W]:
         """What is handed out, once the limit of the run has chosen `handed` of all `work`."""
         return handed

@@ -17,7 +17,7 @@ from typing import Any
 
 from lake_core.errors import Incomplete, LakeError, from_wire, to_wire
 from lake_core.naming import MAIN, is_own
-from log_lake.agents.agent import Agent, Look, OpenWorkers, Run, here
+from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook, here
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.jobs import recorded_each
 from log_lake.agents.quiet import Quiet
@@ -51,12 +51,12 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
     names = agent.pools(lake, asked)
     agent.begin(lake, asked, names)
     open_names, put_off = divided(names, lake, asked, agent=name)
-    run = Run(lake, asked, Quiet.of(lake, asked, agent=name))
+    run = AgentRun(lake, asked, Quiet.of(lake, asked, agent=name))
     put_off = agent.paused(run, put_off)
     looked_at = agent.others(run, open_names)
     must_find = asked.branch != MAIN and looked_at == open_names and not put_off
     all_work: list[Work] = []
-    looks: dict[str, Look[Any]] = {}
+    looks: dict[str, PoolLook[Any]] = {}
     for pool, seen in look_at_each(
         looked_at,
         partial(agent.look, run),

@@ -21,7 +21,7 @@ class Purpose(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agent:
+class AgentRow:
     """The row of one agent; `agent.Agent` does its work.
 
     `says`: its work, in a line.  `parameters`: the names that a run may set besides `request.COMMON`.
@@ -78,35 +78,35 @@ DAY, WEEK = 86_400.0, 604_800.0
 """In seconds.  What runs once a day must remember for longer than a day, otherwise it remembers nothing."""
 
 _TABLE = (
-    Agent(
+    AgentRow(
         name="ingest",
         says="Loads new files, each once",
         purpose=Purpose.LOADING,
         parameters=("wait", "limit"),
         remembers=DAY,
     ),
-    Agent(
+    AgentRow(
         name="intervals",
         says="A run replaces exactly its interval of time",
         purpose=Purpose.LOADING,
         parameters=("branch", "files"),
         by_pool=False,
     ),
-    Agent(
+    AgentRow(
         name="compact",
         says="Merges pools in which many loads overlap",
         purpose=Purpose.UPKEEP,
         parameters=("branch", "limit", "strategy"),
         remembers=DAY,
     ),
-    Agent(
+    AgentRow(
         name="tombstones",
         says="Removes deleted records from the objects",
         purpose=Purpose.UPKEEP,
         remembers=DAY,
         after="compact",
     ),
-    Agent(
+    AgentRow(
         name="checkpoint",
         says="Saves states, so that pools open quickly; purges old entries",
         purpose=Purpose.UPKEEP,
@@ -114,14 +114,14 @@ _TABLE = (
         together=True,
         remembers=DAY,
     ),
-    Agent(
+    AgentRow(
         name="retention",
         says="Expires old records; deletes objects that nothing needs",
         purpose=Purpose.UPKEEP,
         deletes=True,
         remembers=WEEK,
     ),
-    Agent(
+    AgentRow(
         name="erasure",
         says="Erases records from every object; resumes pending erasures",
         purpose=Purpose.DUE,

@@ -17,7 +17,7 @@ from lake_core.errors import InvalidInput
 from lake_core.schemas.limits import MAX_CELLS, Fields
 from lake_core.schemas.rule import APPEND, Rule
 from lake_core.store import Address
-from log_lake.loading.contract import Contract, Faults, Lost
+from log_lake.loading.contract import Contract, Faults, LostValues
 from log_lake.loading.expansion import Expansion
 from log_lake.settings.csv_options import CsvOptions
 
@@ -137,7 +137,7 @@ class Reading:
     expansion: Expansion = field(default_factory=Expansion)
     contract: Contract | None = None
     """The fields that the pool's records may have; None if they may have any."""
-    lost: Lost = field(default_factory=Lost)
+    lost: LostValues = field(default_factory=LostValues)
     """What the contract left out of the file's records."""
     keeps_rows: bool = False
     """Whether the pool's objects hold records as they came (`hidden.ROW`)."""

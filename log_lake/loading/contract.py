@@ -32,7 +32,7 @@ EVOLVE, FREEZE, DISCARD = "evolve", "freeze", "discard"
 Faults = dict[int, str]
 """By row of a table, why the record is bad."""
 
-Lost = Counter[str]
+LostValues = Counter[str]
 """By the path of a field, how many records it, or a value of it, was left out of."""
 
 _Misfit = Callable[[str, str], None]
@@ -45,7 +45,7 @@ class Conforming:
 
     table: pa.Table
     wrong: Faults = field(default_factory=dict)
-    lost: Lost = field(default_factory=Counter)
+    lost: LostValues = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Contract:
 
     def keep(self, table: pa.Table, *, first: bool = False) -> Conforming:
         """The records as the contract keeps them, not marked yet; with `first` one bad value a field is enough."""
-        wrong, lost = Faults(), Lost()
+        wrong, lost = Faults(), LostValues()
         if all(map(self._is_alike, table.schema)):
             return Conforming(table)
         table = normalized(table)
@@ -96,7 +96,7 @@ class Contract:
             kept = pa.table({name: pa.nulls(table.num_rows)})
         return Conforming(kept, wrong, +lost)
 
-    def bad(self, name: str, faults: Faults, lost: Lost) -> Faults:
+    def bad(self, name: str, faults: Faults, lost: LostValues) -> Faults:
         """The rows that are bad records because a value of the field does not fit; the others count as `lost`."""
         if name not in self._known or not faults:
             return faults
@@ -113,7 +113,7 @@ class Contract:
         """A fault, with the setting that makes it one."""
         return f"{why} (schema={self.policy})"
 
-    def _miss(self, column: pa.ChunkedArray, name: str, wrong: Faults, lost: Lost) -> None:
+    def _miss(self, column: pa.ChunkedArray, name: str, wrong: Faults, lost: LostValues) -> None:
         """Take note of the values of a field that the pool does not have."""
         rows = pc.indices_nonzero(column.is_valid()).to_pylist()
         if self.policy == DISCARD:
@@ -123,7 +123,7 @@ class Contract:
             wrong.setdefault(row, self._said(f"field {name!r} is not among the fields of the pool"))
 
     def _fitted(
-        self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: Lost, *, first: bool
+        self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: LostValues, *, first: bool
     ) -> tuple[pa.ChunkedArray, Faults]:
         """The column in the type of the pool's field, null where a value does not fit; and by row why."""
         if pa.types.is_nested(target.type):
@@ -135,7 +135,7 @@ class Contract:
             return pa.chunked_array([pa.nulls(len(column), target.type)]), dict.fromkeys(rows, str(error))
 
     def _nested(
-        self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: Lost
+        self, column: pa.ChunkedArray, field: pa.Field, target: pa.Field, lost: LostValues
     ) -> tuple[pa.ChunkedArray, Faults]:
         """As `_fitted`; under `discard` a record or list is kept without the parts that do not fit."""
         faults = Faults()
@@ -160,7 +160,7 @@ def contract_of(policy: str, fields: pa.Schema, key: Iterable[str]) -> Contract 
     return Contract(policy, fields, tuple(key)) if policy != EVOLVE and len(fields) else None
 
 
-def lost_line(lost: Lost) -> str:
+def lost_line(lost: LostValues) -> str:
     """What was left out of records, in words; "" if nothing was."""
     parts = [f"{name} of {counted(count, 'record')}" for name, count in sorted(lost.items()) if count]
     return (

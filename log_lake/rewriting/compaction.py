@@ -29,7 +29,7 @@ from log_lake.lake.branch import Branch
 from log_lake.objects.read import DataObject
 from log_lake.presence.absence import planning_again
 from log_lake.reading.ranges import WeightedSample, split_range
-from log_lake.rewriting.exchange import Lost, commit
+from log_lake.rewriting.exchange import LostRace, commit
 from log_lake.rewriting.work import Rewriting, begin_rewriting, lease_of, write
 from log_lake.workers import Here, Workers
 
@@ -135,8 +135,8 @@ def compact(
             does = f"merges {counted(len(inputs), 'object')} into {counted(len(written), 'object')}"
             committed = commit(branch, work, written, does=does)
     except Conflict as error:
-        committed = Lost(error)
-    if isinstance(committed, Lost):
+        committed = LostRace(error)
+    if isinstance(committed, LostRace):
         return CompactionResult(None, len(inputs), 0, 0, size, 0, lost=str(committed.error))
     return CompactionResult(
         committed.version,

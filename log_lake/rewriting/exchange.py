@@ -16,7 +16,7 @@ from log_lake.rewriting.work import Rewriting
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostRace:
     """Another writer changed first what was to be changed: nothing was committed.  Plan again."""
 
     error: Conflict
@@ -41,7 +41,7 @@ class Exchange:
     oldest_only: bool = False
 
 
-def exchange(branch: Branch, change: Exchange) -> Committed | Lost:
+def exchange(branch: Branch, change: Exchange) -> Committed | LostRace:
     """Commit the change.  Raises NotFound (the branch was deleted), OutcomeUnknown, Unavailable."""
     draft = Draft(
         id=change.id,
@@ -61,12 +61,12 @@ def exchange(branch: Branch, change: Exchange) -> Committed | Lost:
     try:
         return branch.commit_draft(draft, does=change.does)
     except Conflict as error:
-        return Lost(error)
+        return LostRace(error)
 
 
 def commit(
     branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None], *, does: str
-) -> Committed | Lost:
+) -> Committed | LostRace:
     """Remove the inputs and add the new objects.  Raises what `exchange` raises."""
     return exchange(
         branch,

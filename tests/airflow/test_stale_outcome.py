@@ -24,6 +24,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException
 from airflow_lake.groups import tasks
 from airflow_lake.groups.submitted import SubmittedRun
+from log_lake.agents.driver import agent_of
 from log_lake.agents.packs import read_packs, write_outcome
 from lake_core.errors import LakeError
 from log_lake.lake import Lake
@@ -54,7 +55,8 @@ def job():
     if yarn["fails"]:
         yarn.update(state="FAILED", fails=False)
         raise AirflowException("the job failed")
-    work = [one for pack in read_packs(lake, words("--pack")) for one in pack]
+    decoded = agent_of(AGENT).decoded_work
+    work = [decoded(one) for pack in read_packs(lake, words("--pack")) for one in pack]
     outcome = carry_out(AGENT, work, open_lake=lambda name: lake, open_spark=spark)
     write_outcome(lake, words("--outcome")[0], outcome.values)
     yarn["state"] = "FINISHED"

@@ -12,7 +12,7 @@ from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
 from log_lake.objects.write import WrittenObject
-from log_lake.rewriting.exchange import Lost, commit
+from log_lake.rewriting.exchange import LostRace, commit
 from log_lake.rewriting.work import Rewriting
 
 
@@ -26,7 +26,7 @@ def committed(branch: Branch, work: Rewriting, written: Iterable[WrittenObject |
 def lost(branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None]) -> Conflict:
     """Why the commit of the work loses its race."""
     outcome = commit(branch, work, written, does="merges")
-    assert isinstance(outcome, Lost)
+    assert isinstance(outcome, LostRace)
     return outcome.error
 
 

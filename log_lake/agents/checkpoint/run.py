@@ -22,7 +22,7 @@ from lake_core.journal.purge import choose, write_newest
 from lake_core.journal.store_time import surely_past
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
-from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
+from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.checkpoint.plan import CheckpointPolicy, JournalTail, due_at, policy_of, why_due
 from log_lake.agents.checkpoint.report import CheckpointFailed, CheckpointResult, check_answered, journal_line
 from log_lake.agents.request import Request
@@ -202,13 +202,13 @@ class CheckpointAgent(Agent[Work, Done]):
             journal_of(lake, name)  # raises NotFound
         return list(dict.fromkeys(asked.pools)) or all_journals(lake)
 
-    def look(self, run: Run, name: str) -> Look[Work]:
+    def look(self, run: AgentRun, name: str) -> PoolLook[Work]:
         """Whether a checkpoint is due.  Every run looks at the journal of pools."""
         seen = _look(run.lake, name, now=run.lake.context.now())
         if not seen.why:
-            return Look(rests=seen.pool, until=seen.due_at)
+            return PoolLook(rests=seen.pool, until=seen.due_at)
         line = f"{name}: a checkpoint is due: {seen.why}"
-        return Look(lines=[line], work=[run.asked.work(Work, name, seen.why)])
+        return PoolLook(lines=[line], work=[run.asked.work(Work, name, seen.why)])
 
     def nothing_in(self, names: Sequence[str]) -> str:
         """How many journals want none."""

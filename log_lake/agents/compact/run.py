@@ -14,7 +14,7 @@ import msgspec
 
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
-from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
+from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.compact.plan import plan_branch
 from log_lake.agents.compact.policy import policy_of
 from log_lake.agents.compact.publication import publication_due, published
@@ -135,7 +135,7 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         if asked.strategy is not None:
             check_name(asked.strategy)
 
-    def look(self, run: Run, name: str) -> Look[CompactWork]:
+    def look(self, run: AgentRun, name: str) -> PoolLook[CompactWork]:
         """The plan of the pool, and whether it is to be published."""
         now, pool, asked = run.lake.context.now(), run.lake.pool(name), run.asked
         view = pool.at_branch(asked.branch)
@@ -146,11 +146,11 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
             jobs = tuple(job.named for job in plan.jobs)
             why = counted(len(jobs), "job") if jobs else due
             how = {"allowed": plan.allowed, "jobs": jobs, "strategy": asked.strategy}
-            return Look(lines=lines, work=[asked.work(CompactWork, name, why, **how)])
+            return PoolLook(lines=lines, work=[asked.work(CompactWork, name, why, **how)])
         # whether time alone brings work while the look is remembered: any strategy may depend on the time
         later = now + AGENTS["compact"].remembers
         waits = _plan(view, strategy=asked.strategy, now=later).jobs
-        return Look(lines=lines, rests=None if waits else pool.config)
+        return PoolLook(lines=lines, rests=None if waits else pool.config)
 
     def run(self, lake: Lake, work: CompactWork, open_workers: OpenWorkers) -> CompactResult:
         """Carry out the jobs; Spark does not start if there are none, as when the pool is only to be published."""

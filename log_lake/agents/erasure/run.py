@@ -19,7 +19,7 @@ from lake_core.errors import LakeError
 from lake_core.keys import KeyRange
 from lake_core.naming import split_pool
 from lake_core.phrases import counted, human_size, human_time
-from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
+from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.erasure.plan import ErasurePlan, NamedRecords, named_records, plan_erasures, policy_of
 from log_lake.agents.erasure.report import (
     ErasureResult,
@@ -163,7 +163,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
             )
             log.info("%s: erasure %s is pending", name, receipt.id)
 
-    def paused(self, run: Run, put_off: Sequence[PutOff]) -> list[PutOff]:
+    def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
         """Pools in which an erasure is pending or asked for; one that cannot be read may have one."""
         waiting = {one.pool: one for one in put_off}
         kept = []
@@ -179,25 +179,25 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
                 run.quiet.found_nothing(pool.config)
         return kept
 
-    def _look(self, run: Run, name: str) -> tuple[Pool, ErasurePlan]:
+    def _look(self, run: AgentRun, name: str) -> tuple[Pool, ErasurePlan]:
         pool = run.lake.pool(name)
         return pool, plan(pool, _named(run.asked))
 
-    def look(self, run: Run, name: str) -> Look[ErasureWork]:
+    def look(self, run: AgentRun, name: str) -> PoolLook[ErasureWork]:
         """The erasures that are pending, and the one that the run names."""
         asked, named = run.asked, _named(run.asked)
         pool, due = self._look(run, name)
         if asked.dry_run:
             _log_sightings(pool, due, named, grace=asked.grace)
         if due.idle:
-            return Look(rests=None if pool.sub_pool else pool.config)
+            return PoolLook(rests=None if pool.sub_pool else pool.config)
         new = due.is_new and named is not None
         begins = (NewErasure(name, named.span, named.where),) if new and named is not None else ()
         ids = tuple(one.id for one in due.pending)
         says = () if asked.begins else tuple(_questions(pool, due, named))
         how = {"grace": asked.grace, "keep_history": asked.keep_history}
         pool_name, _ = split_pool(name)  # the sub-pools of a pool are worked on with it
-        return Look(
+        return PoolLook(
             work=[asked.work(ErasureWork, pool_name, "", erasures=ids, begin=begins, says=says, **how)]
         )
 

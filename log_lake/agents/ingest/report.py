@@ -63,7 +63,7 @@ def changed_text(pool_name: str, changed: Sequence[SourceFile]) -> str:
 
 
 @dataclass(frozen=True)
-class Lag:
+class IngestLag:
     """The agent's lag behind the files that arrive at a pool.
 
     `late` files wait although they are older than the policy and `LATE` allow.  The oldest has `waited` so many
@@ -83,10 +83,10 @@ class Lag:
         )
 
 
-def lag_of(files: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> Lag:
+def lag_of(files: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> IngestLag:
     """How far the agent lags behind if these files wait on."""
     late = sum(now - file.modified > policy.age + LATE for file in files)
-    return Lag(late, now - min(file.modified for file in files), policy.age)
+    return IngestLag(late, now - min(file.modified for file in files), policy.age)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from lake_core.errors import LakeError, NotFound
 from lake_core.phrases import counted, human_size
 from lake_core.store import address_of
-from log_lake.agents.agent import Look, OpenWorkers, Run
+from log_lake.agents.agent import AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.ingest import parking
 from log_lake.agents.ingest.batches import BatchResult, ingest_waiting
 from log_lake.agents.ingest.parking import Parked
@@ -22,8 +22,8 @@ from log_lake.agents.ingest.plan import plan_batches
 from log_lake.agents.ingest.policy import policy_of
 from log_lake.agents.ingest.report import (
     MAX_PARKED,
+    IngestLag,
     IngestResult,
-    Lag,
     batch_line,
     changed_text,
     lag_of,
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class IngestWork(Work, frozen=True, kw_only=True):
-    """A batch: its token, its files, and how far the agent lags behind if it is not ingested (`report.Lag`)."""
+    """A batch: its token, its files, and how far the agent lags behind without it (`report.IngestLag`)."""
 
     token: str
     files: tuple[SourceFile, ...]
@@ -63,7 +63,7 @@ class IngestWork(Work, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IngestLook(Look[IngestWork]):
+class IngestLook(PoolLook[IngestWork]):
     """What there is in a pool's source, and the files that are parked."""
 
     parked: Sequence[Parked] = ()
@@ -86,11 +86,11 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         """Those that take part."""
         return pools_that_ingest(lake, asked.pools)
 
-    def others(self, run: Run, names: Sequence[str]) -> list[str]:
+    def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
         """All that are there: whether one is quiet is known when its source was listed."""
         return [name for name in names if name in run.configs]
 
-    def look(self, run: Run, name: str) -> IngestLook:
+    def look(self, run: AgentRun, name: str) -> IngestLook:
         """The batches that are due."""
         asked, access = run.asked, address_of(run.lake.store)
         config = run.configs.get(name)
@@ -138,7 +138,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
     def left(
         self,
         asked: Request,
-        looks: Mapping[str, Look[IngestWork]],
+        looks: Mapping[str, PoolLook[IngestWork]],
         work: Sequence[IngestWork],
         handed: Found[IngestWork],
     ) -> Found[IngestWork]:
@@ -205,22 +205,22 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         ]
 
 
-def summed_lags(all_work: Iterable[IngestWork]) -> dict[str, Lag]:
+def summed_lags(all_work: Iterable[IngestWork]) -> dict[str, IngestLag]:
     """By pool, how far the agent lags behind if this work is not done; without pools in which it does not."""
-    lags: dict[str, Lag] = {}
+    lags: dict[str, IngestLag] = {}
     for work in all_work:
         if work.late:
-            before = lags.get(work.pool, Lag(0, 0.0, work.age))
-            lags[work.pool] = Lag(before.late + work.late, max(before.waited, work.waited), before.age)
+            before = lags.get(work.pool, IngestLag(0, 0.0, work.age))
+            lags[work.pool] = IngestLag(before.late + work.late, max(before.waited, work.waited), before.age)
     return lags
 
 
-def _lags_left(all_work: Sequence[IngestWork], results: Sequence[IngestResult]) -> dict[str, Lag]:
+def _lags_left(all_work: Sequence[IngestWork], results: Sequence[IngestResult]) -> dict[str, IngestLag]:
     done = {result.token for result in results}
     return summed_lags(work for work in all_work if work.token not in done)
 
 
-def _left_alone(asked: Request, name: str, parked: Sequence[Parked], lag: Lag | None) -> PutOff:
+def _left_alone(asked: Request, name: str, parked: Sequence[Parked], lag: IngestLag | None) -> PutOff:
     """The files that the run leaves alone, and why."""
     why, titles = [], []
     if parked:

@@ -24,7 +24,7 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.delete_spec import DeleteSpec, may_delete
 from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
-from log_lake.rewriting.exchange import Exchange, Lost, exchange
+from log_lake.rewriting.exchange import Exchange, LostRace, exchange
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]
             before = before or revision
             for part in _parts(work, keeps_all=pool.branch(branch).rule.keeps_all):
                 outcome = _commit(pool.branch(branch), part, done)
-                if isinstance(outcome, Lost):
+                if isinstance(outcome, LostRace):
                     break
                 done = outcome
             else:
@@ -127,7 +127,7 @@ def _parts(work: ExpirePlan, *, keeps_all: bool) -> list[ExpirePlan]:
     return [*parts[:-1], replace(parts[-1], tombstone=work.tombstone)]
 
 
-def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResult | Lost:
+def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResult | LostRace:
     id, reason, hidden = branch.context.ids.new(), _reason(branch, work), work.tombstone
     others: list[Action] = []
     if hidden is not None:
@@ -142,7 +142,7 @@ def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResul
         oldest_only=bool(work.removed),
     )
     committed = exchange(branch, change)
-    if isinstance(committed, Lost):
+    if isinstance(committed, LostRace):
         return committed
     return replace(
         done,

@@ -23,7 +23,7 @@ import msgspec
 from lake_core.history import PoolState
 from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
-from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
+from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purgeable
 from log_lake.agents.reporting import newest_version
 from log_lake.agents.retention import expire as expiry
@@ -202,15 +202,15 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
         *("vacuumed", "freed", "spared", "purged"),
     )
 
-    def look(self, run: Run, name: str) -> Look[RetentionWork]:
+    def look(self, run: AgentRun, name: str) -> PoolLook[RetentionWork]:
         """What expires, and what is to be deleted."""
         pool = run.lake.pool(name)
         due = _plan(pool, branch=run.asked.branch, now=run.lake.context.now())
         lines = tuple(retention_lines(name, due))
         work = [] if due.idle else [run.asked.work(RetentionWork, name, "retention", says=lines)]
-        return Look(lines=lines, work=work, rests=pool.config if due.rests else None)
+        return PoolLook(lines=lines, work=work, rests=pool.config if due.rests else None)
 
-    def beside(self, run: Run) -> Sequence[RetentionWork]:
+    def beside(self, run: AgentRun) -> Sequence[RetentionWork]:
         """The dropped pools, in a run for all pools."""
         dropped = [] if run.asked.pools else [p.name for p in plan_dropped(run.lake) if p.held is None]
         if not dropped:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from lake_core.ids import first_above
 from lake_core.phrases import counted
 from lake_core.records import Action, MarkApplied, RemoveTombstone
-from log_lake.agents.agent import Agent, Look, OpenWorkers, Run
+from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.compact.report import job_line
 from log_lake.agents.reporting import newest_version
 from log_lake.agents.tombstones.plan import ApplyPlan, CoverSearch, plan_apply, plan_jobs, searches
@@ -31,7 +31,7 @@ from log_lake.presence.absence import planning_again
 from log_lake.reading.deleted import apply_tombstones, needs_sequences
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.rewriting.compaction import run_jobs
-from log_lake.rewriting.exchange import Exchange, Lost, exchange
+from log_lake.rewriting.exchange import Exchange, LostRace, exchange
 from log_lake.workers import Here, Worker, Workers
 
 log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ def _commit(
         return None
     change = Exchange(branch.context.ids.new(), read_version, does, others=actions, message=message)
     committed = exchange(branch, change)
-    return None if isinstance(committed, Lost) else committed.version
+    return None if isinstance(committed, LostRace) else committed.version
 
 
 class TombstonesAgent(Agent[Work, ApplyResult]):
@@ -153,13 +153,13 @@ class TombstonesAgent(Agent[Work, ApplyResult]):
     to_do = "What was rewritten stays; the next run plans the rest again"
     sums = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
 
-    def look(self, run: Run, name: str) -> Look[Work]:
+    def look(self, run: AgentRun, name: str) -> PoolLook[Work]:
         """The deletes that are due."""
         branch = run.lake.pool(name).branch(run.asked.branch)
         due = plan(branch, now=run.lake.context.now())
         work = [] if due.idle else [run.asked.work(Work, name, counted(due.due, "delete"))]
         rests = branch.config if due.idle and not due.waits else None
-        return Look(lines=[plan_line(name, due)], work=work, rests=rests)
+        return PoolLook(lines=[plan_line(name, due)], work=work, rests=rests)
 
     def run(self, lake: Lake, work: Work, open_workers: OpenWorkers) -> ApplyResult:
         """Apply what is due by now."""

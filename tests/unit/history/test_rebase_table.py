@@ -28,7 +28,7 @@ from log_lake.lake.results import PendingLoad
 from log_lake.lake.view import View
 from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import begin_compaction
-from log_lake.rewriting.exchange import Lost, commit
+from log_lake.rewriting.exchange import LostRace, commit
 from log_lake.rewriting.work import write_whole
 from log_lake.workers import Here
 from tests.support.clocks import DAY, Clock
@@ -77,7 +77,7 @@ def compaction() -> Work:
 
         def finish() -> None:
             outcome = commit(branch, work, [written], does="merges")
-            if isinstance(outcome, Lost):
+            if isinstance(outcome, LostRace):
                 raise outcome.error
 
         return finish

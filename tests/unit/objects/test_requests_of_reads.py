@@ -12,7 +12,7 @@ import pytest
 
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.store.memory import MemoryStore
-from lake_core.store.ranges import Piece, Range, RangedFile, Ranges, Reach
+from lake_core.store.ranges import Range, RangeAnswer, RangedFile, Ranges, RequestSizes
 from log_lake.agents.checkpoint.run import write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -23,7 +23,7 @@ RECORDS = 300_000
 class Ranged(MemoryStore):
     """A store in memory that is read as one on a server is: by ranges, each of which is a request."""
 
-    def __init__(self, threads: ThreadPoolExecutor, reach: Reach) -> None:
+    def __init__(self, threads: ThreadPoolExecutor, reach: RequestSizes) -> None:
         super().__init__("memory://ranged")
         self.threads, self.reach = threads, reach
         self.asked: list[tuple[str, Range]] = []
@@ -32,12 +32,12 @@ class Ranged(MemoryStore):
         if size is None:
             size = len(super().get(name) or b"")
 
-        def fetch(asked: Range) -> Piece:
+        def fetch(asked: Range) -> RangeAnswer:
             self.asked.append((name, asked))
             data = self.get(name)
             if data is None:
                 raise FileNotFoundError(name)
-            return Piece(data[asked.begin : asked.end], len(data))
+            return RangeAnswer(data[asked.begin : asked.end], len(data))
 
         return RangedFile(Ranges(fetch, name=name, size=size, threads=lambda: self.threads, reach=self.reach))
 
@@ -69,7 +69,7 @@ def content(begin: int, count: int) -> pa.Table:
 def a_pool(
     threads: ThreadPoolExecutor, *, hole: int = 512 << 10, form: str = "parquet"
 ) -> tuple[Ranged, Pool]:
-    store = Ranged(threads, Reach(hole=hole))
+    store = Ranged(threads, RequestSizes(hole=hole))
     lake = Lake.create_on(store)
     return store, lake.create_pool("p", key="k", settings={"format": form})
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from airflow.sdk import DAG, BaseOperator, Param
 from airflow.sdk.definitions.xcom_arg import XComArg
+from msgspec.structs import replace
 
 from airflow_lake.groups import CheckpointGroup, RetentionGroup, tasks
 from airflow_lake.groups.approval import LakeApproval
@@ -52,8 +53,9 @@ def test_work_of_another_lake_is_not_done(lake: Lake, tmp_path: Path) -> None:
     """Airflow lets some people edit what goes between tasks, who may not name a lake."""
     other = Lake.create(str(tmp_path / "other"))
     other.create_pool("a", key="k")
-    found = tasks.work_of(tasks.find("retention", config(lake), None), named=lake.store.uri)[:1]
-    work = [{**found[0], "lake": other.store.uri}]
+    packs = tasks.find("retention", config(lake), None)
+    found = tasks.work_of("retention", packs, named=lake.store.uri)[0]
+    work = [replace(found, lake=other.store.uri)]
     (inside,), (outside,) = (tasks.keep(one, one.store.uri, work) for one in (lake, other))
     before = names_in(other)
     given: dict[str, Any] = {"ti": Instance(), "task": SimpleNamespace(), "params": {"lake": other.store.uri}}
@@ -63,7 +65,7 @@ def test_work_of_another_lake_is_not_done(lake: Lake, tmp_path: Path) -> None:
     assert names_in(other) == before
     takes_params = {**config(lake), "takes_params": True}
     named = tasks.named_lake(takes_params, given["params"])
-    assert [one["pool"] for one in tasks.work_of([outside], named=named)] == ["a"]
+    assert [one.pool for one in tasks.work_of("retention", [outside], named=named)] == ["a"]
 
 
 @dataclass

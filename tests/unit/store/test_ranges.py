@@ -15,17 +15,17 @@ from lake_core.errors import Corrupt, InvalidInput, Unavailable
 from lake_core.store import open_store
 from lake_core.store.ranges import (
     AHEAD,
-    Piece,
     Range,
+    RangeAnswer,
     RangedFile,
     Ranges,
-    Reach,
+    RequestSizes,
     coalesced,
     parse_hole,
 )
 
 DATA = bytes(range(256)) * 4_000
-SMALL = Reach(hole=100, request=50_000)
+SMALL = RequestSizes(hole=100, request=50_000)
 
 
 class Server:
@@ -36,10 +36,10 @@ class Server:
         self.gate = threading.Event()
         self.gate.set()
 
-    def fetch(self, asked: Range) -> Piece:
+    def fetch(self, asked: Range) -> RangeAnswer:
         self.asked.append(asked)
         assert self.gate.wait(30)
-        return Piece(self.data[asked.begin : asked.end], len(self.data))
+        return RangeAnswer(self.data[asked.begin : asked.end], len(self.data))
 
 
 @pytest.fixture
@@ -48,7 +48,9 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def opened(server: Server, threads: ThreadPoolExecutor, *, reach: Reach = SMALL, size: int = 0) -> Ranges:
+def opened(
+    server: Server, threads: ThreadPoolExecutor, *, reach: RequestSizes = SMALL, size: int = 0
+) -> Ranges:
     return Ranges(
         server.fetch, name="a/1", size=size or len(server.data), threads=lambda: threads, reach=reach
     )
@@ -63,7 +65,7 @@ def test_requests_cover_the_ranges_in_order_and_waste_no_more_than_holes(
     given: list[tuple[int, int]], hole: int, request: int
 ) -> None:
     wanted = [Range(begin, begin + size) for begin, size in given]
-    asked = coalesced(wanted, Reach(hole=hole, request=request))
+    asked = coalesced(wanted, RequestSizes(hole=hole, request=request))
     bytes_wanted = {at for begin, end in wanted for at in range(begin, end)}
     bytes_asked = [at for begin, end in asked for at in range(begin, end)]
     assert bytes_asked == sorted(set(bytes_asked))
@@ -100,7 +102,7 @@ def test_no_more_than_two_requests_of_bytes_are_fetched_before_something_is_rele
     server = Server()
     file = opened(server, threads)
     step = 50_000
-    file.plan([Range(at, at + step) for at in range(0, 1_000_000, step)], Reach(0, step), keeps=False)
+    file.plan([Range(at, at + step) for at in range(0, 1_000_000, step)], RequestSizes(0, step), keeps=False)
     for at in range(0, 1_000_000, step):
         file.release(at)
         assert bytes(file.read_range(at, at + step)) == DATA[at : at + step]
@@ -140,9 +142,11 @@ def test_a_short_answer_is_unavailable_and_asked_again(threads: ThreadPoolExecut
     server = Server()
     short = [True]
 
-    def fetch(asked: Range) -> Piece:
+    def fetch(asked: Range) -> RangeAnswer:
         piece = server.fetch(asked)
-        return Piece(piece.data[:-1], piece.size) if asked.begin == 0 and short and short.pop() else piece
+        return (
+            RangeAnswer(piece.data[:-1], piece.size) if asked.begin == 0 and short and short.pop() else piece
+        )
 
     file = Ranges(fetch, name="a/1", size=len(DATA), threads=lambda: threads, reach=SMALL)
     file.plan([Range(0, 10), Range(50_000, 50_010)], SMALL, keeps=False)
