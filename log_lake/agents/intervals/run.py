@@ -11,14 +11,13 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
 from lake_core.phrases import counted
 from lake_core.store import Address, address_of
 from log_lake.agents.agent import AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.finding import pools_with
-from log_lake.agents.intervals.plan import empty_interval, path_of
+from log_lake.agents.intervals.plan import IntervalsPolicy, empty_interval, path_of, policy_of
 from log_lake.agents.intervals.report import IntervalsResult, interval_line, plan_line
 from log_lake.agents.load_files import load_files
 from log_lake.agents.loads import LoadingAgent
@@ -27,32 +26,8 @@ from log_lake.agents.work import Found, Work
 from log_lake.lake import Lake
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
-from log_lake.settings import Settings
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class IntervalsPolicy:
-    """`source` is a path with the time of an interval in it; `include` and `exclude` are globs of file names.
-
-    `may_be_missing`: an interval without a file is empty; otherwise it is not loaded.
-    """
-
-    source: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    may_be_missing: bool = False
-
-
-def policy_of(settings: Settings) -> IntervalsPolicy:
-    """The policy that `intervals.*`, `include` and `exclude` spell."""
-    return IntervalsPolicy(
-        settings["intervals.source"],
-        settings["include"],
-        settings["exclude"],
-        may_be_missing=settings["intervals.missing"] == "empty",
-    )
 
 
 def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Address) -> list[SourceFile]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from lake_core.store import Store
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
@@ -26,9 +28,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     begin = DataObject.__init__
 
-    def init(self: DataObject, store: object, *, pool_id: str, object_id: str) -> None:
+    def init(self: DataObject, store: Store, *, object_id: str, **more: Any) -> None:
         found.append(object_id)
-        begin(self, store, pool_id=pool_id, object_id=object_id)  # type: ignore[arg-type]
+        begin(self, store, object_id=object_id, **more)
 
     monkeypatch.setattr(DataObject, "__init__", init)
     return found
