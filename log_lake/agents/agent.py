@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 
 from lake_core.context import Context
-from lake_core.errors import LakeError
+from lake_core.errors import Corrupt, LakeError
 from lake_core.records.pools import PoolConfig
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.reporting import missing
@@ -30,6 +30,7 @@ from log_lake.workers import Here, Workers
 
 W = TypeVar("W", bound=Work)
 R = TypeVar("R", bound=Result)
+V = TypeVar("V")
 
 
 class OpenWorkers(Protocol):
@@ -201,9 +202,17 @@ class Agent(Generic[W, R]):
     # ---------------------------------------------------------------- values
 
     def decoded_work(self, values: Any) -> W:
-        """The work that `work.encoded` made these values of.  Raises msgspec.ValidationError."""
-        return msgspec.convert(values, self.work)
+        """The work that `work.encoded` made these values of.  Raises Corrupt."""
+        return decoded(values, self.work, "a piece of work")
 
     def decoded_result(self, values: Any) -> R:
-        """The result that `work.encoded` made these values of.  Raises msgspec.ValidationError."""
-        return msgspec.convert(values, self.result)
+        """The result that `work.encoded` made these values of.  Raises Corrupt."""
+        return decoded(values, self.result, "a result")
+
+
+def decoded(values: Any, kind: type[V], what: str) -> V:
+    """The values as one of this kind.  Raises Corrupt; `what` they should be."""
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise Corrupt(f"not {what} of this agent: {error}; clear the task `find` of this run") from error

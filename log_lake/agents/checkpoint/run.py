@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from lake_core.errors import LakeError
 from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.ages import oldest_safe
@@ -22,7 +20,7 @@ from lake_core.journal.purge import choose, write_newest
 from lake_core.journal.store_time import surely_past
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
-from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
+from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook, decoded
 from log_lake.agents.checkpoint.plan import CheckpointPolicy, JournalTail, due_at, policy_of, why_due
 from log_lake.agents.checkpoint.report import CheckpointFailed, CheckpointResult, check_answered, journal_line
 from log_lake.agents.request import Request
@@ -248,8 +246,9 @@ class CheckpointAgent(Agent[Work, Done]):
         ]
 
     def decoded_result(self, values: Any) -> Done:
-        kind: type[Done] = CheckpointFailed if "failed" in values else CheckpointResult
-        return msgspec.convert(values, kind)
+        has_failed = isinstance(values, Mapping) and "failed" in values
+        kind: type[Done] = CheckpointFailed if has_failed else CheckpointResult
+        return decoded(values, kind, "a result")
 
 
 AGENT = CheckpointAgent()

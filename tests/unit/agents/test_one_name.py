@@ -9,6 +9,7 @@ import ast
 
 import pytest
 
+from lake_core.errors import Corrupt
 from log_lake.agents.agent import Agent
 from log_lake.agents.roster import AGENTS as AGENT_TABLE
 from log_lake.settings.settings import KNOWN
@@ -97,3 +98,14 @@ def test_the_dag_of_an_agent_bears_its_name_and_is_a_group_of_that_name(agent: s
 def test_a_group_has_the_tasks_find_run_report() -> None:
     assert functions("airflow_lake/groups/agent.py") >= {"find", "run", "report"}
     assert functions("airflow_lake/groups/tasks.py") >= {"find", "run", "report"}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("values", [{"pool": 5, "lake": "l"}, {"lake": "l"}, [], None, "work"])
+def test_values_that_are_no_work_of_the_agent_are_corrupt(agent: str, values: object) -> None:
+    """As a writer of packs may forge them, or an earlier program wrote them."""
+    of = AGENT_TABLE[agent].load()
+    with pytest.raises(Corrupt, match=r"not a piece of work of this agent: .* clear the task `find`"):
+        of.decoded_work(values)
+    with pytest.raises(Corrupt, match="not a result of this agent: "):
+        of.decoded_result(values)
