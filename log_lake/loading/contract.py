@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -89,7 +90,7 @@ class Contract:
             elif not holds(target, brought):
                 column, faults = self._fitted(table.column(number), brought, target, lost, first=first)
                 wrong = {**self.bad(brought.name, faults, lost), **wrong}
-                unmarked = pa.field(target.name, target.type)  # the builder marks what the values need
+                unmarked = pa.field(target.name, column.type)  # the builder marks what the values need
                 kept = kept.set_column(kept.schema.get_field_index(brought.name), unmarked, column)
         if not kept.num_columns:  # a table without fields has no records
             name = next(iter(self._known))
@@ -107,7 +108,7 @@ class Contract:
 
     def _is_alike(self, field: pa.Field) -> bool:
         target = self._known.get(field.name)
-        return target is not None and target.type == field.type and is_json(target) == is_json(field)
+        return target is not None and _is_same(target, field)
 
     def _said(self, why: str) -> str:
         """A fault, with the setting that makes it one."""
@@ -127,7 +128,9 @@ class Contract:
     ) -> tuple[pa.ChunkedArray, Faults]:
         """The column in the type of the pool's field, null where a value does not fit; and by row why."""
         if pa.types.is_nested(target.type):
-            return self._nested(column, field, target, lost)
+            return self._nested(column, field, _typed_by(target, field), lost)
+        if is_json(field) and pa.types.is_integer(target.type):  # 2.0 is an integer beside a text too
+            column = pc.replace_substring_regex(column, r"^(-?[0-9]+)\.0$", r"\1")
         try:
             return fitting_values(column, field, target, first=first and self.policy == FREEZE)
         except OtherClass as error:
@@ -228,14 +231,67 @@ def _part(value: Any, field: pa.Field, path: str, misfit: _Misfit) -> Any:
         return kept
     if pa.types.is_list(kind) and isinstance(value, list) and not isinstance(value, MapEntries):
         return [_part(part, kind.value_field, path, misfit) for part in value]
+    if pa.types.is_map(kind) and isinstance(value, MapEntries):
+        return _entries(value, field, path, misfit)
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         misfit(path, f"the value is not a {show_type(field)}")
         return None
+    if pa.types.is_integer(kind) and isinstance(value, float) and value.is_integer():
+        value = int(value)  # the other numbers of the column may have made it a double
     try:
         return convert(value, field)
     except DoesNotFit as error:
         misfit(path, str(error))
         return None
+
+
+def _entries(value: MapEntries, field: pa.Field, path: str, misfit: _Misfit) -> MapEntries | None:
+    """A map whose entries all fit; one that does not fit is left out whole."""
+
+    def fails(inner: str, why: str) -> None:
+        raise DoesNotFit(f"field {inner!r}: {why}")
+
+    kind = field.type
+    try:
+        return MapEntries(
+            (_part(key, kind.key_field, path, fails), _part(item, kind.item_field, path, fails))
+            for key, item in value
+        )
+    except DoesNotFit:
+        misfit(path, f"the value is not a {show_type(field)}")
+        return None
+
+
+def _inner(kind: pa.DataType) -> list[pa.Field]:
+    """The fields inside of records, lists or maps; none of other values."""
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.value_field] if pa.types.is_list(kind) else []
+
+
+def _is_same(field: pa.Field, other: pa.Field) -> bool:
+    """Whether both have the same type; Arrow does not tell texts from typed JSON inside of other values."""
+    if field.type != other.type or is_json(field) != is_json(other):
+        return False
+    return all(map(_is_same, _inner(field.type), _inner(other.type)))
+
+
+def _typed_by(field: pa.Field, brought: pa.Field) -> pa.Field:
+    """The field, in which parts without a type yet get the one that is brought: they take any (`holds`)."""
+    kind, theirs = field.type, brought.type
+    if pa.types.is_null(kind):
+        return brought.with_name(field.name)
+    if pa.types.is_struct(kind) and pa.types.is_struct(theirs):
+        members = {member.name: member for member in theirs}
+        return field.with_type(pa.struct([_typed_by(m, members.get(m.name, m)) for m in kind]))
+    if pa.types.is_list(kind) and pa.types.is_list(theirs):
+        return field.with_type(pa.list_(_typed_by(kind.value_field, theirs.value_field)))
+    if pa.types.is_map(kind) and pa.types.is_map(theirs):
+        item = _typed_by(kind.item_field, theirs.item_field)
+        return field.with_type(pa.map_(kind.key_field, item))
+    return field
 
 
 def _array(values: Collection[Any], field: pa.Field) -> pa.Array:
@@ -249,8 +305,12 @@ def _array(values: Collection[Any], field: pa.Field) -> pa.Array:
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=absent)
     if pa.types.is_list(kind):
         items = _array([item for value in values for item in value or ()], kind.value_field)
-        ends = [0]
-        for value in values:
-            ends.append(ends[-1] + len(value or ()))
+        ends = [0, *accumulate(len(value or ()) for value in values)]
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, type=kind, mask=absent)
+    if pa.types.is_map(kind):
+        entries = [entry for value in values for entry in value or ()]
+        keys = _array([key for key, _ in entries], kind.key_field)
+        items = _array([item for _, item in entries], kind.item_field)
+        ends = [0, *accumulate(len(value or ()) for value in values)]
+        return pa.MapArray.from_arrays(pa.array(ends, pa.int32()), keys, items, type=kind, mask=absent)
     return array_of(list(values), kind) if not pa.types.is_nested(kind) else pa.nulls(len(values), kind)

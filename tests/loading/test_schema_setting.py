@@ -193,3 +193,53 @@ def test_the_command_says_it(lake: Command, tmp_path: Path) -> None:
     assert "schema=freeze" in lake.fails(INVALID_INPUT, "load", "p", *file(tmp_path, MIXED))
     done = lake("load", "p", "--schema", "evolve", *file(tmp_path, MIXED))
     assert "version 2: field n: bigint becomes json (1 record of 3)" in done.err
+
+
+def frozen(tmp_path: Path, policy: str, field: pa.Array) -> Pool:
+    made = Lake.create(str(tmp_path / "other")).create_pool("q", key="k", settings={"schema": policy})
+    made.branch().append(pa.table({"k": [1], "r": field}))
+    return made
+
+
+def test_typed_json_inside_of_a_record_is_no_text(tmp_path: Path) -> None:
+    files = file(tmp_path, '{"k":2,"r":{"a":1}}\n{"k":3,"r":{"a":"y"}}\n')
+    pool = frozen(tmp_path, "freeze", pa.array([{"a": "x"}]))
+    with pytest.raises(InvalidInput, match=r"line 1: field 'r.a': 1 is not a string"):
+        pool.branch().load(files)
+    result = pool.branch().load(files, options={"bad_records": "quarantine"})
+    assert (result.records, result.rejected) == (1, 1)
+    pool.branch().load(files, options={"schema": "discard"})
+    assert [row["r"] for row in records(pool)] == [{"a": "x"}, {"a": None}, {"a": "y"}, {"a": "y"}]
+
+
+def test_values_inside_of_records_are_kept_whatever_other_records_bring(tmp_path: Path) -> None:
+    pool = frozen(tmp_path, "discard", pa.array([{"a": 1, "l": [1], "z": None}]))
+    lines = '{"k":2,"r":{"a":2,"l":[2,3],"z":true}}\n{"k":3,"r":{"a":1.5,"l":[0.5],"new":1}}\n'
+    pool.branch().load(file(tmp_path, lines))
+    assert [row["r"] for row in records(pool)][1:] == [
+        {"a": 2, "l": [2, 3], "z": True},
+        {"a": None, "l": [None], "z": None},
+    ]
+
+
+def test_a_map_that_fits_stays_in_a_record_with_other_members(tmp_path: Path) -> None:
+    def kind(item: pa.DataType, *others: pa.Field) -> pa.DataType:
+        return pa.struct([pa.field("m", pa.map_(pa.string(), item)), *others])
+
+    pool = frozen(tmp_path, "discard", pa.array([{"m": [("a", 1)]}], kind(pa.int64())))
+    brought = [{"m": m, "new": 1} for m in ([("a", 2.0), ("b", None)], [("a", 0.5)], [], None)]
+    wider = kind(pa.float64(), pa.field("new", pa.int64()))
+    pool.branch().append(pa.table({"k": range(2, 6), "r": pa.array(brought, wider)}))
+    assert pool.at().schema.field("r").type == kind(pa.int64())
+    assert [row["r"] for row in records(pool)][1:] == [
+        {"m": [("a", 2), ("b", None)]},
+        {"m": None},
+        {"m": []},
+        {"m": None},
+    ]
+
+
+def test_a_whole_double_beside_a_text_is_an_integer(pool: Pool, tmp_path: Path) -> None:
+    files = file(tmp_path, '{"k":2,"n":2.0}\n{"k":3,"n":"oops"}\n')
+    pool.branch().load(files, options={"schema": "discard"})
+    assert [row.get("n") for row in records(pool)] == [1, 2, None]
