@@ -65,7 +65,7 @@ def readings(
             expansion=Expansion(most=settings["expansion.max"]),
             constants=constants.get(file, ()),
             access=access,
-            contract=contract_of(settings["schema"], fields or pa.schema([]), config.key.names),
+            contract=contract_of(settings["schema"], fields or pa.schema([]), config),
             keeps_rows=rule.keeps_rows([settings["format"]]),
         )
         for file in files

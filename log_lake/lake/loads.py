@@ -105,7 +105,7 @@ def builder(
         limits,
         Settings(config.settings)["format"],
         fields=pending.fields,
-        contract=pending.contract(config.key),
+        contract=pending.contract(config),
     )
 
 

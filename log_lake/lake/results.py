@@ -12,10 +12,10 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput
 from lake_core.history import Committed
 from lake_core.history.state import Remembered
-from lake_core.keys import PoolKey
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.phrases import counted
 from lake_core.records import AddObject
+from lake_core.records.pools import PoolConfig
 from log_lake.lake.field_changes import UNCHANGED, FieldChanges
 from log_lake.loading.contract import EVOLVE, Contract, contract_of
 from log_lake.objects.metadata import Origin
@@ -66,9 +66,9 @@ class PendingLoad:
     fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
     schema: str = EVOLVE
 
-    def contract(self, key: PoolKey) -> Contract | None:
+    def contract(self, config: PoolConfig) -> Contract | None:
         """What the records must keep to; None if they may change fields, or there are none yet."""
-        return contract_of(self.schema, self.fields, key.names)
+        return contract_of(self.schema, self.fields, config)
 
 
 @dataclass(frozen=True)

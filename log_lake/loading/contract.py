@@ -9,7 +9,7 @@ program; the commit checks the fields once more (`history.fields.check_kept`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.phrases import counted
+from lake_core.records.pools import PoolConfig
 from lake_core.schemas.change import holds
 from lake_core.schemas.hidden import DELETED, ROW
 from lake_core.values.types import is_json, show_type
@@ -158,9 +159,16 @@ class Contract:
         return pa.chunked_array([_array(values, target)]), faults
 
 
-def contract_of(policy: str, fields: pa.Schema, key: Iterable[str]) -> Contract | None:
-    """The contract of a pool with these fields; None if its fields may change, or it has none yet."""
-    return Contract(policy, fields, tuple(key)) if policy != EVOLVE and len(fields) else None
+def contract_of(policy: str, fields: pa.Schema, config: PoolConfig) -> Contract | None:
+    """The contract of a pool with these fields; None if its fields may change, or it has none yet.
+
+    A field that counts its records takes any value: the pool stores the number, whatever the records bring.
+    """
+    if policy == EVOLVE or not len(fields):
+        return None
+    counted = {name for name, function in config.aggregates.items() if function == "count"}
+    taken = [pa.field(one.name, pa.null()) if one.name in counted else one for one in fields]
+    return Contract(policy, pa.schema(taken), tuple(config.key.names))
 
 
 def lost_line(lost: LostValues) -> str:

@@ -243,3 +243,15 @@ def test_a_whole_double_beside_a_text_is_an_integer(pool: Pool, tmp_path: Path) 
     files = file(tmp_path, '{"k":2,"n":2.0}\n{"k":3,"n":"oops"}\n')
     pool.branch().load(files, options={"schema": "discard"})
     assert [row.get("n") for row in records(pool)] == [1, 2, None]
+
+
+@pytest.mark.parametrize("policy", ["freeze", "discard"])
+def test_a_counted_field_takes_any_value(tmp_path: Path, policy: str) -> None:
+    made = Lake.create(str(tmp_path / "other")).create_pool(
+        "q", key="k", kind="aggregate", aggregates={"n": "count"}, settings={"schema": policy}
+    )
+    made.branch().append(pa.table({"k": [1, 1], "n": ["x", "y"]}))
+    made.branch().append(pa.table({"k": [1], "n": ["z"]}))
+    for files in (file(tmp_path, '{"k":1,"n":{"a":1}}\n'), file(tmp_path, "k,n\n1,x\n", "f.csv")):
+        assert "left out" not in " ".join(made.branch().load(files).notes)
+    assert records(made) == [{"k": 1, "n": 5}]
