@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lake_core.errors import Conflict, InvalidInput
@@ -29,6 +29,7 @@ from log_lake.lake.loads import builder, lease_of
 from log_lake.lake.replace_checks import check_inside
 from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
 from log_lake.loading.block import Reading
+from log_lake.loading.contract import Lost, lost_line
 from log_lake.loading.detect import format_of, read_blocks, read_row_groups
 from log_lake.loading.formats.parquet import row_group_sizes
 from log_lake.loading.opening import is_stream
@@ -113,7 +114,19 @@ def load_files(
         )
     if result.repeated:
         log.warning(repeated_line(result, pool_name=pool_name, token=token))
-    return result
+    return with_lost(result, written, pool_name=pool_name)
+
+
+def with_lost(result: LoadResult, written: Iterable[WrittenObject], *, pool_name: str) -> LoadResult:
+    """The result with a note of what was left out of its records, which is logged too."""
+    lost = Lost()
+    for one in written:
+        lost.update(one.lost)
+    line = lost_line(lost)
+    if result.repeated or not line:
+        return result
+    log.warning("%s: %s", pool_name, line)
+    return replace(result, notes=(*result.notes, line))
 
 
 def _replaced(
@@ -163,12 +176,14 @@ def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject
     """Read, sort, write: the objects of a unit."""
     first_ordinal = unit.number * ORDINALS_PER_UNIT
     building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
+    lost = Lost()
     for part in unit.parts:
-        reading = work.readings[part.file]
+        reading = replace(work.readings[part.file], lost=lost)  # those of the work may have another unit's
         if part.row_groups is None:
             blocks = read_blocks(reading, format=work.format)
         else:
             blocks = read_row_groups(reading, list(range(*part.row_groups)))
         for block in blocks:
             building.add(block)
-    return building.finish()
+    written = building.finish()
+    return [replace(one, lost=dict(lost)) for one in written[:1]] + written[1:]

@@ -36,7 +36,7 @@ def load_line(pool_name: str, result: LoadResult) -> str:
     if result.version is None:
         return f"{pool_name}: nothing to commit"
     again = " (committed before)" if result.repeated else ""
-    changes = "".join(f"; {line}" for line in result.changes)
+    changes = "".join(f"; {line}" for line in (*result.changes, *result.notes))
     return f"{pool_name}: version {result.version:,}, {_records(vars(result))}{again}{changes}"
 
 

@@ -62,11 +62,14 @@ class WrittenObject:
     """A new object as a transaction needs it: the action, and the schema that the action names.
 
     `misfits`: by field, the records whose value its field in the pool cannot hold; None if they were not counted.
+    `lost`: by field, the records of the worker's files that it was left out of (schema=discard); the first object
+    has them.
     """
 
     action: AddObject
     schema: pa.Schema
     misfits: Mapping[str, int | None] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
 
 
 def write_object(

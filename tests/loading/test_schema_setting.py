@@ -11,9 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import Conflict, InvalidInput
+from lake_core.store import address_of
+from log_lake.agents.load_files import load_files
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
+from log_lake.loading.sources import find_files
+from log_lake.workers import Here
 from tests.support.command import INVALID_INPUT, Command
 
 MIXED = '{"k":2,"n":2}\n{"k":3,"n":"oops"}\n{"k":4,"n":5}\n'
@@ -255,3 +259,24 @@ def test_a_counted_field_takes_any_value(tmp_path: Path, policy: str) -> None:
     for files in (file(tmp_path, '{"k":1,"n":{"a":1}}\n'), file(tmp_path, "k,n\n1,x\n", "f.csv")):
         assert "left out" not in " ".join(made.branch().load(files).notes)
     assert records(made) == [{"k": 1, "n": 5}]
+
+
+def test_files_that_workers_read_say_what_was_left_out(
+    pool: Pool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, text in {"a": '{"k":2,"n":"bad"}\n', "b": '{"k":3,"new":1}\n{"k":4,"n":"bad"}\n'}.items():
+        file(tmp_path, text, f"{name}.ndjson")
+    lake = Lake.open(str(tmp_path / "lake"))
+    files = find_files([str(tmp_path / f"{name}.ndjson") for name in "ab"], access=address_of(lake.store))
+    result = load_files(
+        Here.of(lake.context),
+        lake,
+        pool_name="p",
+        files=files,
+        options={"schema": "discard"},
+        parallelism=2,
+        smallest_unit=1,
+    )
+    (line,) = result.notes
+    assert "(schema=discard): n of 2 records, new of 1 record" in line
+    assert line in caplog.text

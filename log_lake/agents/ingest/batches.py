@@ -19,7 +19,7 @@ from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.phrases import counted
 from lake_core.store import address_of
 from log_lake.agents.ingest.plan import FilePart, IngestBatch, Unit
-from log_lake.agents.load_files import LoadWork, build_unit, check_unchanged, load_files
+from log_lake.agents.load_files import LoadWork, build_unit, check_unchanged, load_files, with_lost
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.field_changes import summed
@@ -144,13 +144,14 @@ def _commit(
         return first
     check_unchanged(files, access=address_of(lake.store))
     written = [one for file in files for one in built[file.uri]]
-    return target.commit(
+    result = target.commit(
         replace(job, token=token, message=f"ingest of {counted(len(files), 'file')}"),
         objects=[w.action for w in written],
         schemas=list({w.action.schema: w.schema for w in written}.values()),
         sources=[file.source for file in files],
         misfits=summed(one.misfits for one in written),
     )
+    return with_lost(result, written, pool_name=pool_name)
 
 
 def _build_apart(
@@ -187,5 +188,6 @@ def _summed(results: list[LoadResult]) -> LoadResult:
     return replace(
         results[-1],
         changes=tuple(dict.fromkeys(line for one in results for line in one.changes)),
+        notes=tuple(dict.fromkeys(line for one in results for line in one.notes)),
         **{name: sum(getattr(r, name) for r in results) for name in figures},
     )
