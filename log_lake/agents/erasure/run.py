@@ -163,6 +163,10 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
             )
             log.info("%s: erasure %s is pending", name, receipt.id)
 
+    def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
+        """All, if the run names records: a pool may be quiet because nobody has begun their erasure yet."""
+        return list(names) if _named(run.asked) is not None else super().others(run, names)
+
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
         """Pools in which an erasure is pending or asked for; one that cannot be read may have one."""
         waiting = {one.pool: one for one in put_off}

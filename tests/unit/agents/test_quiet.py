@@ -17,6 +17,7 @@ from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
 from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
+from log_lake.agents import driver
 from log_lake.agents.checkpoint.run import POOLS
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.quiet import forgotten_after
@@ -435,6 +436,23 @@ def test_an_erasure_whose_receipt_is_written_late_is_found_by_the_next_run(site:
     site.store.on("put", ".json", before=stall)  # the receipt
     begin(pool, where="k = 1")
     assert site.find("erasure") == ["b"]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_an_erasure_that_a_run_asks_for_in_quiet_pools_of_its_group_is_found(
+    site: Site, paused: bool
+) -> None:
+    """A person is asked first, so `find` has begun none that would write to the pool."""
+    if paused:
+        site.lake.configure_pool("b", {"agents": "paused"})
+    site.rest("erasure")
+    assert site.find("erasure", pools=["b"], recurring=True) == []
+    site.clock.now += 600
+    how = {"open_lake": lambda name: site.lake, "recurring": True, "begins": False}
+    handed = driver.find("erasure", {"lake": "x", "pools": ["b"], "where": "k = 1"}, **how)
+    assert [one.pool for one in (handed.put_off if paused else handed.work)] == ["b"]
+    site.find("erasure", pools=["b"], recurring=True)
+    assert site.looked_at() == [], "a run that asks for no erasure remembers"
 
 
 def test_a_sub_pool_without_an_erasure_does_not_hide_that_of_its_pool(site: Site) -> None:
