@@ -116,7 +116,17 @@ _PACKED = ("piece", "task")
 
 
 def encoded(value: Work | PutOff | Result) -> dict[str, Any]:
-    """The value as plain values, for JSON; what was not packed says nothing of it."""
-    values: dict[str, Any] = msgspec.to_builtins(value)
+    """The value as plain values, for JSON; what was not packed says nothing of it.
+
+    Airflow keeps a list as it is, and a tuple as an object that names its class.
+    """
+    values: dict[str, Any] = _with_lists(msgspec.to_builtins(value))
     packed = {name: values.pop(name, None) for name in _PACKED}
     return values | {name: one for name, one in packed.items() if one not in (None, "")}
+
+
+def _with_lists(value: Any) -> Any:
+    """The value with lists in place of tuples."""
+    if isinstance(value, dict):
+        return {name: _with_lists(one) for name, one in value.items()}
+    return [_with_lists(one) for one in value] if isinstance(value, list | tuple) else value
