@@ -29,7 +29,7 @@ from log_lake.lake.loads import builder, lease_of
 from log_lake.lake.replace_checks import check_inside
 from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
 from log_lake.loading.block import Reading
-from log_lake.loading.contract import Lost, lost_line
+from log_lake.loading.contract import LostValues, lost_line
 from log_lake.loading.detect import format_of, read_blocks, read_row_groups
 from log_lake.loading.formats.parquet import row_group_sizes
 from log_lake.loading.opening import is_stream
@@ -119,7 +119,7 @@ def load_files(
 
 def with_lost(result: LoadResult, written: Iterable[WrittenObject], *, pool_name: str) -> LoadResult:
     """The result with a note of what was left out of its records, which is logged too."""
-    lost = Lost()
+    lost = LostValues()
     for one in written:
         lost.update(one.lost)
     line = lost_line(lost)
@@ -176,7 +176,7 @@ def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject
     """Read, sort, write: the objects of a unit."""
     first_ordinal = unit.number * ORDINALS_PER_UNIT
     building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
-    lost = Lost()
+    lost = LostValues()
     for part in unit.parts:
         reading = replace(work.readings[part.file], lost=lost)  # those of the work may have another unit's
         if part.row_groups is None:
