@@ -448,7 +448,7 @@ def test_an_erasure_that_a_run_asks_for_in_quiet_pools_of_its_group_is_found(
     site.rest("erasure")
     assert site.find("erasure", pools=["b"], recurring=True) == []
     site.clock.now += 600
-    how = {"open_lake": lambda name: site.lake, "recurring": True, "begins": False}
+    how: dict[str, Any] = {"open_lake": lambda name: site.lake, "recurring": True, "begins": False}
     handed = driver.find("erasure", {"lake": "x", "pools": ["b"], "where": "k = 1"}, **how)
     assert [one.pool for one in (handed.put_off if paused else handed.work)] == ["b"]
     site.find("erasure", pools=["b"], recurring=True)
