@@ -160,6 +160,7 @@ def carry_out(
     packs = [list(all_work)] if together and all_work else [[work] for work in all_work]
     numbers = {id(work): number for number, work in enumerate(all_work)}
     for pack in packs:
+        of = name if together else pack[0].pool
         try:
             lake, pools = open_lake(pack[0].lake), {work.pool: work for work in pack}
             # the lake's own pools hold what agents wrote of their runs: a few kilobytes need no Spark
@@ -179,10 +180,10 @@ def carry_out(
                         done(work, result)
                 agent.check_answered(results)
         except LakeError as error:
-            log.error("%s: %s", pack[0].pool, error)
+            log.error("%s: %s", of, error)
             failures.append(error)
         except Exception as error:
-            log.exception("%s: %s", pack[0].pool, type(error).__name__)
+            log.exception("%s: %s", of, type(error).__name__)
             failures.append(error)
             if ends(error):
                 break

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.airflow
 
 SECRET = "only-in-the-records"
 NOTHING = {"batches": 0, "records": 0, "objects": 0, "nokey": 0, "rejected": 0, "parked": 0, "late": 0}
+NOTHING |= {"repeated": 0, "retyped": 0}
 """What a run reports that found nothing to do."""
 
 

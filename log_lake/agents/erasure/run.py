@@ -164,7 +164,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
             log.info("%s: erasure %s is pending", name, receipt.id)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
-        """All, if the run names records: a pool may be quiet because nobody has begun their erasure yet."""
+        """All, if the run names records: a pool may be quiet before their erasure begins."""
         return list(names) if _named(run.asked) is not None else super().others(run, names)
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:

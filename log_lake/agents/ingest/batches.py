@@ -181,13 +181,18 @@ def _build_or_refuse(work: LoadWork, worker: Worker, unit: Unit) -> list[Written
 
 
 def _summed(results: list[LoadResult]) -> LoadResult:
-    """One result of several transactions: the version of the last one, and the sums of their figures."""
+    """One result of several transactions: the version of the last one, and the sums over the new ones.
+
+    It is `repeated` if all of them were committed before.
+    """
     if not results:
         return LoadResult(None)
     figures = ("records", "objects", "size", "nokey", "rejected", "retyped")
+    new = [one for one in results if not one.repeated]
     return replace(
         results[-1],
         changes=tuple(dict.fromkeys(line for one in results for line in one.changes)),
         notes=tuple(dict.fromkeys(line for one in results for line in one.notes)),
-        **{name: sum(getattr(r, name) for r in results) for name in figures},
+        repeated=not new,
+        **{name: sum(getattr(one, name) for one in new or results) for name in figures},
     )
