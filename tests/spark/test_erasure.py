@@ -122,7 +122,7 @@ def test_a_run_that_is_killed_is_gone_on_with(spark: Any, landing: Landing) -> N
     pool = landing.lake.pool("p")
 
     def killed(name: str, count: int) -> None:
-        if name == "write":
+        if name == "write_whole":
             assert count == LOADS + 1
             raise KeyboardInterrupt
 
