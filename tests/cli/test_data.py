@@ -65,6 +65,8 @@ def test_a_load_reports_its_transaction_and_its_counts_as_json(lake: Command) ->
         "repeated": False,
         "notes": [],
         "overtaken": [],
+        "changes": [],
+        "retyped": 0,
     }
 
 
@@ -323,6 +325,7 @@ def test_the_log_tells_newest_first(lake: Command, pool: str) -> None:
         "message",
         "metadata",
         "token",
+        "added",
         "actions",
     ]
     assert (newest["version"], newest["parent"], first["version"], first["parent"]) == (2, 1, 1, 0)
@@ -332,7 +335,7 @@ def test_the_log_tells_newest_first(lake: Command, pool: str) -> None:
     assert lake("log", pool, "--limit", "1", "--json").records == [newest]
     assert lake("log", pool, "--branch", "main", "--json").records == [newest, first]
     lines = lake("log", pool).out.splitlines()
-    assert lines[0].split() == ["version", "transaction_id", "branch", "parent", "time", "author", "actions"]
+    assert lines[0].split() == ["version", "transaction_id", "time", "branch", "added", "author", "actions"]
     assert lines[1].split()[:2] == ["2", newest["transaction_id"]]
     assert lines[1].endswith("set_schema:1 add_object:1")
 
