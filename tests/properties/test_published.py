@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyiceberg")
 
-from lake_core.errors import Conflict, InvalidInput, LakeError
+from lake_core.errors import InvalidInput, LakeError
 from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -43,10 +43,8 @@ def check(pool: Pool, branch: str) -> None:
             without.append(field[1])
         else:
             assert "overlap" in refusal
-            try:
-                compact(pool.branch(branch), pool.at(branch).references)
-            except Conflict:  # a compaction never mixes what is unmerged with the rest
-                return
+            if compact(pool.branch(branch), pool.at(branch).references).version is None:
+                return  # a compaction never mixes what is unmerged with the rest
     done = publish_iceberg(pool, branch=branch, without=without)
     view = pool.at(branch)
     table = read_table(done.location)
