@@ -30,6 +30,6 @@ class Bucket:
                 yield each["Key"], self._client.get_object(Bucket=self._name, Key=each["Key"])["Body"].read()
 
     def uploads(self) -> list[str]:
-        """Uploads that were begun and not ended."""
-        said = self._client.list_multipart_uploads(Bucket=self._name)
+        """Uploads below the prefix that were begun and not ended."""
+        said = self._client.list_multipart_uploads(Bucket=self._name, Prefix=self._prefix)
         return [each["Key"] for each in said.get("Uploads", [])]

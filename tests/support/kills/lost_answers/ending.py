@@ -44,7 +44,7 @@ def check_receipts(drill: Drill, pool: str) -> None:
 
 
 def check_bytes(drill: Drill, bucket: Bucket) -> None:
-    """No object on the server holds an erased record, and no upload is unfinished."""
+    """No object of the lake holds an erased record, and no upload is unfinished."""
     for name, data in bucket.objects():
         marks = set()
         if name.endswith(".parquet"):
