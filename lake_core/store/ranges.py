@@ -168,11 +168,7 @@ class Ranges(io.RawIOBase):
                     _cancel(one)
             segments = [one for one in segments if one.is_begun]
             missing = [part for one in inside for part in _outside(one, segments)]
-            asked = [
-                part
-                for one in coalesced(missing, reach)
-                for part in ([one] if _is_apart(one, segments) else coalesced(_outside(one, segments), reach))
-            ]
+            asked = [part for one in coalesced(missing, reach) for part in _outside(one, segments)]
             self._room = AHEAD * reach.request
             self._segments = sorted([*segments, *map(_Segment, asked)], key=lambda one: one.range)
             if len(asked) > 1:  # one alone is fetched when it is read
@@ -366,10 +362,6 @@ def _outside(range: Range, segments: Iterable[_Segment]) -> list[Range]:
     if begin < range.end:
         parts.append(Range(begin, range.end))
     return parts
-
-
-def _is_apart(range: Range, segments: Iterable[_Segment]) -> bool:
-    return all(one.range.end <= range.begin or range.end <= one.range.begin for one in segments)
 
 
 def _cancel(segment: _Segment) -> None:

@@ -122,6 +122,16 @@ def test_what_no_plan_names_is_fetched_when_it_is_read_and_the_rest_is_taken(
     assert len(server.asked) == 3
 
 
+def test_a_plan_around_what_is_there_asks_for_no_byte_again(threads: ThreadPoolExecutor) -> None:
+    server = Server()
+    file = opened(server, threads)
+    file.plan([Range(1_000, 1_050)], SMALL, keeps=False)
+    assert bytes(file.read_range(1_000, 1_050)) == DATA[1_000:1_050]
+    file.plan([Range(950, 990), Range(1_010, 1_030), Range(1_060, 1_100)], SMALL, keeps=False)
+    assert bytes(file.read_range(950, 1_100)) == DATA[950:1_100]
+    assert sorted(server.asked) == [(950, 1_000), (1_000, 1_050), (1_050, 1_100)]
+
+
 def test_a_small_object_is_fetched_whole_with_its_footer(threads: ThreadPoolExecutor) -> None:
     server = Server(DATA[:90])
     file = RangedFile(opened(server, threads))
