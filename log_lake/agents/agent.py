@@ -19,8 +19,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 
 from lake_core.context import Context
-from lake_core.errors import Corrupt, LakeError
+from lake_core.errors import LakeError
+from lake_core.records.decoding import decoding
 from lake_core.records.pools import PoolConfig
+from log_lake.agents.packs import ADVICE
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.reporting import missing
 from log_lake.agents.request import Request, named_pools
@@ -212,7 +214,5 @@ class Agent(Generic[W, R]):
 
 def decoded(values: Any, kind: type[V], what: str) -> V:
     """The values as one of this kind.  Raises Corrupt; `what` they should be."""
-    try:
+    with decoding("values between tasks", f"not {what} of this agent", advice=ADVICE):
         return msgspec.convert(values, kind)
-    except msgspec.ValidationError as error:
-        raise Corrupt(f"not {what} of this agent: {error}; clear the task `find` of this run") from error

@@ -79,7 +79,7 @@ def read_packs(lake: Lake, names: Sequence[str]) -> list[list[dict[str, Any]]]:
 def _read(lake: Lake, name: str) -> list[dict[str, Any]]:
     data = _kept(lake, name)
     if _digest(data) != naming.pack_digest(name):
-        raise Corrupt(f"{name}: not the work that was found for this task, but changed since; {_ADVICE}")
+        raise Corrupt(f"{name}: not the work that was found for this task, but changed since; {ADVICE}")
     return _decoded(data, name)
 
 
@@ -88,19 +88,20 @@ def read_outcome(lake: Lake, name: str) -> list[dict[str, Any]]:
     return _decoded(_kept(lake, name), name)
 
 
-_ADVICE = "clear the task `find` of this run, which looks again"
+ADVICE = "clear the task `find` of this run, which looks again"
+"""What to do about values between tasks that cannot be used."""
 
 
 def _kept(lake: Lake, name: str) -> bytes:
     data = lake.store.get(name)
     if data is None:
-        raise NotFound(f"{name}: the work that was found for this task is not kept any more; {_ADVICE}")
+        raise NotFound(f"{name}: the work that was found for this task is not kept any more; {ADVICE}")
     return data
 
 
 def _decoded(data: bytes, name: str) -> list[dict[str, Any]]:
     kind, what = list[dict[str, Any]], "not a pack of work"
-    pack: list[dict[str, Any]] = decoded_json(data, kind, name=name, what=what, advice=_ADVICE)
+    pack: list[dict[str, Any]] = decoded_json(data, kind, name=name, what=what, advice=ADVICE)
     return pack
 
 
