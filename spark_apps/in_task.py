@@ -1,15 +1,12 @@
 """Where small work runs instead of on Spark: in the process of the caller, one unit after the other.
 
 A JVM takes seconds to start.  A connection of Airflow may say up to how many bytes of work do without one
-(`in_task_mib`, `airflow_lake.reach`); work on the lake's own pools needs none (`packs`).  Then the agents are given
-an `InTask` in place of a session, and `workers` are then those of the process.  Memory stays that of one unit at a
-time.
+(`in_task_mib`, `airflow_lake.reach`); work on the lake's own pools needs none (`log_lake.agents.driver`).  Then the
+agents are given an `InTask` in place of a session, and `workers` are then those of the process.  Memory stays that
+of one unit at a time.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class InTask:
@@ -17,9 +14,3 @@ class InTask:
 
     parallelism = 1
     """Units at a time."""
-
-
-@contextmanager
-def in_task(name: str, /, *, size: int | None = None) -> Iterator[InTask]:
-    """An `InTask`, whatever the name and the size of the work: an opener (`session.OpenSpark`)."""
-    yield InTask()
