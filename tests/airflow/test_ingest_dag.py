@@ -15,8 +15,9 @@ from tests.support.spark.processes import await_true
 pytestmark = pytest.mark.airflow
 
 SECRET = "only-in-the-records"
-NOTHING = {"batches": 0, "records": 0, "objects": 0, "nokey": 0, "rejected": 0, "parked": 0, "late": 0}
-NOTHING |= {"repeated": 0, "retyped": 0}
+NOTHING = dict.fromkeys(
+    ("batches", "records", "objects", "nokey", "rejected", "retyped", "repeated", "parked", "late"), 0
+)
 """What a run reports that found nothing to do."""
 
 
