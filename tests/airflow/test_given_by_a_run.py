@@ -86,12 +86,13 @@ with DAG("append", params={"pools": [], "files": []}, **FORM) as append:
     IntervalsGroup(takes_params=True)
 
 with DAG("templates", params={"file": "FOLDER/default.ndjson", "lake": "lake_default"}, **FORM) as templates:
-    LakeLoadOperator(task_id="load", files="{{ params.file }}", **LOAD)
+    first = LakeLoadOperator(task_id="load", files="{{ params.file }}", **LOAD)
     LakeLoadOperator(task_id="by_param", files=templates.param("file"), **LOAD)
     files = ["{{ params.file }}", "{{ dag_run.conf.file }}"]
     LakeLoadOperator.partial(task_id="mapped", **LOAD).expand(files=files)
     LakeDeleteOperator(task_id="delete", pool_name="loaded", lake="{{ params.lake }}", low="x")
-    LakeTransactionSensor(task_id="wait", pools=["loaded"], lake="{{ params.lake }}", after=0, deferrable=False)
+    wait = {"after": 0, "deferrable": False, "trigger_rule": "all_done"}
+    first >> LakeTransactionSensor(task_id="wait", pools=["loaded"], lake="{{ params.lake }}", **wait)
     CheckpointGroup(LakeConfig(lake="{{ params.lake }}", pools=["loaded"]))
     LakeApplyOperator(task_id="apply", path="{{ params.file }}", dry_run=True)
 
