@@ -11,12 +11,11 @@ on it; people import that one.  Its rooms stand on floors, and a lower floor nev
 
     conditions     which objects and keys a condition can concern
     schemas        fields of records, how they unite, how equal keys combine
-    leases         which processes work on a pool, so that a vacuum keeps what they need
     context        store, lake id, ids, clock, author: one value from `Lake` down
     store          local folders, memory, S3, Google Cloud Storage, locks
 
     records        typed actions and their bytes (docs/format.md); from here down no I/O
-    values         types of fields, one value as text
+    values         types of fields, comparisons of values of two classes
     naming         every name on the store
     keys           keys as bytes that sort in the same order
     ids            ids that sort by time

@@ -39,6 +39,7 @@ list to pyproject.toml):
     columns        whole columns: typed JSON, nested values, casts, keys
     texts          values as people write them, for a field or a key
     workers        where units of work run: in this process, or on Spark
+    leases         which processes work on a pool, so that a vacuum keeps what they need
 
 Read `lake.lake` for what users call, docs/architecture.md for the paths of a load, a scan and a compaction.
 """

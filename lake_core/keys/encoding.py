@@ -41,11 +41,15 @@ _TAGS = [bytes((tag,)) for tag in range(256)]
 _INVERT = bytes(255 - i for i in range(256))
 _DECIMAL_BYTES = 48
 _DECIMAL_OFFSET = 1 << (8 * _DECIMAL_BYTES - 1)
-_DECIMAL_SCALE = 38
-_DECIMAL_LARGEST = 75
+FRACTION_DIGITS, DECIMAL_DIGITS = 38, 76
+"""Digits of a decimal that an encoded key keeps: after the point, and in all."""
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 """How many of Arrow's units a second has."""
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""Days since 1970 of the years 1 to 9999 (inclusive), which text, Python and Spark can write."""
+FIRST_SECOND, LAST_SECOND = FIRST_DAY * 86_400, (LAST_DAY + 1) * 86_400 - 1
+"""Seconds since 1970 of the same years (inclusive)."""
 _DOUBLE, _UNSIGNED, _NUMBER = struct.Struct(">d"), struct.Struct(">Q"), struct.Struct(">QH")
 
 Value = Any
@@ -56,6 +60,10 @@ class Instant(tuple[int, int, int]):
     """A timestamp, time of day or duration: (tag, seconds, nanoseconds)."""
 
     __slots__ = ()
+
+
+NAIVE, ZONED, TIME, DURATION = 0x08, 0x09, 0x0A, 0x0B
+"""The tags of an `Instant`: a timestamp without zone, one with zone, a time of day, a duration."""
 
 
 def _number(value: int | float) -> bytes:
@@ -95,13 +103,13 @@ def _tag_and_payload(value: Value) -> tuple[int, bytes]:
     if isinstance(value, float):
         return 0x03, _number(value)
     if isinstance(value, decimal.Decimal):
-        if not value.is_finite() or value.adjusted() > _DECIMAL_LARGEST:
+        if not value.is_finite() or value.adjusted() >= DECIMAL_DIGITS:
             raise InvalidInput(
-                f"key value {value}: a decimal must be finite, with at most {_DECIMAL_LARGEST + 1} digits "
+                f"key value {value}: a decimal must be finite, with at most {DECIMAL_DIGITS} digits "
                 "before the point"
             )
         with decimal.localcontext(prec=120):
-            scaled = int(value.scaleb(_DECIMAL_SCALE).to_integral_value())
+            scaled = int(value.scaleb(FRACTION_DIGITS).to_integral_value())
         return 0x04, (scaled + _DECIMAL_OFFSET).to_bytes(_DECIMAL_BYTES, "big")
     if isinstance(value, bytes):
         return 0x05, _escaped(value)
@@ -261,7 +269,7 @@ def _decode_value(data: bytes, at: int, *, descending: bool) -> tuple[Value, int
     if tag == 0x04:
         scaled = int.from_bytes(plain[:_DECIMAL_BYTES], "big") - _DECIMAL_OFFSET
         with decimal.localcontext(prec=120):
-            return decimal.Decimal(scaled).scaleb(-_DECIMAL_SCALE).normalize(), at + _DECIMAL_BYTES
+            return decimal.Decimal(scaled).scaleb(-FRACTION_DIGITS).normalize(), at + _DECIMAL_BYTES
     if tag in (0x05, 0x06):
         raw, length = _unescape(plain)
         return (raw.decode(errors="replace") if tag == 0x06 else raw), at + length

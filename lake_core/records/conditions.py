@@ -10,7 +10,8 @@ whose value has such a class is compared with the reading.  So a condition alway
 whatever class the field had when it was written (decision 29).  A tombstone of an older program may lack readings
 and hold the value of the field's class instead; its meaning stays the same.
 
-The package `lake_core.conditions` parses conditions, checks them against a schema and evaluates them.
+`lake_core.conditions` compares conditions with statistics of objects; `log_lake.where` parses conditions, checks
+them against a schema, and evaluates them over records.
 """
 
 from __future__ import annotations
@@ -23,9 +24,17 @@ from typing import Any
 import msgspec
 
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import Instant, Value, decode_value
+from lake_core.keys.encoding import (
+    FIRST_SECOND,
+    LAST_SECOND,
+    NAIVE,
+    TIME,
+    ZONED,
+    Instant,
+    Value,
+    decode_value,
+)
 from lake_core.values.numbers import Op
-from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, TIME, ZONED
 
 DEEPEST = 50
 """Levels that a condition may have, and names that a path may have."""

@@ -1,19 +1,15 @@
-"""Limits on what a record may be, so that every reader of the lake can read what a load accepted.
+"""Limits on the fields that a record may have, so that every reader of the lake can read what a load accepted.
 
-A load checks them before anything is committed: `check_schema` for names, columns and nesting, which a schema
-shows; the readers of files for a single record, so that the message names file and line.  docs/limits.md
-lists them for users.  Called by `loading`, by whatever else brings records in, and by `history`, which holds a
-pool to the limit on fields.
+A load checks them before anything is committed: names, columns and nesting, which a schema shows.  The readers of
+files check each record, so that the message names file and line.  docs/limits.md lists them for users.  Called by
+`loading`, by whatever else brings records in, and by `history`, which holds a pool to the limit on fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-
-from lake_core.errors import InvalidInput
 
 MAX_NESTING = 32
 """Levels of records, lists and maps in one field.  With 35 levels every reader works, with 50 none does.  The JSON
@@ -22,21 +18,8 @@ readers of Python and Arrow recurse, and end the process when they recurse too d
 MAX_COLUMNS = 10_000
 """Distinct fields of a pool's records; a field that holds records counts as the fields inside (`leaves`)."""
 
-WIDE = 1_000
-"""Fields from which on columns cost more than values: a chunk of a column costs as much as 1,000 values."""
-
-MAX_CELLS = 1 << 24
-"""Values of the records that are in memory at once, where an absent field is a value too: Arrow makes a column of
-every name, and each column is as long as the table."""
-
 MAX_NAME_BYTES = 1_024
 """UTF-8 bytes of one field's name."""
-
-MAX_KEY_BYTES = 32_768
-"""Bytes of one text or binary value of a record's key.  The journal and every object's footer hold keys."""
-
-MAX_VALUE_BYTES = 16 << 20
-"""Bytes of one text or binary value, or of one value kept as JSON."""
 
 
 def name_fault(name: str) -> str:
@@ -114,11 +97,6 @@ def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
             yield path
 
 
-def batch_rows(schema: pa.Schema, most: int) -> int:
-    """So many records of the schema, at `most`, that their values are no more than MAX_CELLS."""
-    return max(1, min(most, MAX_CELLS // max(1, sum(1 for _ in leaves(schema)))))
-
-
 class Fields:
     """Counts the distinct fields of records that come in parts.  What goes beyond the limit is not taken.
 
@@ -154,31 +132,6 @@ class Fields:
                 node = self._below(node, name, added)
             if self.count > self.most:
                 return self._refused(path[0], added)
-        return ""
-
-    def take_record(self, record: dict[str, Any], flat: Container[str]) -> str:
-        """Count in the fields of a JSON record, each `flat` one as one; if they are too many, the fault."""
-        added: list[tuple[_Names, str | None]] = []
-        for top, member in record.items():
-            stack = [(self._below(self._tree, top, added), member)]
-            if top in flat:
-                stack.clear()
-            while stack and self.count <= self.most:  # bounded by the record
-                node, value = stack.pop()
-                if isinstance(value, dict):
-                    for name, inner in value.items():
-                        child = self._below(node, name, added)
-                        if isinstance(inner, dict | list):
-                            stack.append((child, inner))
-                        if self.count > self.most:
-                            break
-                elif isinstance(value, list):
-                    inside = [inner for inner in value if isinstance(inner, dict | list)]
-                    if inside:
-                        child = self._below(node, None, added)
-                        stack += [(child, inner) for inner in inside]
-            if self.count > self.most:
-                return self._refused(top, added)
         return ""
 
     def _below(self, node: _Names, name: str | None, added: list[tuple[_Names, str | None]]) -> _Names:
@@ -224,9 +177,3 @@ def _width(tree: _Names) -> int:
         stack += node.values()
         count += not node
     return count
-
-
-def check_schema(schema: pa.Schema) -> None:
-    """Raises InvalidInput when records of the schema exceed a limit."""
-    if fault := schema_fault(schema):
-        raise InvalidInput(fault)

@@ -12,8 +12,7 @@ import decimal
 import math
 from typing import Literal
 
-from lake_core.keys.encoding import Value, class_of
-from lake_core.values.text import DECIMAL_DIGITS, FRACTION_DIGITS
+from lake_core.keys.encoding import DECIMAL_DIGITS, FRACTION_DIGITS, Value, class_of
 
 Op = Literal["=", "!=", "<", "<=", ">", ">="]
 

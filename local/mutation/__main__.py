@@ -31,7 +31,7 @@ FOLDERS = (
     "lake_core/journal",
     "lake_core/history",
     "lake_core/checkpoints",
-    "lake_core/leases",
+    "log_lake/leases",
     "log_lake/vacuum",
     "log_lake/erasure",
 )

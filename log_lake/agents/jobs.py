@@ -29,13 +29,13 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.errors import LakeError, NotFound
-from lake_core.leases.holding import HeldLease
-from lake_core.leases.lease import WRITE, LeaseNote
 from lake_core.naming import MAIN
 from lake_core.phrases import listed
 from log_lake.agents.reporting import figures_of
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.leases.holding import HeldLease
+from log_lake.leases.lease import WRITE, LeaseNote
 from log_lake.where.literals import quoted
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,6 @@ from typing import Any
 
 from lake_core.errors import Denied, InvalidInput
 from lake_core.ids import id_seconds
-from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_duration, human_size, human_time
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.cli.each_pool import EachPool
@@ -16,6 +15,7 @@ from log_lake.console.output import print_json, print_rows, say
 from log_lake.console.progress import shown_deleting
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.leases.lease import VACUUM
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.vacuum.execute import make_plan, read_plan, vacuum, vacuum_lease, write_plan
 from log_lake.vacuum.orphans import scan_before_vacuum

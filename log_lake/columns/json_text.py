@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import TICKS, from_array
-from lake_core.values.text import show
 from lake_core.values.types import is_json
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list, mask_of
 from log_lake.texts.typed_json import LENIENT, MAP, NO_JSON, QUOTED_TAG, RECORD, TAG, dumps, text_of, to_shown
+from log_lake.texts.value import show
 
 _ALONE = (
     (rf'^\{{"{TAG}(?:timestamp|date|time|duration|bytes|number)":"([^"\\]*)"\}}$', '"'),

@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from lake_core.keys.encoding import Instant
-from lake_core.values.text import (
+from lake_core.keys.encoding import (
     FIRST_DAY,
     FIRST_SECOND,
     LAST_DAY,
@@ -26,6 +25,7 @@ from lake_core.values.text import (
     NAIVE,
     TIME,
     ZONED,
+    Instant,
 )
 from log_lake.texts.exact import exact_number
 

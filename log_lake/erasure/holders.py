@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lake_core.history import PoolState, Reference
-from lake_core.leases import Lease, Leases
-from lake_core.leases.lease import WRITE
+from log_lake.leases import Lease, Leases
+from log_lake.leases.lease import WRITE
 
 TAG, DELETED_BRANCH, LEASE, FILE = "tag ", "deleted branch ", "lease ", "file "
 """Prefixes of the words; the name or the id follows."""

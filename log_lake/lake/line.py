@@ -17,8 +17,6 @@ from lake_core.errors import Conflict, InvalidInput, LakeError
 from lake_core.history import Committed, Draft, History
 from lake_core.journal.store_time import surely_past
 from lake_core.keys import PoolKey
-from lake_core.leases import HeldLease, LeaseNote
-from lake_core.leases.lease import WRITE
 from lake_core.phrases import counted
 from lake_core.records import AddObject, Discard
 from lake_core.records.pools import PoolConfig
@@ -27,6 +25,8 @@ from lake_core.schemas.rule import rule_of
 from lake_core.store import Store, address_of
 from log_lake.lake import files as pool_files
 from log_lake.lake.write import WriteArguments
+from log_lake.leases import HeldLease, LeaseNote
+from log_lake.leases.lease import WRITE
 from log_lake.loading.files import FileSource
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision

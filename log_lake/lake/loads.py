@@ -16,7 +16,6 @@ import pyarrow as pa
 from lake_core.history import Draft, PoolState
 from lake_core.history.rebase import rebase
 from lake_core.ids import first_above, not_below
-from lake_core.leases import HeldLease
 from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig
@@ -29,6 +28,7 @@ from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
 from log_lake.lake.write import WriteArguments
+from log_lake.leases import HeldLease
 from log_lake.loading.block import QUARANTINE, Block
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.contract import EVOLVE

@@ -15,8 +15,6 @@ from lake_core.errors import Conflict, Denied, InvalidInput, NotFound
 from lake_core.history import PoolState
 from lake_core.history.state import Closing, Tag
 from lake_core.journal import LoadedState
-from lake_core.leases import HeldLease, LeaseNote, Leases
-from lake_core.leases.lease import MAX_TTL, READ
 from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean, human_duration
 from lake_core.records import Close, Reopen, Transaction
@@ -28,6 +26,8 @@ from log_lake.lake.journaled import Journaled
 from log_lake.lake.named import resolve_revision
 from log_lake.lake.tags import TagResult
 from log_lake.lake.view import FAIL, WARN, View
+from log_lake.leases import HeldLease, LeaseNote, Leases
+from log_lake.leases.lease import MAX_TTL, READ
 from log_lake.presence.lease_list import list_leases
 
 log = logging.getLogger(__name__)

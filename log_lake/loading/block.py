@@ -14,12 +14,24 @@ from typing import NoReturn
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput
-from lake_core.schemas.limits import MAX_CELLS, Fields
+from lake_core.schemas.limits import Fields, leaves
 from lake_core.schemas.rule import APPEND, Rule
 from lake_core.store import Address
 from log_lake.loading.contract import Contract, Faults, LostValues
 from log_lake.loading.expansion import Expansion
 from log_lake.settings.csv_options import CsvOptions
+
+WIDE = 1_000
+"""Fields from which on columns cost more than values: a chunk of a column costs as much as 1,000 values."""
+
+MAX_CELLS = 1 << 24
+"""Values of the records that are in memory at once, where an absent field is a value too: Arrow makes a column of
+every name, and each column is as long as the table."""
+
+
+def batch_rows(schema: pa.Schema, most: int) -> int:
+    """So many records of the schema, at `most`, that their values are no more than MAX_CELLS."""
+    return max(1, min(most, MAX_CELLS // max(1, sum(1 for _ in leaves(schema)))))
 
 
 @dataclass(frozen=True)

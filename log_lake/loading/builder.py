@@ -24,13 +24,13 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.naming import NOKEY, PARQUET, REJECTED, format_in, object_id_of
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import check_names
-from lake_core.schemas.limits import MAX_CELLS, WIDE, Fields, leaves
+from lake_core.schemas.limits import Fields, leaves
 from lake_core.schemas.schema import unit_remedy, unite_schemas
 from lake_core.store import Store
 from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
 from log_lake.combine.prepare import prepared
-from log_lake.loading.block import Block, rejected_table
+from log_lake.loading.block import MAX_CELLS, WIDE, Block, rejected_table
 from log_lake.loading.checks import program_table
 from log_lake.loading.contract import Contract, lost_line, misfits
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas import hidden
-from lake_core.schemas.limits import MAX_KEY_BYTES, MAX_VALUE_BYTES, check_schema
+from lake_core.schemas.limits import schema_fault
 from lake_core.schemas.rule import Rule
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list
 from log_lake.combine.prepare import uncombinable
@@ -25,6 +25,12 @@ from log_lake.loading.key_paths import with_key_paths
 from log_lake.loading.partitions import with_constants
 from log_lake.loading.typed_records import shown_record
 from log_lake.objects.storable import ALWAYS_STORABLE, unstorable
+
+MAX_KEY_BYTES = 32_768
+"""Bytes of one text or binary value of a record's key.  The journal and every object's footer hold keys."""
+
+MAX_VALUE_BYTES = 16 << 20
+"""Bytes of one text or binary value, or of one value kept as JSON."""
 
 
 def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = False) -> Iterator[Block]:
@@ -109,7 +115,8 @@ def program_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> pa.Table
 
     Raises InvalidInput if a record exceeds a limit, or cannot be combined.
     """
-    check_schema(table.schema)
+    if fault := schema_fault(table.schema):
+        raise InvalidInput(fault)
     table = with_key_paths(table, key, {}).table
     for row, why in sorted(faults(table, Reading("", key=key, rule=rule)).items()):
         raise InvalidInput(f"record {row + 1}: {why}")

@@ -1,6 +1,6 @@
 """Declared types: reading a value as the type that the pool declares for its field.
 
-JSON has no times, dates, decimals or bytes.  These are read from strings (`values.text`), decimals from numbers
+JSON has no times, dates, decimals or bytes.  These are read from strings (`texts.value`), decimals from numbers
 too, exactly.  Integers are read from strings of their digits too, since protobuf writes those of 64 bits so.  NaN
 and the infinities are strings, as a scan shows them.  Any other value must be of the declared class and in its
 range.  CSV has only text, so there every class is read from it (`csv_types`).  A type never cuts a value: if it
@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Instant, Value, key_class
 from lake_core.values.numbers import shown_decimal
-from lake_core.values.text import WHOLE, NotReadable, read, show
 from lake_core.values.types import is_json, show_type
 from log_lake.columns.json_text import shown, typed
 from log_lake.texts.classes import of_class
 from log_lake.texts.fit import array_of, fitted
 from log_lake.texts.typed_json import value_of
+from log_lake.texts.value import WHOLE, NotReadable, read, show
 
 
 class DoesNotFit(ValueError):

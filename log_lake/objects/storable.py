@@ -21,21 +21,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.keys.encoding import TICKS
-from lake_core.values.text import (
-    DATE_FAULT,
-    FIRST_DAY,
-    FIRST_SECOND,
-    LAST_DAY,
-    LAST_SECOND,
-    TIME_FAULT,
-    TIMESTAMP_FAULT,
-)
+from lake_core.keys.encoding import FIRST_DAY, FIRST_SECOND, LAST_DAY, LAST_SECOND, TICKS
 from lake_core.values.types import is_json
 from log_lake.columns.arrays import Ints
 from log_lake.columns.json_text import typed
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list, mask_of
 from log_lake.texts.typed_json import is_typed
+from log_lake.texts.value import DATE_FAULT, TIME_FAULT, TIMESTAMP_FAULT
 
 ALWAYS_STORABLE = frozenset(
     kind.id

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 
 from lake_core.errors import Denied
-from lake_core.leases.holding import HeldLease
-from lake_core.leases.lease import VACUUM, LeaseNote, Leases, read_leases
 from lake_core.store import Store
+from log_lake.leases.holding import HeldLease
+from log_lake.leases.lease import VACUUM, LeaseNote, Leases, read_leases
 
 log = logging.getLogger(__name__)
 

@@ -18,11 +18,10 @@ import pyarrow as pa
 
 from lake_core.history.tombstone import NEVER, Tombstone
 from lake_core.keys import KeyRange
-from lake_core.keys.encoding import Instant, encode_value
+from lake_core.keys.encoding import FIRST_SECOND, NAIVE, ZONED, Instant, encode_value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Compare, Condition, Or
 from lake_core.records.transactions import sequence
-from lake_core.values.text import FIRST_SECOND, NAIVE, ZONED
 from lake_core.values.types import is_json
 
 NAME = "age-off"

@@ -28,7 +28,6 @@ from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.state import PoolState
 from lake_core.history.vacuuming import objects_of, unlisted_objects
 from lake_core.ids import id_seconds, is_id
-from lake_core.leases import LeaseNote
 from lake_core.phrases import counted, human_size
 from lake_core.records import Entry
 from lake_core.records.codec import Codec
@@ -37,6 +36,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import schema_id
 from lake_core.store import ObjectInfo
+from log_lake.leases import LeaseNote
 from log_lake.presence.absence import is_damage
 from log_lake.presence.extent import Extent, journal_extent
 from log_lake.repair.check_checkpoint import ShapeTotals, add_totals, lying_totals

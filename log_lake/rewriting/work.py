@@ -20,7 +20,6 @@ from lake_core.history.tombstone import Tombstone, covering
 from lake_core.ids import first_above, not_below
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.leases import HeldLease
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED, with_rows
@@ -28,6 +27,7 @@ from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
 from log_lake.lake.branch import Branch
+from log_lake.leases import HeldLease
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
 from log_lake.reading.deleted import fields_of

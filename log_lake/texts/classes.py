@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lake_core.keys.encoding import Instant, Value, class_of, from_scalar
 from lake_core.values.numbers import as_class, shown_decimal
-from lake_core.values.text import NotReadable, in_zone, read
+from log_lake.texts.value import NotReadable, in_zone, read
 
 _MOMENTS = ("timestamp", "timestamp with zone")
 """Classes that a date, or the other one of the two, may be read as."""

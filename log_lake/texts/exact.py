@@ -9,7 +9,7 @@ import contextlib
 import decimal
 import math
 
-from lake_core.values.text import LONGEST_NUMBER, WHOLE, read_decimal
+from log_lake.texts.value import LONGEST_NUMBER, WHOLE, read_decimal
 
 _DOUBLE_DIGITS = 17
 """The most digits with which programs print a double.  A number with more, zeros excepted, is a decimal."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lake_core.keys.encoding import TICKS, Instant, Value
-from lake_core.values.text import NotReadable
 from lake_core.values.types import show_type
 from log_lake.texts.floor import floor
+from log_lake.texts.value import NotReadable
 
 _FINEST = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 

@@ -25,9 +25,9 @@ from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, Value, class_of, decode_key, encode_key
 from lake_core.phrases import counted
-from lake_core.values.text import NotReadable, read, show
 from log_lake.texts.classes import of_class, of_python
 from log_lake.texts.exact import exact_number
+from log_lake.texts.value import NotReadable, read, show
 
 
 class _Number(str):

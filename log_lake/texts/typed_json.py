@@ -26,8 +26,8 @@ from typing import Any
 import msgspec
 
 from lake_core.keys.encoding import Instant, class_of
-from lake_core.values.text import NotReadable, read, read_double, show
 from log_lake.texts.exact import exact_number
+from log_lake.texts.value import NotReadable, read, read_double, show
 
 TAG = "lake:"
 """A member's name that says a class begins with this."""

@@ -21,11 +21,11 @@ from lake_core.errors import Conflict, Unavailable
 from lake_core.history.activity import read_notes
 from lake_core.ids import is_id
 from lake_core.journal.ages import oldest_safe_of
-from lake_core.leases import Leases
 from lake_core.phrases import counted, human_size
 from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.store import ObjectInfo
 from log_lake.lake import Lake
+from log_lake.leases import Leases
 from log_lake.presence.lease_list import list_leases
 from log_lake.settings import Settings
 from log_lake.vacuum.execute import CHUNK, DeleteProgress, silent

@@ -27,12 +27,12 @@ from lake_core.history.vacuuming import held_objects
 from lake_core.ids import first_id, is_id
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.store_time import earlier
-from lake_core.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
-from lake_core.leases.lease import VACUUM
 from lake_core.phrases import counted, human_size
 from lake_core.records import BeginVacuum, ConfirmVacuum, EndVacuum, ScanOrphans
 from lake_core.records.decoding import decoded_json
 from log_lake.lake.pool import Pool
+from log_lake.leases import HeldLease, LeaseNote, Leases, read_leases, remove_dead
+from log_lake.leases.lease import VACUUM
 from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.plan import (
     MAX_OBJECTS,

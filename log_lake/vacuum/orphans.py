@@ -35,12 +35,12 @@ from lake_core.history import PoolState
 from lake_core.history.vacuuming import unlisted_objects
 from lake_core.ids import ID_LENGTH, first_above, first_id, id_seconds
 from lake_core.journal.hints import read_head_hint
-from lake_core.leases import HeldLease, Leases
 from lake_core.phrases import counted
 from lake_core.records import Discard, ScanOrphans
 from lake_core.store import ObjectInfo, Store
 from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
+from log_lake.leases import HeldLease, Leases
 from log_lake.presence.extent import journal_extent
 from log_lake.presence.roots import tagged_objects
 from log_lake.vacuum.execute import CHUNK, checked_leases, vacuum_lease

@@ -37,9 +37,9 @@ from lake_core.conditions.fields import find_field, resolve
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
-from lake_core.values.text import NotReadable
 from lake_core.values.types import is_json, show_type
 from log_lake.texts.classes import of_class, readings
+from log_lake.texts.value import NotReadable
 from log_lake.where.parse import ComparisonWords, parse_with_positions
 from log_lake.where.show import show, show_path
 from log_lake.where.words import Position, fault, show_name

@@ -8,7 +8,7 @@
     timestamp '2026-01-31T12:00:00.123456789Z'     with an offset an instant, without one a time without zone
     time '12:00:00.5'     duration '1.5s'
 
-`values.text` reads the text between the quotes.  `read_*` raise NotReadable, which says in a few words why.
+`texts.value` reads the text between the quotes.  `read_*` raise NotReadable, which says in a few words why.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import datetime as dt
 import decimal
 import math
 
-from lake_core.keys.encoding import Instant, Value
+from lake_core.keys.encoding import DURATION, TIME, Instant, Value
 from lake_core.records.conditions import check_value
-from lake_core.values.text import DURATION, TIME, NotReadable, read_decimal, read_double, show
+from log_lake.texts.value import NotReadable, read_decimal, read_double, show
 
 
 def read_number(text: str) -> Value:

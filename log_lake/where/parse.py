@@ -24,7 +24,7 @@ from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import Value, encode_value
 from lake_core.records.conditions import DEEPEST, OPS, And, Compare, Condition, In, IsNull, Not, Or, Path
 from lake_core.values.numbers import Op
-from lake_core.values.text import (
+from log_lake.texts.value import (
     NotReadable,
     read_date,
     read_double,

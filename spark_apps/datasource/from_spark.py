@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as T
 
 from lake_core.errors import InvalidInput
-from lake_core.values.text import FIRST_DAY, LAST_DAY
+from lake_core.keys.encoding import FIRST_DAY, LAST_DAY
 from lake_core.values.types import json_field
 from log_lake.columns.nested import Items, mask_of
 from spark_apps.datasource.types import arrow_schema, is_variant

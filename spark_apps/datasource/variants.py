@@ -15,9 +15,9 @@ from typing import Any
 from pyspark.sql.variant_utils import VariantBuilder, VariantUtils
 
 from lake_core.keys.encoding import Instant, class_of
-from lake_core.values.text import show
 from log_lake.columns.variant import VariantReader
 from log_lake.texts.typed_json import TAG, dumps, dumps_shown, text_of, value_of
+from log_lake.texts.value import show
 
 _MOST_DIGITS = VariantUtils.MAX_DECIMAL16_PRECISION
 

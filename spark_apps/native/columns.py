@@ -21,9 +21,8 @@ from enum import Enum
 import pyarrow as pa
 from pyspark.sql import types as T
 
-from lake_core.keys.encoding import Instant, encode_value
+from lake_core.keys.encoding import ZONED, Instant, encode_value
 from lake_core.records import Column
-from lake_core.values.text import ZONED
 from lake_core.values.types import is_json, show_type
 from spark_apps.datasource.types import spark_schema
 from spark_apps.native.predicates import FIRST_MOVED, LAST_MOVED, guarded, quoted

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lake_core.schemas.limits import MAX_VALUE_BYTES
 from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
+from log_lake.loading.checks import MAX_VALUE_BYTES
 
 pytestmark = pytest.mark.slow
 

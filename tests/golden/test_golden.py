@@ -33,7 +33,6 @@ from lake_core.journal.link import decode_stored, encode_linked
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_value
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.leases import LeaseNote
 from lake_core.records import (
     Action,
     AddObject,
@@ -84,6 +83,7 @@ from log_lake.agents.ingest.parking import Parked
 from log_lake.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
 from log_lake.erasure.receipt import decode as decode_receipt
 from log_lake.lake import Lake
+from log_lake.leases import LeaseNote
 from log_lake.objects import metadata
 from log_lake.objects.containers.rows import rows_of_table
 from log_lake.objects.metadata import ObjectMetadata, Origin

@@ -13,19 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.schemas.limits import (
-    MAX_COLUMNS,
-    MAX_KEY_BYTES,
-    MAX_NAME_BYTES,
-    MAX_NESTING,
-    MAX_VALUE_BYTES,
-    Fields,
-    leaves,
-)
+from lake_core.schemas.limits import MAX_COLUMNS, MAX_NAME_BYTES, MAX_NESTING, Fields, leaves
 from log_lake.lake import Lake
 from log_lake.loading import builder
 from log_lake.loading.block import Reading, ReadLimits
 from log_lake.loading.builder import groups
+from log_lake.loading.checks import MAX_KEY_BYTES, MAX_VALUE_BYTES
 from log_lake.loading.detect import read_blocks
 from log_lake.loading.formats import csv_text, json_structure
 from log_lake.loading.formats import json as ndjson

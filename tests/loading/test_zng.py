@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.schemas.limits import MAX_CELLS
 from log_lake.agents.ingest.plan import FilePart, Unit
 from log_lake.agents.load_files import LoadWork, build_unit
 from log_lake.lake import Lake
 from log_lake.lake.results import PendingLoad
-from log_lake.loading.block import Reading
+from log_lake.loading.block import MAX_CELLS, Reading
 from log_lake.loading.detect import format_of, read_blocks
 from log_lake.loading.formats.zng import _parts
 from log_lake.workers import Here

@@ -121,10 +121,10 @@ def test_a_change_that_breaks_an_import_is_seen(copy: Path, importer: str) -> No
 
 
 def test_a_run_on_a_measure_of_tests_that_are_gone_ends_with_an_error(tmp_path: Path) -> None:
-    files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "lake_core/leases").glob("*.py")]
+    files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "log_lake/leases").glob("*.py")]
     reach = {"tests/unit/test_gone.py::test_it": (0.1, {file: list(range(1, 1000)) for file in files})}
     (tmp_path / "reach.json").write_text(json.dumps(reach))
-    words = ["1", "--folder", "lake_core/leases", "--reach", str(tmp_path / "reach.json")]
+    words = ["1", "--folder", "log_lake/leases", "--reach", str(tmp_path / "reach.json")]
     command = [sys.executable, "-m", "local.mutation", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 2

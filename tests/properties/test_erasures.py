@@ -21,13 +21,13 @@ from lake_core.errors import Conflict, LakeError
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
-from lake_core.leases import HeldLease, LeaseNote
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.erasure.receipt import DONE, PENDING, Receipt
 from log_lake.erasure.run import erase
 from log_lake.erasure.search import Search
 from log_lake.erasure.target import Target
 from log_lake.erasure.verify import verify
+from log_lake.leases import HeldLease, LeaseNote
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
 from log_lake.rewriting.compaction import begin_compaction

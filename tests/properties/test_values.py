@@ -22,7 +22,6 @@ from lake_core.keys import PoolKey
 from lake_core.keys.encoding import class_of, encode_value, from_array, key_class
 from lake_core.records.conditions import OPS, Compare, Condition, In
 from lake_core.store.memory import MemoryStore
-from lake_core.values.text import read, show
 from lake_core.values.types import json_field
 from log_lake.columns.json_text import json_lines, typed
 from log_lake.lake import Lake
@@ -30,6 +29,7 @@ from log_lake.lake.pool import Pool
 from log_lake.texts.fit import array_of
 from log_lake.texts.keytext import show_key
 from log_lake.texts.typed_json import text_of, to_shown, value_of
+from log_lake.texts.value import read, show
 from log_lake.where import check, evaluate, parse
 from log_lake.where.literals import show_literal
 from tests.support.pools import a_pool, compact_all

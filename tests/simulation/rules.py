@@ -19,12 +19,12 @@ from lake_core.journal import Journal, LoadedState
 from lake_core.journal import reader as journal_reader
 from lake_core.journal.marks import Marks
 from lake_core.journal.recent import Recent
-from lake_core.leases.lease import Leases
 from log_lake.agents.retention import plan as retention
 from log_lake.erasure.run import _Run
 from log_lake.erasure.search import Search
 from log_lake.lake import branches, tags
 from log_lake.lake.pool import Pool
+from log_lake.leases.lease import Leases
 from log_lake.rewriting import compaction
 from log_lake.vacuum import execute, orphans
 from tests.simulation.pairs import make_pasts, simulate_pair

@@ -14,9 +14,6 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.ids import IdSource
-from lake_core.leases import LeaseNote
-from lake_core.leases.holding import HeldLease
-from lake_core.leases.lease import WRITE
 from lake_core.store import Store, guarded, memory
 from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
 from log_lake.agents.ingest import parking
@@ -24,6 +21,9 @@ from log_lake.agents.jobs import recorded
 from log_lake.agents.packs import KEPT, read_packs, write_packs
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
+from log_lake.leases import LeaseNote
+from log_lake.leases.holding import HeldLease
+from log_lake.leases.lease import WRITE
 from log_lake.loading.source_files import SourceFile
 from log_lake.rewriting.compaction import compact
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped

@@ -16,7 +16,6 @@ from lake_core.history.group_commit.requests import Requests
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.leases import read_leases
 from lake_core.records.codec import frame, unframe
 from lake_core.store import GuardedStore
 from log_lake.agents.ingest.parking import parked_files
@@ -27,6 +26,7 @@ from log_lake.agents.quiet import Quiet
 from log_lake.agents.request import Request as Asked
 from log_lake.erasure import receipt as receipts
 from log_lake.lake.given_up import read_given_up
+from log_lake.leases import read_leases
 from log_lake.objects.facts import read_content, read_facts
 from log_lake.objects.read import DataObject
 from log_lake.vacuum.execute import read_plan

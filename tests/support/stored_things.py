@@ -19,7 +19,6 @@ from lake_core.history.group_commit.requests import Requests
 from lake_core.journal.hints import write_begun, write_head_hint, write_tail_hint
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.leases import HeldLease, LeaseNote
 from lake_core.records import Consume, Source
 from lake_core.records.codec import frame, unframe
 from lake_core.store import Store
@@ -37,6 +36,7 @@ from log_lake.erasure.run import erase
 from log_lake.lake import Lake
 from log_lake.lake.given_up import give_up
 from log_lake.lake.pool import Pool
+from log_lake.leases import HeldLease, LeaseNote
 from log_lake.loading.source_files import SourceFile
 from log_lake.repair.fsck import Fsck
 from log_lake.system_tables.tables import references_table, tags_table, tombstones_table

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, Instant, Value, encode_key
+from lake_core.keys.encoding import AFTER, NAIVE, ZONED, Instant, Value, encode_key
 from log_lake.settings import Settings
 from log_lake.settings.time_format import interval_place
 
@@ -75,7 +75,7 @@ def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
     midnight = moment.time() == dt.time()
     match key_class:
         case "timestamp" | "timestamp with zone":
-            return Instant((0x09 if "zone" in key_class else 0x08, seconds, moment.microsecond * 1000))
+            return Instant((ZONED if "zone" in key_class else NAIVE, seconds, moment.microsecond * 1000))
         case "number":
             return seconds
         case "date" if midnight:

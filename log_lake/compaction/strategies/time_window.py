@@ -17,7 +17,7 @@ from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.ids import id_time
 from lake_core.keys import PoolKey
-from lake_core.keys.encoding import Instant, Value, class_of, decode_key
+from lake_core.keys.encoding import NAIVE, ZONED, Instant, Value, class_of, decode_key
 from log_lake.compaction.layout import depth_of
 from log_lake.compaction.planner import Planner
 from log_lake.compaction.strategies.depth import depth
@@ -90,7 +90,7 @@ def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, 
 def _seconds(values: tuple[Value, ...], leading: PoolKey) -> float:
     """Seconds since 1970 of the leading field."""
     value = values[0] if values else None
-    if isinstance(value, Instant) and value[0] in (0x08, 0x09):
+    if isinstance(value, Instant) and value[0] in (NAIVE, ZONED):
         return float(value[1])
     if isinstance(value, dt.date):
         return (value.toordinal() - dt.date(1970, 1, 1).toordinal()) * _DAY

@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from lake_core.errors import LakeError
-from lake_core.schemas.limits import batch_rows, schema_fault
-from lake_core.values.text import NotReadable
-from log_lake.loading.block import Block, Reading, Rejected
+from lake_core.schemas.limits import schema_fault
+from log_lake.loading.block import Block, Reading, Rejected, batch_rows
 from log_lake.loading.formats.avro_container import TooLarge, open_container
 from log_lake.loading.formats.avro_types import Form, Types, Unsupported
 from log_lake.loading.formats.calendars import Calendar
@@ -25,6 +24,7 @@ from log_lake.loading.formats.promises import block_fault
 from log_lake.loading.opening import open_unpacked
 from log_lake.loading.typed_records import TypedRecords, united_records, with_declared
 from log_lake.texts.typed_json import dumps_shown
+from log_lake.texts.value import NotReadable
 
 BATCH_ROWS = 16_384
 

@@ -26,10 +26,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput
-from lake_core.keys.encoding import TICKS, Instant
-from lake_core.schemas.limits import MAX_COLUMNS, MAX_NESTING, too_deep, too_wide
-from lake_core.values.text import (
-    DATE_FAULT,
+from lake_core.keys.encoding import (
     DECIMAL_DIGITS,
     FIRST_DAY,
     FIRST_SECOND,
@@ -37,16 +34,16 @@ from lake_core.values.text import (
     LAST_DAY,
     LAST_SECOND,
     NAIVE,
+    TICKS,
     TIME,
-    TIME_FAULT,
-    TIMESTAMP_FAULT,
     ZONED,
-    NotReadable,
-    read_string,
+    Instant,
 )
+from lake_core.schemas.limits import MAX_COLUMNS, MAX_NESTING, too_deep, too_wide
 from lake_core.values.types import json_field
 from log_lake.loading.formats.avro_container import read_big_decimal
 from log_lake.texts.typed_json import text_of
+from log_lake.texts.value import DATE_FAULT, TIME_FAULT, TIMESTAMP_FAULT, NotReadable, read_string
 
 Convert = Callable[[Any], Any]
 

@@ -29,13 +29,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lake_core.schemas.schema import EXACT_IN_DOUBLE
-from lake_core.values.text import NotReadable, read_decimal, read_double
 from lake_core.values.types import is_json, show_type
 from log_lake.columns.json_text import shown
 from log_lake.loading.declared import read_declared
 from log_lake.loading.formats.csv_features import apart, features
 from log_lake.texts.fit import array_of, fitted
 from log_lake.texts.typed_json import to_typed
+from log_lake.texts.value import NotReadable, read_decimal, read_double
 
 _BOOLEANS = ("true", "false", "True", "False", "TRUE", "FALSE")
 _SAMPLE = 64

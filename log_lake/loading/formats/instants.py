@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lake_core.keys.encoding import TICKS, Instant
-from lake_core.values.text import FIRST_SECOND, LAST_SECOND, NAIVE, ZONED
+from lake_core.keys.encoding import FIRST_SECOND, LAST_SECOND, NAIVE, TICKS, ZONED, Instant
 from lake_core.values.types import json_field
 from log_lake.columns.arrays import Ints
 from log_lake.columns.nested import RowNumbers

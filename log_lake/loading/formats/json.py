@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from lake_core.schemas.limits import MAX_NESTING, WIDE, leaves
+from lake_core.schemas.limits import MAX_NESTING, leaves
 from lake_core.schemas.schema import EXACT_IN_DOUBLE
 from lake_core.values.types import is_json
-from log_lake.loading.block import Block, Reading
+from log_lake.loading.block import WIDE, Block, Reading
 from log_lake.loading.formats.json_exact import read_exact
 from log_lake.loading.formats.json_flat import FlatLines, lose_digits
 from log_lake.loading.formats.json_frames import frames

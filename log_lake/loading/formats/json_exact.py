@@ -9,6 +9,7 @@ from __future__ import annotations
 import decimal
 import json
 import re
+from collections.abc import Container, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -50,7 +51,7 @@ def read_exact(
             if most > bound and (size := cells(values)) > bound:
                 raise _Bad(f"{size:,} values, absent ones counted; a record may have at most {bound:,}")
             for record in values:
-                if fault := reading.fields.take_record(record, flat):
+                if fault := reading.fields.take_paths(_paths(record, flat)):
                     raise _Bad(fault)
             records += values
             numbers += [number] * len(values)
@@ -172,6 +173,23 @@ def _near(text: str, position: int) -> str:
     """Names the field before a position of a JSON text, for messages; "" if there is none."""
     names = re.findall(r'"((?:[^"\\]|\\.)*)"\s*:', text[: position + 1])
     return f" in field {names[-1]!r}" if names else ""
+
+
+def _paths(record: dict[str, Any], flat: Container[str]) -> Iterator[LeafPath]:
+    """The fields of a record that hold values, through records and lists; each of `flat` is one field."""
+    for top, member in record.items():
+        stack: list[tuple[LeafPath, Any]] = [((top,), None if top in flat else member)]
+        while stack:  # bounded by the record
+            path, value = stack.pop()
+            inside: list[tuple[LeafPath, Any]] = []
+            if isinstance(value, dict):
+                inside = [((*path, name), inner) for name, inner in value.items()]
+            elif isinstance(value, list):
+                inside = [((*path, None), inner) for inner in value if isinstance(inner, dict | list)]
+            if inside:
+                stack += reversed(inside)
+            else:
+                yield path
 
 
 def cells(records: list[Any]) -> int:

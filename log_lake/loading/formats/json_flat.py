@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
-from lake_core.values.text import NotReadable
 from log_lake.columns.json_text import shown
 from log_lake.loading.formats.csv_types import sure_numbers, written_shortest
 from log_lake.texts.exact import exact_number
+from log_lake.texts.value import NotReadable
 
 _MAX_FIELDS = 256
 """With more fields, each has so few values in a block that the check costs more than it saves."""

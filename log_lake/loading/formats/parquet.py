@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lake_core.errors import InvalidInput
-from lake_core.schemas.limits import batch_rows, schema_fault
-from log_lake.loading.block import Block, Reading
+from lake_core.schemas.limits import schema_fault
+from log_lake.loading.block import Block, Reading, batch_rows
 from log_lake.loading.contract import Faults
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lake_core.schemas.limits import batch_rows
+from log_lake.loading.block import batch_rows
 
 BATCH_ROWS = 131_072
 

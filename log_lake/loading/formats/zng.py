@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.schemas.limits import MAX_CELLS, schema_fault
+from lake_core.schemas.limits import schema_fault
 from log_lake.columns.arrays import Ints
-from log_lake.loading.block import QUARANTINE, Block, Reading, Rejected
+from log_lake.loading.block import MAX_CELLS, QUARANTINE, Block, Reading, Rejected
 from log_lake.loading.opening import line_blocks, open_seekable, open_text, open_unpacked
 from log_lake.loading.typed_records import TypedRecords, united_records, with_declared
 from log_lake.objects.containers.rows import row_columns

@@ -13,7 +13,6 @@ from lake_core.errors import Corrupt, InvalidInput, NotFound, ObjectVacuumed
 from lake_core.ids import IdSource
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
-from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import FORMATS
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.agents.tombstones import run as tombstones
@@ -26,6 +25,7 @@ from log_lake.erasure.sighting import look
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.leases import HeldLease, LeaseNote
 from log_lake.objects.read import DataObject
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck

@@ -12,14 +12,14 @@ import pytest
 
 from lake_core import naming
 from lake_core.ids import IdSource, first_above, first_id, is_id, not_below
-from lake_core.leases import HeldLease, LeaseNote
-from lake_core.leases.alarm import Alarm
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.loads import load_blocks
 from log_lake.lake.write import WriteArguments
+from log_lake.leases import HeldLease, LeaseNote
+from log_lake.leases.alarm import Alarm
 from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import compact
 from log_lake.vacuum.execute import vacuum

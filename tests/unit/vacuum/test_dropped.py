@@ -14,10 +14,10 @@ from lake_core.errors import Conflict, LakeError, NotFound
 from lake_core.history import Draft
 from lake_core.history.activity import read_notes
 from lake_core.ids import IdSource
-from lake_core.leases import HeldLease, LeaseNote
 from lake_core.store import Store
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.leases import HeldLease, LeaseNote
 from log_lake.vacuum.dropped import DeletedPool, delete_dropped, plan_dropped
 from tests.support.stores import StoreInFront
 from tests.unit.vacuum.conftest import GRACE, World

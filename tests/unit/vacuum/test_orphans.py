@@ -7,12 +7,12 @@ import pytest
 
 from lake_core.errors import Conflict, Corrupt, JournalLost
 from lake_core.ids import ID_LENGTH, IdSource, first_id
-from lake_core.leases import HeldLease, LeaseNote
 from lake_core.naming import FORMATS, begun, entry, pool_journal
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
+from log_lake.leases import HeldLease, LeaseNote
 from log_lake.loading.block import Block
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import WRITE, scan_orphans

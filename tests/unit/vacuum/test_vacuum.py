@@ -13,10 +13,10 @@ from lake_core import naming
 from lake_core.errors import Conflict, ObjectMissing, ObjectVacuumed, Unavailable
 from lake_core.journal import write_state
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.leases import HeldLease, LeaseNote
 from lake_core.records import BeginVacuum, ConfirmVacuum
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.leases import HeldLease, LeaseNote
 from log_lake.presence.absence import explained_to_reader_of_feed
 from log_lake.vacuum.execute import (
     make_plan,

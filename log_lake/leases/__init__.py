@@ -4,7 +4,7 @@
 `alarm` begins the leases of writers late; `log_lake.presence.lease_list` lists the live leases.
 """
 
-from lake_core.leases.holding import HeldLease
-from lake_core.leases.lease import Lease, LeaseNote, Leases, read_leases, remove_dead
+from log_lake.leases.holding import HeldLease
+from log_lake.leases.lease import Lease, LeaseNote, Leases, read_leases, remove_dead
 
 __all__ = ["HeldLease", "Lease", "LeaseNote", "Leases", "read_leases", "remove_dead"]

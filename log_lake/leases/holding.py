@@ -20,10 +20,10 @@ import msgspec
 
 from lake_core import naming
 from lake_core.errors import Denied, LakeError, Unavailable
-from lake_core.leases.alarm import ALARM
-from lake_core.leases.lease import MAX_TTL, READ, LeaseNote
 from lake_core.store import Store
 from lake_core.store.probe import is_there
+from log_lake.leases.alarm import ALARM
+from log_lake.leases.lease import MAX_TTL, READ, LeaseNote
 
 log = logging.getLogger(__name__)
 

@@ -28,13 +28,16 @@ import decimal
 import math
 import re
 
-from lake_core.keys.encoding import Instant, Value
-
-FRACTION_DIGITS = 38
-"""Digits of a decimal after the point that the encoding of keys keeps."""
-
-DECIMAL_DIGITS = 76
-"""Digits of a decimal in all."""
+from lake_core.keys.encoding import (
+    DECIMAL_DIGITS,
+    DURATION,
+    FRACTION_DIGITS,
+    NAIVE,
+    TIME,
+    ZONED,
+    Instant,
+    Value,
+)
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -54,19 +57,10 @@ _NOT_FINITE = {
 LONGEST_NUMBER = 400
 """Characters of a number at most, because int() and Decimal() take time in the square of them."""
 
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896
-"""Days since 1970 of the years 1 to 9999 (inclusive), which text, Python and Spark can write."""
-
-FIRST_SECOND, LAST_SECOND = FIRST_DAY * 86_400, (LAST_DAY + 1) * 86_400 - 1
-"""Seconds since 1970 of the same years (inclusive)."""
-
 DATE_FAULT = "a date outside of the years 1 to 9999"
 TIMESTAMP_FAULT = "a timestamp outside of the years 1 to 9999"
 TIME_FAULT = "a time outside of a day"
 """The reason in messages about bad records with values beyond those bounds."""
-
-DATE, NAIVE, ZONED, TIME, DURATION = 0x07, 0x08, 0x09, 0x0A, 0x0B
-"""The tags of an `Instant` (`keys.encoding`)."""
 
 
 class NotReadable(ValueError):
