@@ -36,6 +36,7 @@ from airflow_lake.rendering import KeepsTexts
 from airflow_lake.tries import tell_of_tries
 
 if TYPE_CHECKING:
+    from log_lake.agents.work import Work
     from log_lake.lake import Lake
 
 APPLICATION = str(Path(spark_apps.__path__[0]) / "agent.py")
@@ -102,10 +103,11 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         named = tasks.named_lake(self.config, context.get("params"))
         tasks.check_lake(self.packs, named=named)
         lake = open_lake(named)
+        all_work = tasks.work_of(self.agent, self.packs, named=named, opened=lambda _: lake)
         self.fresh = self.outcome = naming.pack(lake.context.ids.new(), 0)
         kept = context.get("task_state_store")
         if kept is not None and (before := kept.get(OUTCOME)) is not None:
-            if before["packs"] == self.pack_names and not self._has_changed(lake, named):
+            if before["packs"] == self.pack_names and not self._has_changed(lake, all_work):
                 self.outcome = str(before["outcome"])
             else:
                 self._end_other(lake, str(before["outcome"]), context)
@@ -122,7 +124,6 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         values = read_outcome(lake, self.outcome)
         _forget(kept)
         outcome = Outcome.of(values, agent=self.agent)
-        all_work = tasks.work_of(self.agent, self.packs, named=named)
         self.effects = [
             effect
             for piece, result in outcome.done
@@ -140,11 +141,10 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
             kept.set(OUTCOME, {"outcome": self.fresh, "packs": self.pack_names})
         return super().submit_job(context)
 
-    def _has_changed(self, lake: Lake, named: str) -> bool:
-        """Whether an interval of the packs has other files now than `find` found, in the lake of that name."""
+    def _has_changed(self, lake: Lake, all_work: Iterable[Work]) -> bool:
+        """Whether an interval of the work has other files now than `find` found."""
         from log_lake.agents.driver import agent_of
 
-        all_work = tasks.work_of(self.agent, self.packs, named=named)
         return any(agent_of(self.agent).has_changed(lake, work) for work in all_work)
 
     def _end_other(self, lake: Lake, outcome: str, context: Any) -> None:

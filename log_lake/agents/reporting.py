@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from lake_core.errors import Incomplete
 from lake_core.phrases import MAX_NAMED, counted
 from log_lake.agents.work import Result, Work
+from log_lake.lake.results import LoadResult
 
 log = logging.getLogger(__name__)
 
@@ -48,15 +50,20 @@ def newest_version(versions: Iterable[int | None]) -> int | None:
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, int]:
-    """The whole numbers of a result; of a load that was committed before, its version and `repeated`.
+    """The whole numbers of a result; of a load that was committed before, `repeated` instead of those of the load.
 
     So sums over jobs count each record once.
     """
-    if result.get("repeated"):
-        version = result.get("version")
-        return {"repeated": 1} | ({} if version is None else {"version": version})
-    return {
+    repeated = bool(result.get("repeated"))
+    figures = {
         name: value
         for name, value in result.items()
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+        if isinstance(value, int)
+        and not isinstance(value, bool)
+        and abs(value) < 1 << 63
+        and not (repeated and name in _OF_LOAD)
     }
+    return figures | {"repeated": 1} if repeated else figures
+
+
+_OF_LOAD = frozenset(field.name for field in fields(LoadResult)) - {"version"}

@@ -16,12 +16,9 @@ from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput, LakeError
 from lake_core.history import Committed, Draft, History
 from lake_core.journal.store_time import surely_past
-from lake_core.keys import PoolKey
 from lake_core.phrases import counted
 from lake_core.records import AddObject, Discard
 from lake_core.records.pools import PoolConfig
-from lake_core.schemas import Rule
-from lake_core.schemas.rule import rule_of
 from lake_core.store import Store, address_of
 from log_lake.lake import files as pool_files
 from log_lake.lake.write import WriteArguments
@@ -29,14 +26,13 @@ from log_lake.leases import HeldLease, LeaseNote
 from log_lake.leases.lease import WRITE
 from log_lake.loading.files import FileSource
 from log_lake.reading.limits import LIMITS, ScanLimits
-from log_lake.reading.revision import Revision
-from log_lake.settings import Settings
+from log_lake.reading.revision import PoolPart, Revision
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(PoolPart):
     """A branch of a pool or sub-pool: where it stands, and how a draft is committed to it."""
 
     context: Context
@@ -47,24 +43,9 @@ class Line:
     sub_pool: str = ""
 
     @property
-    def key(self) -> PoolKey:
-        """The order of the records; the sub-pools keep the order of arrival."""
-        return self.config.key_of(self.sub_pool)
-
-    @property
-    def rule(self) -> Rule:
-        """The rule by which records of equal keys combine; sub-pools keep all records."""
-        return rule_of(self.config, self.sub_pool)
-
-    @property
     def store(self) -> Store:
         """The store that holds the lake."""
         return self.context.store
-
-    @property
-    def settings(self) -> Settings:
-        """The pool's policies."""
-        return Settings(self.config.settings)
 
     def revision(self, *, now: float | None = None) -> Revision:
         """The newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound, Unavailable."""

@@ -33,8 +33,30 @@ from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 
 
+class PoolPart:
+    """The records of a pool, or of a sub-pool of it: their order, and the rule for equal keys."""
+
+    config: PoolConfig
+    sub_pool: str
+
+    @property
+    def key(self) -> PoolKey:
+        """The order of the records; the sub-pools keep the order of arrival."""
+        return self.config.key_of(self.sub_pool)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule by which records of equal keys combine; sub-pools keep all records."""
+        return rule_of(self.config, self.sub_pool)
+
+    @property
+    def settings(self) -> Settings:
+        """The pool's policies."""
+        return Settings(self.config.settings)
+
+
 @dataclass(frozen=True)
-class Revision:
+class Revision(PoolPart):
     """The state of one branch after entry `version`, or of a sub-pool of it.
 
     `now` is the time from which ages count, in seconds since 1970; `limits` bound the memory of its merges.
@@ -71,21 +93,6 @@ class Revision:
     def of_sub_pool(self, sub_pool: str) -> Revision:
         """The same revision of a sub-pool; "" is the pool itself."""
         return replace(self, sub_pool=sub_pool)
-
-    @property
-    def key(self) -> PoolKey:
-        """The order of the records; the sub-pools keep the order of arrival."""
-        return self.config.key_of(self.sub_pool)
-
-    @property
-    def rule(self) -> Rule:
-        """The rule by which records of equal keys combine; sub-pools keep all records."""
-        return rule_of(self.config, self.sub_pool)
-
-    @property
-    def settings(self) -> Settings:
-        """The pool's policies."""
-        return Settings(self.config.settings)
 
     @property
     def held(self) -> BranchState:

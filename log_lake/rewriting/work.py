@@ -18,12 +18,10 @@ from lake_core.history.lift import Lifts
 from lake_core.history.snapshot.reference import span_of
 from lake_core.history.tombstone import Tombstone, covering
 from lake_core.ids import first_above, not_below
-from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.pools import PoolConfig
-from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED, with_rows
-from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
 from log_lake.lake.branch import Branch
@@ -35,7 +33,7 @@ from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.clusters import clusters
 from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
-from log_lake.reading.revision import Revision
+from log_lake.reading.revision import PoolPart, Revision
 from log_lake.reading.scan import live_records, with_markers
 from log_lake.workers import Worker, Workers
 
@@ -49,7 +47,7 @@ def everything(table: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Rewriting:
+class Rewriting(PoolPart):
     """References of a branch, of one sub-pool, that become new objects: one for each of the `pieces` of the keys.
 
     `schema` is that of the new objects, `schemas` holds those of the inputs by id.  Records that the `tombstones`
@@ -63,6 +61,7 @@ class Rewriting:
     read_version: int
     origin: Origin
     inputs: tuple[Reference, ...]
+    sub_pool: str
     schema: pa.Schema
     schemas: Mapping[str, pa.Schema]
     tombstones: tuple[Tombstone, ...]
@@ -76,21 +75,6 @@ class Rewriting:
     oldest_only: bool = False
     message: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def sub_pool(self) -> str:
-        """The sub-pool of all inputs, "" for the pool itself."""
-        return self.inputs[0].sub_pool
-
-    @property
-    def key(self) -> PoolKey:
-        """The order of the records."""
-        return self.config.key_of(self.sub_pool)
-
-    @property
-    def rule(self) -> Rule:
-        """What becomes of equal keys."""
-        return rule_of(self.config, self.sub_pool)
 
     @property
     def size(self) -> int:
@@ -135,6 +119,7 @@ def begin_rewriting(
         read_version=revision.version,
         origin=Origin(context.lake_id, revision.config.id, context.ids.new(), context.author, inputs=objects),
         inputs=inputs,
+        sub_pool=revision.sub_pool,
         schema=with_rows(schema) if typed else schema,
         schemas={id: state.schema(id) for id in used},
         tombstones=tuple(tombstones.values()),

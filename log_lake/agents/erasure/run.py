@@ -109,7 +109,7 @@ class ErasureWork(Work, frozen=True, kw_only=True):
     `erasures` is None if the pool could not be read: then the task goes on with all that are pending.
     """
 
-    erasures: tuple[str, ...] | None = None
+    erasures: tuple[str, ...] | None
     begin: tuple[NewErasure, ...] | msgspec.UnsetType = msgspec.UNSET
     says: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     grace: str | None = None

@@ -7,7 +7,6 @@ depend on each other, more than `MAX_REMOVED` are removed by several.  It change
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from dataclasses import dataclass, replace
 
@@ -101,21 +100,25 @@ def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]
     """As `expire`; and the branch as it was before.  Raises what `expire` raises."""
     done = ExpireResult(pool.name, branch)
     before: Revision | None = None
+    lost: Conflict | None = None
     for _ in range(TRIES):
-        with contextlib.suppress(Conflict):  # of a plan whose objects an erasure took
+        try:
             revision, work = _plan(pool, branch=branch)
             before = before or revision
             for part in _parts(work, keeps_all=pool.branch(branch).rule.keeps_all):
                 outcome = _commit(pool.branch(branch), part, done)
                 if isinstance(outcome, LostRace):
+                    lost = outcome.error
                     break
                 done = outcome
             else:
                 return done, before
+        except Conflict as error:  # of a plan whose objects an erasure took
+            lost = error
     raise Conflict(
         f"pool {pool.name!r}: branch {branch!r} changed each of {TRIES} times before what expires was removed; run "
-        "it again when fewer writers are at work"
-    )
+        f"it again when fewer writers are at work; at last: {lost}"
+    ) from lost
 
 
 def _parts(work: ExpirePlan, *, keeps_all: bool) -> list[ExpirePlan]:

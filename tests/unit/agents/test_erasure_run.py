@@ -12,6 +12,7 @@ import pytest
 from lake_core.errors import Corrupt, Incomplete, InvalidInput, NotFound
 from lake_core.keys import KeyRange
 from lake_core.phrases import counted, human_size
+from log_lake.agents.driver import agent_of
 from log_lake.agents.erasure.plan import named_records, plan_erasures
 from log_lake.agents.erasure.run import begin_handed_out, erase_pending, plan
 from log_lake.agents.work import PutOff
@@ -372,3 +373,8 @@ def test_no_erasure_is_not_all_erasures(lake: Lake) -> None:
     assert erase_pending(lake, "people", []) == []
     assert [one.status for one in read_all(pool)] == [PENDING]
     assert [one.status for one in erase_pending(lake, "people")] == [DONE]
+
+
+def test_work_that_names_no_erasures_is_not_taken_for_all_that_are_pending() -> None:
+    with pytest.raises(Corrupt, match=r"not a piece of work of this agent: .*erasures"):
+        agent_of("erasure").decoded_work({"lake": "l", "pool": "people"})

@@ -13,7 +13,7 @@ from lake_core.history import Draft
 from lake_core.ids import IdSource
 from lake_core.records import RemoveReference
 from lake_core.store.memory import MemoryStore
-from log_lake.agents.retention.expire import expire, plan
+from log_lake.agents.retention.expire import TRIES, expire, plan
 from log_lake.agents.retention.plan import NO_FIELD, NO_TIME, OLDER_BELOW, PART_OF_KEYS, UNMERGED
 from log_lake.agents.retention.report import plan_line
 from log_lake.lake import Lake
@@ -334,6 +334,24 @@ def test_an_expiry_that_a_compaction_overtakes_is_planned_again() -> None:
     done = expire(pool)
     assert (done.objects, done.records) == (2, 3)
     assert world.keys() == [3, 4]
+
+
+def test_an_expiry_that_loses_every_race_says_what_the_last_writer_did() -> None:
+    world = World(settings={"expire.age": "0.5d"})
+    for key in range(2 * TRIES + 2):
+        world.load(key)
+    store = ScriptedStore(world.store)
+    pool = Lake.open_on(store, ids=IdSource(clock=world.clock)).pool("p")
+
+    def compact_two() -> None:
+        compact(world.pool.branch(), world.pool.at().references[:2])
+
+    for at in range(TRIES):
+        store.on("create", f"{2 * TRIES + 3 + at:020d}.txn", before=compact_two)
+    with pytest.raises(
+        Conflict, match=f"changed each of {TRIES} times .* at last: object .* was taken by another compaction"
+    ):
+        expire(pool)
 
 
 def test_a_commit_that_would_show_an_older_version_is_refused_on_the_newest_state() -> None:
