@@ -292,7 +292,7 @@ def _remove_tombstone(change: _Change, action: RemoveTombstone) -> None:
     if tombstone is not None:
         change.tombstones = change.tombstones.remove(action.tombstone)
         if tombstone.replaces:
-            change.replaced = max(change.replaced, tombstone.version)
+            change.replaced = max(change.replaced, tombstone.since)
         roots = roots_of(change.tags)
         if not action.forced and is_needed(change.branches, change.branch, tombstone, roots=roots):
             change.settled = change.settled.insert(action.tombstone, tombstone)

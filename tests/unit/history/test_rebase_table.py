@@ -220,3 +220,39 @@ def test_a_load_that_began_after_a_replace_is_shown_though_the_replace_went_and_
     assert records(pool.at()) == []
     began_after()
     assert records(pool.at())
+
+
+def test_a_replace_whose_retirement_was_taken_back_and_made_again_is_as_old_as_it_was() -> None:
+    """Only the load that began before the replace is refused: of the other one it is known that it is newer."""
+    clock = Clock()
+    pool = Lake.create_on(MemoryStore(), ids=IdSource(clock)).create_pool("p", key="k")
+    branch = pool.branch()
+    branch.append(table(OLD))
+    before = ROWS["load"].begin(pool, branch)
+    branch.replace([], key_range=EVERYTHING)
+    after = ROWS["load"].begin(pool, branch)
+    clock.now += 365 * DAY
+    assert tombstones.apply(branch, now=clock.now, at_once=True).retired == 1
+    branch.revert(str(pool.at().version))
+    clock.now += 365 * DAY
+    assert tombstones.apply(branch, now=clock.now, at_once=True).retired == 1
+    with pytest.raises(Conflict, match="before the replace of version 2"):
+        before()
+    after()
+    assert [k for k, _ in records(pool.at())] == [3, 20]
+
+
+def test_a_load_between_a_replace_and_the_revert_of_its_revert_begins_again_if_that_is_reverted_too() -> None:
+    """Nothing overtook it, but one version is kept for loads and for replaces."""
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    branch = pool.branch()
+    branch.append(table(OLD))
+    replaced = branch.replace([], key_range=EVERYTHING).version
+    work = ROWS["load"].begin(pool, branch)
+    reverted = branch.revert(str(replaced)).version
+    again = branch.revert(str(reverted)).version
+    branch.revert(str(again))
+    with pytest.raises(Conflict, match="start the load again"):
+        work()
+    ROWS["load"].begin(pool, branch)()
+    assert len(records(pool.at())) == len(OLD) + 2
