@@ -165,7 +165,7 @@ class Patience:
     def __init__(self, seconds: float = SECONDS, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds, self.clock = seconds, clock
         self.rest = max(_SHORTEST_REST, seconds * _REST_PART) if math.isfinite(seconds) else 0.0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer that runs within a call of this may call the store
         self._waits: set[Wait] = set()
         self._since: float | None = None
         self._last = self._resting_until = -math.inf
@@ -192,9 +192,10 @@ class Patience:
             if served and not wait.is_cut:
                 self._since = None
                 return
-            self._since = wait.begun if self._since is None else min(self._since, wait.begun)
-            self._last = now
-            if wait.is_cut or now - self._since >= self.seconds:
+            since = self._since
+            since = wait.begun if since is None else min(since, wait.begun)
+            self._since, self._last = since, now
+            if wait.is_cut or now - since >= self.seconds:
                 self._since, self._resting_until = None, now + self.rest
 
     def left(self, wait: Wait) -> float:
@@ -206,7 +207,7 @@ class Patience:
     def waits(self) -> list[Wait]:
         """The calls under way, oldest first."""
         with self._lock:
-            return sorted(self._waits, key=lambda wait: wait.begun)
+            return sorted(self._waits.copy(), key=lambda wait: wait.begun)
 
     def spent(self, what: str, *, sent: int) -> Unavailable:
         """The error of a call for which no time is left."""

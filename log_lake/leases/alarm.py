@@ -49,9 +49,10 @@ class Alarm:
             with self._changed:
                 self._changed.wait(max(0.0, self._wakes - time.monotonic()))
                 now = time.monotonic()
-                ready = [key for key, (at, _) in self._due.items() if at <= now]
-                calls = [self._due.pop(key)[1] for key in ready]
-                left = min((at for at, _ in self._due.values()), default=None)
+                due = self._due.copy()  # a finalizer that runs here may cancel
+                ready = [key for key, (at, _) in due.items() if at <= now]
+                calls = [self._due.pop(key)[1] for key in ready if key in self._due]
+                left = min((at for at, _ in self._due.copy().values()), default=None)
                 self._wakes = left
             for call in calls:
                 call()

@@ -55,7 +55,7 @@ class HeldLease:
         self._renewing = renewing
         self.is_optional = note.kind == READ if optional is None else optional
         self._ended = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may end the block while it begins
         self._thread: threading.Thread | None = None
         self._is_begun = False
         self._written = 0.0

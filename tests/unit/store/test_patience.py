@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -187,3 +191,33 @@ def test_the_command_goes_before_the_variable_and_the_option_before_both(
     monkeypatch.setenv(VARIABLE, "soon")
     with pytest.raises(InvalidInput, match=VARIABLE):
         open_store("s3://b/lake", {"key": "k", "secret": "s"})
+
+
+def test_a_finalizer_that_runs_within_a_call_may_call_the_store(patience: Patience) -> None:
+    """Python may end a forgotten generator at any line, and its last act may be a request: none of them hangs."""
+    lines: set[int] = set()
+    done: list[str] = []
+
+    def finalize(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != sys.modules[Patience.__module__].__file__:
+            return None
+        if event == "line" and frame.f_lineno not in lines:
+            lines.add(frame.f_lineno)
+            patience.end(patience.begin("of the finalizer"), served=True)
+            patience.waits()
+        return finalize
+
+    def work() -> None:
+        sys.settrace(finalize)
+        wait = patience.begin("a")
+        assert wait in patience.waits()
+        patience.end(wait, served=False)
+        done.append("all")
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive(), "it waits for a lock that it holds"
+    assert done == ["all"]
+    assert len(lines) > 10
+    assert patience.waits() == []
