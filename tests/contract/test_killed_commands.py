@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.kills.lost_answers.drill import LONGEST
 from tests.support.kills.lost_answers.run import drilled
 from tests.support.servers.s3 import BUCKET
 
@@ -20,6 +21,9 @@ KILLS = int(os.environ.get("LAKE_TEST_KILLS", "10"))
 SEED = int(os.environ.get("LAKE_TEST_SEED", "1"))
 SHARE = 0.06
 """Of all requests, those that are lost, late, slow or refused."""
+
+SECONDS = 60
+"""Seconds for a kill with all that follows; on a busy machine half of them were seen."""
 
 
 @pytest.fixture
@@ -31,6 +35,7 @@ def server(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LONGEST + SECONDS * KILLS)
 def test_killed_commands_on_a_store_that_loses_answers_change_what_they_say_and_end(
     server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
