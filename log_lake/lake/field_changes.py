@@ -20,7 +20,8 @@ MOST_LINES = 20
 """Fields with another type that a load names, at most."""
 
 METADATA = "retyped"
-"""The metadata of a transaction in which a load records the fields whose type it changed, for `lake log`."""
+"""The metadata of a transaction in which a load records the fields whose type it changed, for `lake log`; a user's
+metadata of that name stays."""
 
 _MOST_RECORDED = 2_000
 """Characters of that text, at most: metadata is a part of the journal."""

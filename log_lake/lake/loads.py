@@ -234,7 +234,8 @@ def commit_load(
     if not actions:
         return LoadResult(None)
     changed = field_changes(pending.fields, objects, schemas, misfits or {})
-    draft = replace(_draft(branch, pending, actions, schemas), metadata=changed.metadata)
+    own = {name: text for name, text in changed.metadata.items() if name not in branch.context.metadata}
+    draft = replace(_draft(branch, pending, actions, schemas), metadata=own)  # the user's metadata stays
     does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
     committed = branch.commit_draft(draft, does=does)
     if committed.repeated:

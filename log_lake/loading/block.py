@@ -149,6 +149,8 @@ class Reading:
     expansion: Expansion = field(default_factory=Expansion)
     contract: Contract | None = None
     """The fields that the pool's records may have; None if they may have any."""
+    taken: frozenset[str] = frozenset()
+    """The declared fields whose types the contract gives: a text of CSV may write their integers as 2.0."""
     lost: LostValues = field(default_factory=LostValues)
     """What the contract left out of the file's records."""
     keeps_rows: bool = False
@@ -157,6 +159,10 @@ class Reading:
     def function(self, name: str) -> str:
         """The pool's aggregate function for the field; "" if the field has none."""
         return dict(self.rule.aggregates).get(name, "")
+
+    def is_settled(self, name: str) -> bool:
+        """Whether the type of the field is known, so that its values need not be of one kind in all records."""
+        return name in self.declared or (self.contract is not None and name in self.contract.scalars)
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
         """The rejected record; raises InvalidInput if the policy is to fail."""

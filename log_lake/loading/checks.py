@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +22,7 @@ from lake_core.schemas.rule import Rule
 from log_lake.columns.nested import Items, alternatives, fields_of, is_list
 from log_lake.combine.prepare import uncombinable
 from log_lake.loading.block import QUARANTINE, Block, Reading, Rejected
-from log_lake.loading.contract import Faults, lost_line
+from log_lake.loading.contract import Faults, changed_rows, lost_line
 from log_lake.loading.key_paths import with_key_paths
 from log_lake.loading.partitions import with_constants
 from log_lake.loading.typed_records import shown_record
@@ -52,13 +54,16 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
         keyed = keyed or bool(block.faults) or _has_key(table, reading)
         wrong = {**faults(table, reading, trusts_json=trusts_json), **block.faults, **keyed_rows.wrong}
         rows = table.num_rows
-        read, (table, wrong, lost) = table, _sound(table, wrong, reading)
+        read, (table, wrong, changed) = table, _sound(table, wrong, reading)
         if wrong:
             rejected = [_rejected(block, read, at, row, why, reading) for at, why in sorted(wrong.items())]
             block = replace(block, rejected=tuple(sorted([*block.rejected, *rejected], key=_line)))
-        whole = None if reading.constants or keyed_rows.added or lost else block.rows
+        whole = None if reading.constants or keyed_rows.added else block.rows
         if whole is not None:
-            table = hidden.beside(table, whole.filter(_good(wrong, rows)) if wrong else whole)
+            whole = whole.filter(_good(wrong, rows)) if wrong else whole
+            if changed.any():  # such a record is no more as it came
+                whole = whole.take(pa.array(np.arange(len(changed)), mask=changed))
+            table = hidden.beside(table, whole)
         block = Block(table, block.rejected, checked=True)  # the text is not needed any more
         row += rows
         if last is not None:
@@ -78,8 +83,10 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
         yield last
 
 
-def _sound(table: pa.Table, wrong: Faults, reading: Reading) -> tuple[pa.Table, Faults, bool]:
-    """The records that stay, all faults by row of `table`, and whether something was left out of records that stay.
+def _sound(
+    table: pa.Table, wrong: Faults, reading: Reading
+) -> tuple[pa.Table, Faults, npt.NDArray[np.bool_]]:
+    """The records that stay, all faults by row of `table`, and which of those that stay were changed.
 
     The pool's contract looks at records that have no other fault.
     """
@@ -88,13 +95,15 @@ def _sound(table: pa.Table, wrong: Faults, reading: Reading) -> tuple[pa.Table, 
         numbers = pc.indices_nonzero(_good(wrong, rows)).to_pylist()
         table = _without_empty_types(table.take(pa.array(numbers, pa.int64())), reading)
     if reading.contract is None:
-        return table, wrong, False
+        return table, wrong, np.zeros(table.num_rows, np.bool_)
     kept = reading.contract.keep(table, first=reading.bad_records != QUARANTINE)
     reading.lost.update(kept.lost)
+    changed = changed_rows(table, kept.table) if reading.keeps_rows else np.zeros(table.num_rows, np.bool_)
     if not kept.wrong:
-        return kept.table, wrong, bool(kept.lost)
+        return kept.table, wrong, changed
     broken = {numbers[at] if wrong else at: why for at, why in kept.wrong.items()}
-    return kept.table.filter(_good(kept.wrong, table.num_rows)), wrong | broken, bool(kept.lost)
+    good = _good(kept.wrong, table.num_rows)
+    return kept.table.filter(good), wrong | broken, changed[good.to_numpy(zero_copy_only=False)]
 
 
 def _good(wrong: Faults, rows: int) -> pa.Array:

@@ -8,13 +8,16 @@ program; the commit checks the fields once more (`history.fields.check_kept`).
 
 from __future__ import annotations
 
+import decimal
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,9 +25,10 @@ from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.change import holds
 from lake_core.schemas.hidden import DELETED, ROW
-from lake_core.values.types import is_json, show_type
+from lake_core.values.types import is_json, json_field, show_type
 from log_lake.columns.json_text import typed
 from log_lake.loading.declared import DoesNotFit, OtherClass, convert, fitting_values
+from log_lake.loading.formats.python_values import infer_field
 from log_lake.objects.normalize import normalized
 from log_lake.texts.fit import array_of
 from log_lake.texts.typed_json import MapEntries, text_of, value_of
@@ -64,6 +68,11 @@ class Contract:
     @cached_property
     def _known(self) -> dict[str, pa.Field]:
         return {one.name: one for one in self.fields}
+
+    @property
+    def key_fields(self) -> dict[str, pa.Field]:
+        """The fields of the key: a reader of JSON reads them as their types, so each value stands for itself."""
+        return {name: field for name, field in self.scalars.items() if name in self.key}
 
     @property
     def scalars(self) -> dict[str, pa.Field]:
@@ -144,19 +153,22 @@ class Contract:
         """As `_fitted`; under `discard` a record or list is kept without the parts that do not fit."""
         faults = Faults()
         values: list[Any] = []
+        missed: set[str] = set()
 
         def misfit(path: str, why: str) -> None:
             if self.policy == FREEZE:
                 raise DoesNotFit(f"field {path!r}: {why}")
-            lost[path] += 1
+            missed.add(path)
 
         for row, text in enumerate(typed(column, field).to_pylist()):
+            missed.clear()
             try:
                 values.append(None if text is None else _part(value_of(text), target, target.name, misfit))
             except DoesNotFit as error:
                 values.append(None)
                 faults[row] = str(error)
-        return pa.chunked_array([_array(values, target)]), faults
+            lost.update(missed)  # a record counts once, however many items of its list are left out
+        return pa.chunked_array([_array(values, _settled(target, values))]), faults
 
 
 def contract_of(policy: str, fields: pa.Schema, config: PoolConfig) -> Contract | None:
@@ -169,6 +181,23 @@ def contract_of(policy: str, fields: pa.Schema, config: PoolConfig) -> Contract 
     counted = {name for name, function in config.aggregates.items() if function == "count"}
     taken = [pa.field(one.name, pa.null()) if one.name in counted else one for one in fields]
     return Contract(policy, pa.schema(taken), tuple(config.key.names))
+
+
+def changed_rows(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
+    """For each of the records, whether the contract changed it: left a value out, or converted one."""
+    changed = np.zeros(before.num_rows, np.bool_)
+    before = normalized(before)
+    for came, column in zip(before.schema, before.columns, strict=True):
+        index = after.schema.get_field_index(came.name)
+        here = column.is_valid()
+        if index >= 0:
+            kept = after.schema.field(index)
+            if _is_same(came, kept):
+                continue
+            texts = typed(after.column(index), kept)
+            here = pc.and_(here, pc.not_equal(typed(column, came), texts).fill_null(True))
+        changed |= here.to_numpy()
+    return changed
 
 
 def lost_line(lost: LostValues) -> str:
@@ -241,7 +270,9 @@ def _part(value: Any, field: pa.Field, path: str, misfit: _Misfit) -> Any:
         return [_part(part, kind.value_field, path, misfit) for part in value]
     if pa.types.is_map(kind) and isinstance(value, MapEntries):
         return _entries(value, field, path, misfit)
-    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+    if pa.types.is_null(kind):
+        return value  # a field without a type yet takes any (`_settled`)
+    if pa.types.is_nested(kind):
         misfit(path, f"the value is not a {show_type(field)}")
         return None
     if pa.types.is_integer(kind) and isinstance(value, float) and value.is_integer():
@@ -300,6 +331,34 @@ def _typed_by(field: pa.Field, brought: pa.Field) -> pa.Field:
         item = _typed_by(kind.item_field, theirs.item_field)
         return field.with_type(pa.map_(kind.key_field, item))
     return field
+
+
+def _settled(field: pa.Field, values: Sequence[Any]) -> pa.Field:
+    """The field, in which parts that still have no type get that of their values."""
+    kind = field.type
+    if pa.types.is_null(kind):
+        return (
+            infer_field(field.name, list(values)) if all(map(_is_plain, values)) else json_field(field.name)
+        )
+    there = [value for value in values if value is not None]
+    if pa.types.is_struct(kind) and not is_json(field):
+        return field.with_type(pa.struct([_settled(m, [v.get(m.name) for v in there]) for m in kind]))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_settled(kind.value_field, [item for v in there for item in v])))
+    if pa.types.is_map(kind):
+        return field.with_type(
+            pa.map_(kind.key_field, _settled(kind.item_field, [item for v in there for _, item in v]))
+        )
+    return field
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether the value is one of plain JSON; the depth of values is limited."""
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, list):
+        return not isinstance(value, MapEntries) and all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str | decimal.Decimal)
 
 
 def _array(values: Collection[Any], field: pa.Field) -> pa.Array:

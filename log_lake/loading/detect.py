@@ -173,14 +173,19 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
     """
     chosen = format_of(reading, format)
     match chosen:
-        case "json":
-            blocks = read_ndjson(reading)
-        case "ndjson":
-            blocks = read_ndjson(reading, only_lines=True)
+        case "json" | "ndjson":
+            if reading.contract is not None:  # a first key of another kind would make all others bad
+                declared = {**reading.contract.key_fields, **reading.declared}
+                reading = replace(reading, declared=declared)
+            blocks = read_ndjson(reading, only_lines=chosen == "ndjson")
         case "csv":
             if reading.contract is not None:  # text says less of its type than the pool does
-                declared = {**reading.contract.scalars, **reading.declared}
-                reading = replace(reading, declared=declared)
+                taken = {
+                    name: field
+                    for name, field in reading.contract.scalars.items()
+                    if name not in reading.declared
+                }
+                reading = replace(reading, declared={**reading.declared, **taken}, taken=frozenset(taken))
             blocks = read_csv(reading)
         case "avro":
             blocks = read_avro(reading)

@@ -11,12 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.errors import Conflict, InvalidInput
+from lake_core.schemas.hidden import ROW
 from lake_core.store import address_of
 from log_lake.agents.load_files import load_files
+from log_lake.console.output import write_records
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.sources import find_files
+from log_lake.reading.scan import result_schema
 from log_lake.workers import Here
 from tests.support.command import INVALID_INPUT, Command
 
@@ -280,3 +283,68 @@ def test_files_that_workers_read_say_what_was_left_out(
     (line,) = result.notes
     assert "(schema=discard): n of 2 records, new of 1 record" in line
     assert line in caplog.text
+
+
+@pytest.mark.parametrize("policy", ["freeze", "discard"])
+def test_a_value_that_was_converted_is_no_record_as_it_came(tmp_path: Path, policy: str) -> None:
+    made = Lake.create(str(tmp_path / "other")).create_pool(
+        "q", key="k", settings={"schema": policy, "format": "zng"}
+    )
+    made.branch().load(file(tmp_path, "{k:1,n:1}\n", "a.zson"))
+    text = '{k:2,n:"7"}\n{k:3,n:4}\n{k:4,n:2.}\n{k:5(int32),n:6}\n'
+    made.branch().load(file(tmp_path, text, "b.zson"))
+    assert [(row["k"], row["n"]) for row in records(made)] == [(1, 1), (2, 7), (3, 4), (4, 2), (5, 6)]
+    plan = made.at().plan(keep=ROW.names)
+    write_records(made.at().run(plan), result_schema(plan), format="zson", path=str(tmp_path / "out.zson"))
+    assert (tmp_path / "out.zson").read_text().splitlines() == [
+        "{k:1,n:1}", "{k:2,n:7}", "{k:3,n:4}", "{k:4,n:2}", "{k:5(int32),n:6}",
+    ]  # fmt: skip
+
+
+def test_a_member_without_a_type_takes_any_beside_json(tmp_path: Path) -> None:
+    empty = pa.array(
+        [{"a": 1, "z": None, "l": []}], pa.struct({"a": pa.int64(), "z": pa.null(), "l": pa.list_(pa.null())})
+    )
+    pool = frozen(tmp_path, "freeze", empty)
+    lines = '{"k":2,"r":{"a":2,"z":true,"l":[1,2.5]}}\n{"k":3,"r":5}\n{"k":4,"r":{"z":null,"l":[]}}\n'
+    result = pool.branch().load(file(tmp_path, lines), options={"bad_records": "quarantine"})
+    assert (result.records, result.rejected) == (2, 1)
+    assert [row["r"] for row in records(pool)][1:] == [
+        {"a": 2, "z": True, "l": [1.0, 2.5]},
+        {"a": None, "z": None, "l": []},
+    ]
+    other = file(tmp_path, '{"k":5,"r":{"z":"no","a":"no"}}\n{"k":6,"r":{"z":false,"a":1}}\n')
+    assert pool.branch().load(other, options={"bad_records": "quarantine"}).records == 1
+
+
+def test_left_out_items_of_a_list_count_as_one_record(pool: Pool, tmp_path: Path) -> None:
+    files = file(tmp_path, '{"k":2,"u":{"tags":[1,2,3]}}\n{"k":3,"u":{"tags":["a",4]}}\n')
+    (note,) = pool.branch().load(files, options={"schema": "discard"}).notes
+    assert "u.tags of 2 records" in note
+
+
+@pytest.mark.parametrize(("text", "fits"), [("2.0", True), ("-3.00", True), ("2.5", False), ("1e3", False)])
+def test_a_whole_number_with_a_point_is_an_integer_in_csv_too(
+    pool: Pool, tmp_path: Path, text: str, fits: bool
+) -> None:
+    files = file(tmp_path, f"k,n\n2,{text}\n", "f.csv")
+    if fits:
+        pool.branch().load(files, options={"schema": "freeze"})
+        assert records(pool)[1]["n"] == float(text)
+    else:
+        with pytest.raises(InvalidInput, match=f"line 2: field 'n': '{text}' is not a bigint"):
+            pool.branch().load(files, options={"schema": "freeze"})
+
+
+@pytest.mark.parametrize("policy", ["freeze", "discard"])
+def test_one_wrong_key_makes_no_other_record_bad(pool: Pool, tmp_path: Path, policy: str) -> None:
+    files = file(tmp_path, '{"k":"z","n":1}\n{"k":2}\n{"k":"3"}\n{"k":4}\n')
+    result = pool.branch().load(files, options={"schema": policy, "bad_records": "quarantine"})
+    assert (result.records, result.rejected) == (3, 1)
+    assert [row["k"] for row in records(pool)] == [1, 2, 3, 4]
+
+
+def test_metadata_of_the_user_stays(pool: Pool, tmp_path: Path) -> None:
+    mine = Lake.open(str(tmp_path / "lake"), metadata={"retyped": "mine"}).pool("p")
+    assert mine.branch().load(file(tmp_path, MIXED)).retyped == 1
+    assert next(iter(mine.log()))[1].metadata == {"retyped": "mine"}

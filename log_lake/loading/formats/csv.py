@@ -46,7 +46,7 @@ def read_csv(reading: Reading) -> Iterator[Block]:
                         text.values[name] = values
             kept.add(text, {name: column.kind for name, column in columns.items()})
         read = {name: column.settled(name) for name, column in columns.items()} | {
-            name: _declared(field, reading.csv) for name, field in reading.declared.items()
+            name: _declared(field, reading) for name, field in reading.declared.items()
         }
         again = replace(reading, tell=silent)
         for text in kept.texts() or typed_blocks(again, kept.marks, _sure_types(read, reading)):
@@ -124,9 +124,16 @@ def _sure_types(read: dict[str, _Read], reading: Reading) -> dict[str, pa.DataTy
     }
 
 
-def _declared(field: pa.Field, options: CsvOptions) -> _Read:
-    respell, _ = spellings(options).get(spelling_of(field.type), (None, None))
+def _declared(field: pa.Field, reading: Reading) -> _Read:
+    respell, _ = spellings(reading.csv).get(spelling_of(field.type), (None, None))
+    points = field.name in reading.taken and reading.csv.decimal != ","
+    if respell is None and points and pa.types.is_integer(field.type):
+        respell = _whole  # as JSON's 2.0 is taken
     return _Read(field, respell, declared=True)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.replace_substring_regex(column, r"^([+-]?[0-9]+)\.0+$", r"\1")
 
 
 def _typed(text: CsvText, read: dict[str, _Read], reading: Reading) -> Block:

@@ -252,9 +252,11 @@ def _keys_are_alike(table: pa.Table, reading: Reading, kinds: dict[str, type]) -
         if pa.types.is_nested(kind):
             return False
         if table.column(index).null_count < table.num_rows:
-            in_table[name] = str if pa.types.is_string(kind) else bool if pa.types.is_boolean(kind) else float
-            if reading.function(name) == "sum" and in_table[name] is not float:
+            seen = str if pa.types.is_string(kind) else bool if pa.types.is_boolean(kind) else float
+            if reading.function(name) == "sum" and seen is not float:
                 return False
+            if not reading.is_settled(name):
+                in_table[name] = seen
     if any(kinds.get(name, kind) is not kind for name, kind in in_table.items()):
         return False
     kinds.update(in_table)
