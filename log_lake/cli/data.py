@@ -181,7 +181,9 @@ def get(args: Namespace) -> None:
     plan = view.plan(key_range=span_of(view, args), keep=ROW.names if format in VALUES else ())
     tables = list(view.run(plan))
     if not tables:
-        raise NotFound(f"pool {args.pool!r}: no record with key {args.key}")
+        raise NotFound(
+            f"pool {args.pool!r}: no record with key {args.key}; lake head {args.pool} shows the first ones"
+        )
     write_records(tables, result_schema(plan), format=format, path=None)
 
 
@@ -191,7 +193,7 @@ def sql(args: Namespace) -> None:
         query,  # DuckDB and Arrow's data sets double the start of every other command
     )
 
-    reader = query(open_lake(args), args.sql, on_missing=args.on_missing, lease=args.lease)
+    reader = query(open_lake(args), args.sql, on_missing=args.on_missing, lease=args.lease, files=args.files)
     tables = (pa.Table.from_batches([batch]) for batch in reader)
     write_records(tables, reader.schema, format=_format(args), path=args.output)
 

@@ -17,9 +17,9 @@ from types import ModuleType
 
 from lake_core.errors import InvalidInput, LakeError, OutputFailed, without_secrets
 from lake_core.phrases import printable
-from log_lake.cli.commands import COMMANDS
-from log_lake.console.parser import Parser, check_text
-from log_lake.console.sink import abandon, complain, flush, open_missing, print_text
+from log_lake.cli.commands import COMMANDS, GROUPS
+from log_lake.console.parser import Parser, check_text, json_error, wants_json
+from log_lake.console.sink import abandon, complain, flush, open_missing, print_message, print_text
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 """The level of logging without `-v`, with one, and with two."""
@@ -36,16 +36,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             flush()  # also of what argparse prints before it exits
     except LakeError as error:
-        complain(error_text(error))
+        _complain(argv, error_text(error), kind=type(error).__name__, status=error.exit_status)
         if isinstance(error, OutputFailed):
             abandon()
         return error.exit_status
     except BrokenPipeError:  # the reader of our output has seen enough
         abandon()
     except KeyboardInterrupt:
-        complain("interrupted")
+        _complain(argv, "interrupted", kind="Interrupted", status=130)
         return 130
     return 0
+
+
+def _complain(argv: Sequence[str] | None, message: str, *, kind: str, status: int) -> None:
+    """Say the error on standard error; with --json as JSON."""
+    if wants_json(sys.argv[1:] if argv is None else argv):
+        print_message(json_error(message, kind=kind, status=status))
+    else:
+        complain(message)
 
 
 def _run(argv: Sequence[str] | None) -> None:
@@ -126,7 +134,12 @@ class _Version(argparse.Action):
 
 def build_parser() -> Parser:
     """All commands and their arguments."""
-    parser = Parser(prog="lake", description="A log-structured lake on an object store.")
+    parser = Parser(
+        prog="lake",
+        usage="lake [OPTION...] COMMAND ...",
+        description="A log-structured lake on an object store.",
+        groups={name: [(one.name, one.help) for one in group] for name, group in GROUPS.items()},
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     # the options may stand before or behind the command; behind it, defaults must not undo those before
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
@@ -146,7 +159,14 @@ def build_parser() -> Parser:
             help="log decisions to standard error (-vv: debug)",
         )
     parser.set_defaults(lake=os.environ.get("LAKE", ""), verbose=0, timeout=None)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(
+        dest="command",
+        required=True,
+        metavar="COMMAND",
+        prog="lake",
+        help=argparse.SUPPRESS,
+        parser_class=Parser,
+    )
     for command in COMMANDS.values():
         sub = commands.add_parser(command.name, parents=[common], help=command.help, description=command.help)
         if command.keeps_metadata:

@@ -7,9 +7,12 @@ options are written out, and for a mistyped one the error names the nearest.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from lake_core.errors import InvalidInput
@@ -42,6 +45,23 @@ def check_text(args: argparse.Namespace) -> None:
                     ) from error
 
 
+Groups = Mapping[str, Sequence[tuple[str, str]]]
+"""By heading, the commands of a help, each with what it does."""
+
+_NAMES_WIDTH = 16
+"""Letters that the longest name of a command, and a gap behind it, take in the help."""
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether the command line has `--json`."""
+    return "--json" in words[: words.index("--") if "--" in words else None]
+
+
+def json_error(message: str, *, kind: str, status: int) -> str:
+    """An error for programs, as one line of JSON: what happened, its class, and the exit status."""
+    return json.dumps({"error": message, "kind": kind, "status": status}) + "\n"
+
+
 USAGE = 2
 """Exit status of a wrong command line."""
 
@@ -49,9 +69,10 @@ USAGE = 2
 class Parser(argparse.ArgumentParser):
     """A parser, and the parser of each of its commands."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, groups: Groups = {}, **kwargs: Any) -> None:  # noqa: B006 - never changed
         super().__init__(*args, **(kwargs | {"allow_abbrev": False}))
         self._words: tuple[str, ...] = ()
+        self._groups = groups
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, and refuse unknown words here, where the command's own options are known."""
@@ -60,6 +81,14 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unknown argument {unknown[0]!r}")
         return parsed, []
+
+    def format_help(self) -> str:
+        """The help; behind it the commands by group, if the parser has groups."""
+        parts = [super().format_help()]
+        for heading, commands in self._groups.items():
+            lines = [f"  {line}" for name, text in commands for line in _listed(name, text)]
+            parts.append("\n".join([f"{heading}:", *lines]) + "\n")
+        return "\n".join(parts)
 
     def print_help(self, file: Any = None) -> None:
         """Print the help like a result: a failure to write is an error."""
@@ -75,6 +104,8 @@ class Parser(argparse.ArgumentParser):
                 near = nearest(option, self._option_string_actions)
                 message = f"unknown option {option}" + (f"; did you mean {near}?" if near else "")
                 break
+        if wants_json(self._words):
+            self.exit(USAGE, json_error(f"{message} (see: {self.prog} --help)", kind="Usage", status=USAGE))
         self.exit(USAGE, f"{self.prog}: {printable(message)} (see: {self.prog} --help)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -85,6 +116,13 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(
             None, f"unknown {name} {value!r}: {did_you_mean(str(value), _names(action.choices))}"
         )
+
+
+def _listed(name: str, text: str) -> list[str]:
+    """A command of the help, within the terminal's width."""
+    width = max(shutil.get_terminal_size().columns - 2 - _NAMES_WIDTH - 2, 20)
+    first, *more = textwrap.wrap(text, width) or [""]
+    return [f"{name:{_NAMES_WIDTH}}{first}".rstrip(), *(" " * _NAMES_WIDTH + line for line in more)]
 
 
 def _names(choices: Any) -> Sequence[str]:

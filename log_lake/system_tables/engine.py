@@ -1,9 +1,9 @@
 """The one place that makes connections to DuckDB, each locked before its first statement.
 
 Statements come from forms, templates and DAG parameters, and run with the rights of the process.  So a
-connection reads no file and no address, loads no extension, sees no variable of the program, and keeps its
-settings.  DuckDB itself refuses these while it binds, plans and runs.  Data that does not fit in memory goes
-to a folder of its own.
+connection reads no address, and no file but those that its caller names; it loads no extension, sees no variable
+of the program, and keeps its settings.  DuckDB itself refuses these while it binds, plans and runs.  Data that does
+not fit in memory goes to a folder of its own.
 
 Called by `sql`; a test holds that no other module connects.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -34,7 +34,6 @@ SQL_LIMITS = SqlLimits()
 """The defaults."""
 
 _LOCKED: dict[str, str | int | float | list[str]] = {
-    "enable_external_access": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -45,8 +44,13 @@ _LOCKED: dict[str, str | int | float | list[str]] = {
 
 
 @contextmanager
-def connected(limits: SqlLimits = SQL_LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A locked connection to an empty database in memory, closed when the block ends; times are in UTC."""
+def connected(
+    limits: SqlLimits = SQL_LIMITS, *, files: Sequence[str] = ()
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A locked connection to an empty database in memory, closed when the block ends; times are in UTC.
+
+    It reads the local files, and those in the folders, that `files` names, and no others.
+    """
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lake-sql-"))
@@ -62,5 +66,10 @@ def connected(limits: SqlLimits = SQL_LIMITS) -> Iterator[duckdb.DuckDBPyConnect
         )
         stack.callback(connection.close)
         connection.execute("SET TimeZone = 'UTC'")  # an answer does not depend on where it is asked
+        # DuckDB takes the list only before it is closed; no statement of a caller has run yet
+        folders = [os.path.join(name, "") for name in files if os.path.isdir(name)]
+        connection.execute("SET allowed_directories = $1", [folders])
+        connection.execute("SET allowed_paths = $1", [[name for name in files if not os.path.isdir(name)]])
+        connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         yield connection

@@ -13,7 +13,8 @@ are still open are closed before Python unloads its modules.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
@@ -42,14 +43,19 @@ def query(
     lease: bool = False,
     reads: Callable[[Pool, View], None] = lambda pool, view: None,
     limits: SqlLimits = SQL_LIMITS,
+    files: Sequence[str] = (),
 ) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
     `on_missing`: as in `Pool.at`.  `lease`: hold a lease on each pool until the answer is read to its end.  `reads`
-    is called with each pool that is read, and its view, before the first record.  Raises
-    InvalidInput (SQL that cannot be run), NotFound (pool, revision) and what scans raise.
+    is called with each pool that is read, and its view, before the first record.  `files` are local files and
+    folders that the statement may read besides, as DuckDB reads them: `FROM 'codes.csv'`.  Raises
+    InvalidInput (SQL that cannot be run), NotFound (pool, revision, file) and what scans raise.
     """
-    question = _Question(on_missing, lease=lease, reads=reads, limits=limits)
+    for name in files:
+        if not os.path.exists(name):
+            raise NotFound(f"query: there is no file {name!r} on this machine; SQL reads no other files")
+    question = _Question(on_missing, lease=lease, reads=reads, limits=limits, files=files)
     try:
         reader, schema = question.ask(lake, sql)
     except BaseException:
@@ -65,11 +71,19 @@ class _Question:
     _open: ClassVar[set[_Question]] = set()
 
     def __init__(
-        self, on_missing: str, *, lease: bool, reads: Callable[[Pool, View], None], limits: SqlLimits
+        self,
+        on_missing: str,
+        *,
+        lease: bool,
+        reads: Callable[[Pool, View], None],
+        limits: SqlLimits,
+        files: Sequence[str],
     ) -> None:
-        self._on_missing, self._lease, self._reads = on_missing, lease, reads
+        self._on_missing, self._lease, self._reads, self._files = on_missing, lease, reads, files
         self._leases, self._engine = ExitStack(), ExitStack()
-        self._connection: duckdb.DuckDBPyConnection | None = self._engine.enter_context(connected(limits))
+        self._connection: duckdb.DuckDBPyConnection | None = self._engine.enter_context(
+            connected(limits, files=files)
+        )
         self._renamed = Renamed()
         self._raised: list[LakeError] = []
         self._reader: pa.RecordBatchReader | None = None
@@ -82,11 +96,13 @@ class _Question:
         try:
             statement = parsed(connection, sql)
             for name in sorted(statement.tables):
+                if self._is_file(name):
+                    continue
                 try:
                     connection.register(name, self._table(lake, name))
-                except NotFound:
+                except NotFound as error:
                     if name not in statement.defined:
-                        raise
+                        raise _with_files(name, error) from error
             statement.check_columns(self._renamed)
             relation = carried(connection.sql(sql))
             self._reader = reader = relation.to_arrow_reader(65_536)
@@ -117,6 +133,10 @@ class _Question:
         finally:
             self.close()
 
+    def _is_file(self, name: str) -> bool:
+        """Whether a table's name is that of a file, or of files in a folder, that the caller names."""
+        return any(name == one or name.startswith(os.path.join(one, "")) for one in self._files)
+
     def _table(self, lake: Lake, name: str) -> Any:
         if is_system_table(name):
             return system_table(lake, name)
@@ -138,14 +158,16 @@ class _Question:
             return self._raised[0]
         if isinstance(error, duckdb.PermissionException):
             return InvalidInput(
-                f"query: SQL reads pools and no files; load the file first: {_message(error)}"
+                "query: SQL reads pools, and no files but those of --files; name the file so, or load it: "
+                f"{_message(error)}"
             )
         if isinstance(error, duckdb.OutOfMemoryException):
             first, _, _ = str(error).partition("\n")
             return InvalidInput(f"query: {first.strip()}: select fewer columns, or a smaller range of keys")
         if hint := self._renamed.hint(str(error)):
             return InvalidInput(f"query: {hint}")
-        return InvalidInput(f"query: {_message(error)}")
+        quoted = " (a text stands in single quotes)" if 'Referenced column "' in str(error) else ""
+        return InvalidInput(f"query: {_message(error, more=quoted)}")
 
     def close(self) -> None:
         """Stop, and free everything; may be called again."""
@@ -166,11 +188,18 @@ class _Question:
             question.close()
 
 
+def _with_files(name: str, error: NotFound) -> NotFound:
+    """The error; if the table looks like a file, with how SQL reads one."""
+    if os.sep not in name and not os.path.isfile(name):
+        return error
+    return NotFound(f"{error}; if {name!r} is a local file, let the SQL read it: --files {name}")
+
+
 atexit.register(_Question.close_all)
 
 
-def _message(error: Exception) -> str:
-    """The message on one line, then DuckDB's lines that show the position with a caret."""
+def _message(error: Exception, *, more: str = "") -> str:
+    """The message and `more` on one line, then DuckDB's lines that show the position with a caret."""
     message, line, position = str(error).partition("\nLINE ")
     shown = "\n" + (line + position).strip("\n") if line else ""
-    return " ".join(message.split()) + shown
+    return " ".join(message.split()) + more + shown

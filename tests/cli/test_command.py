@@ -114,8 +114,8 @@ def test_every_command_has_a_function_that_carries_it_out() -> None:
 
 
 def commands() -> list[str]:
-    listed = build_parser().format_help().partition("COMMAND\n")[2]
-    return [line.split()[0] for line in listed.splitlines() if line.startswith("    ") and line[4] != " "]
+    listed = build_parser().format_help().partition("the lake and its pools:\n")[2]
+    return [line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line[2] != " "]
 
 
 def words_of(command: str) -> list[str]:
@@ -124,7 +124,7 @@ def words_of(command: str) -> list[str]:
         "create": ["p", "--key", "k"], "set": ["p", "a=b"], "rename": ["p", "q"], "load": ["p", "f"],
         "replace": ["p", "f"], "get": ["p", "1"], "explain": ["p", "1"], "query": ["q"], "inspect": ["n"],
         "completion": ["bash"], "init": [], "ls": [], "upgrade": [], "merge": ["p", "b"],
-        "revert": ["p", "1"], "undo": ["p", "1"],
+        "revert": ["p", "1"], "undo": ["p", "1"], "shell": [], "du": [],
     }  # fmt: skip
     return [command, *more.get(command, ["p"])]
 

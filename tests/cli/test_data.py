@@ -231,7 +231,9 @@ def test_get_gives_all_records_of_a_key_or_of_its_beginning(
 
 
 def test_what_get_does_not_find_it_says(lake: Command, pool: str) -> None:
-    assert lake.fails(NOT_FOUND, "get", pool, "3") == "lake: pool 'p': no record with key 3"
+    assert lake.fails(NOT_FOUND, "get", pool, "3") == (
+        "lake: pool 'p': no record with key 3; lake head p shows the first ones"
+    )
 
 
 def read(data: bytes, format: str) -> pa.Table:

@@ -309,7 +309,7 @@ def test_every_command_is_listed_and_has_a_help_page(capsys: pytest.CaptureFixtu
         main(["--help"])
     listed = capsys.readouterr().out
     for name in COMMANDS:
-        assert f"\n    {name} " in listed
+        assert f"\n  {name} " in listed
         with pytest.raises(SystemExit, match="0"):
             main([name, "--help"])
         assert f"usage: lake {name}" in capsys.readouterr().out

@@ -62,6 +62,10 @@ class Command:
         assert "Traceback" not in outcome.err
         if status != DONE:
             said = [line for line in outcome.err.splitlines() if not line.startswith("lake: warning: ")]
+            if "--json" in words:
+                error = json.loads(said[-1])
+                assert (set(error), error["status"]) == ({"error", "kind", "status"}, status)
+                return outcome
             prog = f"lake {words[0]}" if status == USAGE else "lake"
             assert said[0].startswith((f"{prog}: ", "lake: unknown command ")), outcome.err
             assert not said[1:] or said[1].startswith("LINE "), f"an error is one line: {outcome.err!r}"
@@ -78,6 +82,8 @@ class Command:
         """The one line of a command that must end with `status`."""
         outcome = self.run(*words)
         assert outcome.status == status, f"{words}: status {outcome.status}, not {status}: {outcome.err!r}"
+        if "--json" in words:
+            return str(json.loads(outcome.err.splitlines()[-1])["error"])
         return outcome.err.strip()
 
     def file(self, name: str, content: str | bytes | list[Any]) -> str:

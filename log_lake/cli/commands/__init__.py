@@ -6,16 +6,18 @@ of `log_lake.cli`, which `Command.run` names.
 
 from __future__ import annotations
 
-from log_lake.cli.commands import history, operation, pools, records, removal, upkeep
+from log_lake.cli.commands import history, looks, operation, pools, records, removal, upkeep
 
 GROUPS = {
-    "pools": pools.COMMANDS,
+    "the lake and its pools": pools.COMMANDS,
     "records": records.COMMANDS,
-    "history": history.COMMANDS,
+    "a look around": looks.COMMANDS,
+    "history and branches": history.COMMANDS,
     "upkeep": upkeep.COMMANDS,
-    "removal": removal.COMMANDS,
-    "operation": operation.COMMANDS,
+    "removal for good": removal.COMMANDS,
+    "operation and repair": operation.COMMANDS,
 }
+"""The commands of `lake --help` by its headings."""
 
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
 """Every command by its name, in the order of `lake --help`."""

@@ -87,6 +87,13 @@ def _get(parser: ArgumentParser) -> None:
 
 def _query(parser: ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL")
+    parser.add_argument(
+        "--files",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a local file or folder that the SQL may read too: FROM 'PATH'; repeatable",
+    )
     add_output(parser)
     add_on_missing(parser)
     add_lease(parser)

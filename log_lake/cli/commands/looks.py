@@ -1,0 +1,78 @@
+"""A look around: first records, a summary of fields, sizes, a prompt for SQL."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from log_lake.cli.arguments import RECORD_FORMATS, add_at, count
+from log_lake.cli.command import Command, Writes
+
+LOOKED_AT = 1_000_000
+"""Records that `lake describe` looks at unless it is given another number: a second's work for narrow records."""
+
+
+def _head(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument(
+        "limit", nargs="?", type=count, default=10, metavar="N", help="how many (default: 10)"
+    )
+    add_at(parser)
+    parser.add_argument("--format", choices=RECORD_FORMATS, help="default: table")
+
+
+def _describe(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    add_at(parser)
+    parser.add_argument(
+        "--limit",
+        type=count,
+        default=LOOKED_AT,
+        metavar="N",
+        help=f"look at the first N records in key order (default: {LOOKED_AT:,})",
+    )
+
+
+def _du(parser: ArgumentParser) -> None:
+    parser.add_argument("pools", nargs="*", metavar="POOL", help="default: all pools")
+
+
+def _shell(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--files",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a local file or folder that the SQL may read too: FROM 'PATH'; repeatable",
+    )
+
+
+COMMANDS = (
+    Command(
+        name="head",
+        help="print the first records of a pool, in key order",
+        run="looking.head",
+        writes=Writes.NEVER,
+        arguments=_head,
+    ),
+    Command(
+        name="describe",
+        help="summarize the fields: types, nulls, least, greatest, distinct values, a histogram",
+        run="looking.describe",
+        writes=Writes.NEVER,
+        arguments=_describe,
+    ),
+    Command(
+        name="du",
+        help="say how many bytes pools take on the store, and what for",
+        run="looking.du",
+        writes=Writes.NEVER,
+        arguments=_du,
+    ),
+    Command(
+        name="shell",
+        help="ask SQL at a prompt; tables as in lake query",
+        run="shell.shell",
+        writes=Writes.NEVER,
+        arguments=_shell,
+    ),
+)

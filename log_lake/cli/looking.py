@@ -1,0 +1,107 @@
+"""Commands for a look around: head, describe, du."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+from typing import Any
+
+from lake_core.naming import data, pool_journal
+from lake_core.phrases import human_size
+from log_lake.cli.each_pool import EachPool
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json, print_table, say, write_records
+from log_lake.lake import Lake
+from log_lake.reading.scan import result_schema
+from log_lake.system_tables.summary import FieldSummary, summarized
+from log_lake.vacuum.reach import reach
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def head(args: Namespace) -> None:
+    """The first records of a pool, as a table unless another format is asked for."""
+    view = open_lake(args).pool(args.pool).at(args.at)
+    plan = view.plan()
+    format = "json" if args.json else args.format or "table"
+    write_records(view.run(plan, limit=args.limit), result_schema(plan), format=format, path=None)
+
+
+def describe(args: Namespace) -> None:
+    """A line for each field of a pool."""
+    summary = summarized(open_lake(args).pool(args.pool).at(args.at), limit=args.limit)
+    if args.json:
+        for one in summary.fields:
+            print_json({**asdict(one), "records": summary.records, "is_all": summary.is_all})
+        return
+    print_table(
+        [_shown(one) for one in summary.fields],
+        empty=f"{args.pool}: no fields yet",
+        right=("distinct",),
+        whole=("field",),
+    )
+    which = "all" if summary.is_all else "the first"
+    say(f"{args.pool}: {which} {summary.records:,} records; numbers of distinct values are estimates")
+
+
+def _shown(one: FieldSummary) -> dict[str, Any]:
+    return {
+        "field": one.field,
+        "type": one.type,
+        "nulls": one.nulls,
+        "distinct": None if one.distinct is None else f"{one.distinct:,}",
+        "least": one.least,
+        "greatest": one.greatest,
+        "values": bars(one.histogram) or ", ".join(one.frequent),
+    }
+
+
+def bars(counts: tuple[int, ...]) -> str:
+    """A histogram as text: a letter a bar, blank for none; the highest is full."""
+    most = max(counts, default=0)
+    return "".join(_BARS[-(-count * len(_BARS) // most) - 1] if count else " " for count in counts)
+
+
+def du(args: Namespace) -> None:
+    """The bytes of each pool on the store: one listing a pool."""
+    lake = open_lake(args)
+    each, rows = EachPool(), list[dict[str, Any]]()
+    for name in args.pools or [pool.name for pool in lake.pools()]:
+        with each.attempt(name):
+            rows.append(_sizes(lake, name))
+    if args.json:
+        for row in rows:
+            print_json(row)
+    elif rows or not each.failures:
+        shown = [{k: v if k == "pool" else human_size(v) for k, v in row.items()} for row in rows]
+        print_table(
+            shown,
+            empty="no pools yet; make one with: lake create POOL --key FIELD",
+            right=_SIZES,
+            whole=("pool",),
+        )
+    each.check()
+
+
+_SIZES = ("current", "removed", "other", "journal", "total")
+
+
+def _sizes(lake: Lake, name: str) -> dict[str, Any]:
+    """What a pool takes: objects that `main` reads, objects that may come back, other data, the journal, all."""
+    pool = lake.pool(name)
+    current = sum({r.object: r.size for r in pool.at().references}.values())
+    removed = reach(pool).size
+    data_size, journal, total = 0, 0, 0
+    for one in pool.store.list(f"{pool.config.id}/"):
+        total += one.size
+        data_size += one.size if one.name.startswith(data(pool.config.id) + "/") else 0
+        journal += one.size if one.name.startswith(pool_journal(pool.config.id) + "/") else 0
+    other = max(total - current - removed - journal, 0)
+    return {
+        "pool": name,
+        "current": current,
+        "removed": removed,
+        "other": other,
+        "journal": journal,
+        "total": total,
+    }
