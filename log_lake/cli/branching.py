@@ -15,6 +15,7 @@ from log_lake.console.output import print_json, print_rows, say
 from log_lake.lake.named import microseconds
 from log_lake.lake.pool import Pool
 from log_lake.lake.reverts import RevertResult
+from log_lake.reading.live import LiveCount, live_counts
 from log_lake.settings.setting_types import duration
 from log_lake.system_tables.tables import branches_table, tags_table
 
@@ -34,8 +35,11 @@ def branch(args: Namespace) -> None:
     elif args.name is None:
         if args.at is not None:
             raise InvalidInput("branch --at: name the branch to create")
-        rows = branches_table(pool.history.load_open().state).to_pylist()
-        print_rows(rows, as_json=args.json, empty="")
+        view = pool.at()
+        rows = branches_table(view.state, live_counts(view)).to_pylist()
+        print_rows(
+            rows if args.json else list(map(_shown_branch, rows)), as_json=args.json, empty="no branches"
+        )
         return
     else:
         done = pool.create_branch(args.name, at=MAIN if args.at is None else args.at)
@@ -44,6 +48,16 @@ def branch(args: Namespace) -> None:
         print_json(vars(done))
     else:
         say(f"{line}; version {done.version}, transaction {done.transaction_id}")
+
+
+def _shown_branch(row: dict[str, Any]) -> dict[str, Any]:
+    """The row for people: the records that readers see, in words."""
+    text = LiveCount(row["records"], row["is_exact"], row["stored"]).text
+    return {
+        name: text if name == "records" else value
+        for name, value in row.items()
+        if name not in ("is_exact", "stored")
+    }
 
 
 def merge(args: Namespace) -> None:

@@ -8,11 +8,14 @@ from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.store import address_of
-from log_lake.cli.data import range_text, report_load
+from log_lake.cli.data import range_text, report_load, span_of
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, say
 from log_lake.console.progress import shown_progress
 from log_lake.console.read_options import read_options
+from log_lake.lake.counting import found_by, records_met
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import DeleteResult
 from log_lake.loading.sources import files_to_read
 
 
@@ -28,8 +31,9 @@ def delete(args: Namespace) -> None:
     done = pool.branch(args.branch, to_delete=True).delete(
         key_range=range_text(args), where=args.where, reason=args.reason, token=args.token
     )
+    met = _met(pool, done, args)
     if args.json:
-        print_json(vars(done))
+        print_json({**vars(done), "records": met})
     elif done.version is None:
         say(f"{args.pool}: nothing to delete; nothing was committed")
     elif done.repeated:
@@ -38,10 +42,19 @@ def delete(args: Namespace) -> None:
             f"{done.transaction_id}"
         )
     else:
+        what = "deleted" if met is None else f"deleted {counted(met, 'record')}"
         say(
-            f"{args.pool}: deleted; {counted(done.covers, 'object')} may hold such records; "
+            f"{args.pool}: {what}; {counted(done.covers, 'object')} may hold such records; "
             f"version {done.version}, transaction {done.transaction_id}"
         )
+
+
+def _met(pool: Pool, done: DeleteResult, args: Namespace) -> int | None:
+    """How many records the delete met; None if it did nothing, or a look would be long."""
+    if done.version is None or done.repeated:
+        return None
+    view = found_by(pool, done.version, branch=args.branch)
+    return None if view is None else records_met(view, span_of(view, args), getattr(args, "where", None))
 
 
 def replace(args: Namespace) -> None:
@@ -69,10 +82,13 @@ def drop_range(args: Namespace) -> None:
     """A replace by nothing."""
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args))
+    found = None if done.version is None else found_by(pool, done.version, branch=args.branch or MAIN)
+    met = None if found is None else records_met(found, span_of(found, args), None)
     if args.json:
-        print_json(vars(done))
+        print_json({**vars(done), "removed": met})
     else:
+        what = "the records" if met is None else counted(met, "record")
         say(
-            f"{args.pool}: removed the records of the range; version {done.version}, transaction "
+            f"{args.pool}: removed {what} of the range; version {done.version}, transaction "
             f"{done.transaction_id}"
         )

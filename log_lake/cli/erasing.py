@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from lake_core.errors import Incomplete, InvalidInput, NotFound
-from lake_core.phrases import counted, human_size, human_time
+from lake_core.phrases import counted, human_size, human_time, printable
 from log_lake.agents.erasure.report import sighting_line
 from log_lake.cli.data import span_of
 from log_lake.cli.each_pool import EachPool
@@ -21,6 +22,7 @@ from log_lake.erasure.run import erase, go_on
 from log_lake.erasure.sighting import Sighting, look
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
+from log_lake.lake.counting import records_met
 from log_lake.lake.pool import Pool
 
 
@@ -28,11 +30,9 @@ def erase_records(args: Namespace) -> None:
     """Erase, or resume an erasure; raises Incomplete if something holds such records."""
     given = [args.key, args.from_, args.to, args.where]
     if args.key is not None and (args.from_ is not None or args.to is not None):
-        raise InvalidInput("lake erase: give either --key, or --from and --to")
+        raise InvalidInput("erase: give either --key, or --from and --to")
     if (args.resume is None) == all(one is None for one in given):
-        raise InvalidInput(
-            "lake erase: say which records: --key, --from, --to, --where; or --resume ID alone"
-        )
+        raise InvalidInput("erase: say which records: --key, --from, --to, --where; or --resume ID alone")
     pool = open_lake(args).pool(args.pool)
     if args.resume is not None:
         receipt = receipts.read(pool, args.resume)
@@ -40,14 +40,17 @@ def erase_records(args: Namespace) -> None:
     else:
         key_range, where = span_of(pool.at(), args), args.where
     if args.dry_run:
-        _print_sighting(look(pool, key_range=key_range, where=where, grace=args.grace), args)
+        sighting = look(pool, key_range=key_range, where=where, grace=args.grace)
+        _print_sighting(sighting, args, met=records_met(pool.at(), key_range, where))
         return
+    met = records_met(pool.at(), key_range, where)
     how = {"grace": args.grace, "keeps_history": args.keep_history}
     if args.resume is not None:
         confirm(args, f"go on with erasure {receipt.id} in {args.pool}")
         done = go_on(pool, receipt, **how)
     else:
-        confirm(args, f"erase these records from every object of {args.pool}; this cannot be undone")
+        which = "these records" if met is None else f"these records ({met:,} that readers of main see)"
+        confirm(args, f"erase {which} from every object of {args.pool}; this cannot be undone")
         done = erase(pool, key_range=key_range, where=where, **how)
     _report(done, args)
 
@@ -56,8 +59,10 @@ def _report(done: Receipt, args: Namespace) -> None:
     if args.output is not None:
         with sink(args.output, private=True) as file:  # it holds the key or the condition
             file.write(done.encode())
-    if args.json or args.output is None:
-        print_json(done, indented=not args.json)
+    if args.json:
+        print_json(done)
+    elif args.output is None:
+        print_text("".join(f"{line}\n" for line in receipt_page(done)))
     if done.status == PENDING:
         raise Incomplete(
             f"{args.pool}: erasure {done.id} is pending: {done.statement}: lake erase {args.pool} --resume "
@@ -75,11 +80,37 @@ def _report(done: Receipt, args: Namespace) -> None:
     )
 
 
-def _print_sighting(sighting: Sighting, args: Namespace) -> None:
+def receipt_page(done: Receipt) -> Iterator[str]:
+    """The receipt as a person reads it, a line a fact; `-o FILE` and `--json` have all of it."""
+    pool = f"{done.pool}.{done.sub_pool}" if done.sub_pool else done.pool
+    facts = {
+        "erasure": done.id,
+        "pool": pool,
+        "status": done.status,
+        "asked by": done.author,
+        "begun": human_time(done.begun / 1e6),
+        "ended": human_time(done.ended / 1e6) if done.ended else "",
+        "deleted": f"{counted(len(done.erased), 'object')}, {human_size(done.size_erased)}",
+        "written": f"{counted(len(done.written), 'object')}, {human_size(done.size_written)}",
+        "versions": ", ".join(f"{one.version:,} ({one.what})" for one in done.transactions),
+        "journal": f"purged up to version {done.purged:,}" if done.purged else "",
+        "statement": done.statement,
+    }
+    for name, text in facts.items():
+        if text:
+            yield f"{name:10} {printable(text)}"
+    for number, one in enumerate(done.held):
+        what = one.object or "a writer that may still write one"
+        yield f"{'' if number else 'held':10} {printable(what)}, by {printable(one.by)}"
+    yield f"{'receipt':10} kept at {done.pool_id}/erasures/{done.id}.json; -o FILE or --json write it whole"
+
+
+def _print_sighting(sighting: Sighting, args: Namespace, *, met: int | None) -> None:
     if args.json:
-        print_json({"pool": args.pool, **vars(sighting)})
+        print_json({"pool": args.pool, **vars(sighting), "records": met})
         return
-    say(sighting_line(args.pool, sighting))
+    seen = "" if met is None else f"; readers of main see {counted(met, 'such record', 'such records')}"
+    say(f"{sighting_line(args.pool, sighting)}{seen}")
 
 
 def erasures(args: Namespace) -> None:
@@ -119,7 +150,9 @@ def verify_erasure(args: Namespace) -> None:
         with open(args.receipt, "rb") as file:
             receipt = receipts.decode(file.read(), name=args.receipt)
     except OSError as error:
-        raise InvalidInput(f"{args.receipt}: {error.strerror or error}") from error
+        raise InvalidInput(
+            f"receipt {args.receipt!r}: {error.strerror or error}; name the file that lake erase -o wrote"
+        ) from error
     contradictions = list(verify(_pool_of(Lake.open(args.lake), receipt), receipt))
     if args.json:
         print_json({"erasure": receipt.id, "holds": not contradictions, "findings": contradictions})

@@ -7,11 +7,11 @@ from argparse import Namespace
 from itertools import islice
 
 from lake_core.phrases import human_time
-from lake_core.records import AddObject, Transaction
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_table
 from log_lake.lake.pool import Pool
 from log_lake.system_tables.inspection import inspect_object
+from log_lake.system_tables.tables import added_records
 
 COLUMNS = ["version", "transaction_id", "time", "branch", "added", "message", "author", "actions", "metadata"]
 COLUMNS += ["token", "parent"]
@@ -19,12 +19,6 @@ COLUMNS += ["token", "parent"]
 
 WHOLE = ("transaction_id", "time", "branch", "token")
 """Columns that are shown whole, or not at all."""
-
-
-def added_records(transaction: Transaction) -> int:
-    """The records that a load or replace brought to the pool itself; 0 for other transactions."""
-    added = (a for a in transaction.actions if isinstance(a, AddObject) and a.seqs is None)
-    return sum(a.records for a in added if not a.sub_pool)
 
 
 def log(args: Namespace) -> None:

@@ -19,6 +19,7 @@ from log_lake.combine.declared import parse_aggregates
 from log_lake.console.output import json_of, print_json, print_rows, print_table, say, terminal_width
 from log_lake.console.sink import print_text
 from log_lake.lake import Lake
+from log_lake.lake.counting import records_seen
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.publish.lag import Lag, publication
@@ -175,7 +176,7 @@ def show(args: Namespace) -> None:
     """Show one pool: layout, restorable versions, schema, settings."""
     pool = open_lake(args).pool(args.pool)
     view = pool.at(args.at)
-    references, left, live = view.references, reach(pool), _counted(view)
+    references, left, live = view.references, reach(pool), records_seen(view)
     lag = _published(pool, view)
     shown = {
         "pool": pool.name,
@@ -246,22 +247,6 @@ def show(args: Namespace) -> None:
     _print_part("declared", [(f.name, show_type(f), "") for f in pool.settings.declared.values()])
 
 
-COUNTED = 100_000
-"""Records of a pool that `lake show` reads to count those that readers see, at most; a second's work."""
-
-
-def _counted(view: View) -> LiveCount:
-    """How many records readers see: by the state, otherwise by a look at a small pool."""
-    live = live_count(view)
-    if live.is_exact or live.stored > COUNTED:
-        return live
-    try:
-        tables = view.run(view.plan(columns=list(view.key.names[:1]) or view.schema.names[:1]))
-        return LiveCount(sum(table.num_rows for table in tables), True, live.stored)
-    except LakeError:  # what keeps the records from being read keeps nothing else from being shown
-        return live
-
-
 def _published(pool: Pool, view: View) -> Lag | LakeError | None:
     """The Iceberg table of the view's branch, at the place of the setting or beside the pool's objects.
 
@@ -323,10 +308,15 @@ def drop(args: Namespace) -> None:
             say(f"gave up the folder {args.pool}; its objects stay on the store")
         return
     # with --yes a pool goes also when its history cannot be read
-    records_text = "" if args.yes else f" ({counted(lake.pool(args.pool).at().records, 'record')})"
+    records_text = "" if args.yes else f" ({_records_text(lake.pool(args.pool))})"
     confirm(args, f"remove the pool {args.pool}{records_text}")
     version = lake.drop_pool(args.pool)
     _done(args, version, f"removed the pool {args.pool}; lake restore {args.pool} takes it back")
+
+
+def _records_text(pool: Pool) -> str:
+    live = records_seen(pool.at())
+    return f"{live.text} {'record' if live.records == 1 else 'records'}"
 
 
 def restore(args: Namespace) -> None:

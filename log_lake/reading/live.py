@@ -7,7 +7,7 @@ hides whole count for nothing.  The number is exact if nothing else may hide or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lake_core.schemas.hidden import DELETED
 from log_lake.reading.plan import overlapping
@@ -41,3 +41,11 @@ def live_count(revision: Revision) -> LiveCount:
     return LiveCount(
         sum(r.records for r in visible), not (hiding or combined), sum(r.records for r in references)
     )
+
+
+def live_counts(revision: Revision) -> dict[str, LiveCount]:
+    """By branch of the revision's state, how many records its readers see.  Raises as `live_count`."""
+    return {
+        name: live_count(replace(revision, branch=name, sub_pool=""))
+        for name in sorted(revision.state.branches)
+    }

@@ -19,6 +19,7 @@ from lake_core.keys.encoding import Value
 from lake_core.phrases import counted
 from lake_core.values.types import is_json
 from log_lake.objects.statistics import exact_value
+from log_lake.reading.live import live_count
 from log_lake.reading.revision import Revision
 
 
@@ -38,23 +39,28 @@ class FieldSummary:
 class Summary:
     """A revision: the number of its records, and its fields by name.
 
-    `records` is None, and there are no fields, if the state does not tell; then `why` says so.
+    `records` is None if the state does not tell; then readers see `at_most` so many.  There are no fields if
+    something may hide or combine records; `why` says what.
     """
 
     version: int
     records: int | None
     fields: dict[str, FieldSummary] = field(default_factory=dict)
     why: str = ""
+    at_most: int | None = None
 
 
 def summarize(revision: Revision) -> Summary:
     """The summary of a revision.  Raises Corrupt, Unavailable (checkpoints are read)."""
     if why := _unknown(revision):
-        return Summary(revision.version, None, why=why)
+        live = live_count(revision)
+        return Summary(
+            revision.version, live.records if live.is_exact else None, why=why, at_most=live.records
+        )
     references = revision.references
     records = sum(reference.records for reference in references)
     fields = {one.name: _of_field(one, references) for one in revision.schema}
-    return Summary(revision.version, records, fields)
+    return Summary(revision.version, records, fields, at_most=records)
 
 
 def _unknown(revision: Revision) -> str:

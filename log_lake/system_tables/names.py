@@ -19,6 +19,7 @@ from lake_core.keys import PoolKey
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from log_lake.lake import Lake
 from log_lake.lake.by_type import types_of
+from log_lake.reading.live import live_counts
 from log_lake.system_tables import tables as meta
 
 POOLS = "lake:pools"
@@ -51,7 +52,7 @@ def system_schema(name: str) -> pa.Schema:
         return meta.pools_table([]).schema
     match _check_kind(kind, pool_name):
         case "branches":
-            return meta.branches_table(PoolState()).schema
+            return meta.branches_table(PoolState(), {}).schema
         case "log":
             return meta.log_table([]).schema
         case "tags":
@@ -74,7 +75,7 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     pool = lake.pool(pool_name)
     view = pool.at(revision or "main")
     if kind == "branches":
-        return meta.branches_table(view.state)
+        return meta.branches_table(view.state, live_counts(view))
     if kind == "tags":
         return meta.tags_table(view.state)
     if kind == "log":

@@ -7,7 +7,7 @@ decoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 import pyarrow as pa
@@ -16,9 +16,10 @@ from lake_core.history import PoolState, Reference
 from lake_core.history.rebase import still_covered
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
-from lake_core.records import Transaction
+from lake_core.records import AddObject, Transaction
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.by_type import TypeCount
+from log_lake.reading.live import LiveCount
 from log_lake.texts.keytext import show_key
 from log_lake.where import show
 
@@ -39,9 +40,10 @@ def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names]))
 
 
-def branches_table(state: PoolState) -> pa.Table:
-    """`POOL:branches`: a row a branch.
+def branches_table(state: PoolState, live: Mapping[str, LiveCount]) -> pa.Table:
+    """`POOL:branches`: a row a branch; `live` counts the records that its readers see.
 
+    `records`: those that readers see, or unless `is_exact` at most so many; `stored`: those in objects.
     `at`: the version of the parent that it began on; `merged`: its version up to which it was merged; `unmerged`:
     writes since, null if they were too many to be merged.
     """
@@ -50,7 +52,9 @@ def branches_table(state: PoolState) -> pa.Table:
             "name": name,
             "tip": b.tip,
             "references": len(b.snapshot),
-            "records": b.snapshot.records,
+            "records": live[name].records,
+            "is_exact": live[name].is_exact,
+            "stored": live[name].stored,
             "parent": b.fork.parent if b.fork else None,
             "at": b.fork.at if b.fork else None,
             "merged": b.fork.merged if b.fork else None,
@@ -62,6 +66,8 @@ def branches_table(state: PoolState) -> pa.Table:
         [
             ("name", pa.string()),
             *((name, pa.int64()) for name in ("tip", "references", "records")),
+            ("is_exact", pa.bool_()),
+            ("stored", pa.int64()),
             ("parent", pa.string()),
             *((name, pa.int64()) for name in ("at", "merged", "unmerged")),
         ]
@@ -116,6 +122,7 @@ def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
             "metadata": _json(t.metadata),
             "token": t.token,
             "actions": len(t.actions),
+            "added": added_records(t),
         }
         for version, t in transactions
     ]
@@ -132,9 +139,16 @@ def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
             ("metadata", pa.string()),
             ("token", pa.string()),
             ("actions", pa.int64()),
+            ("added", pa.int64()),
         ]
     )
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def added_records(transaction: Transaction) -> int:
+    """The records that a load or replace brought to the pool itself; 0 for other transactions."""
+    added = (a for a in transaction.actions if isinstance(a, AddObject) and a.seqs is None)
+    return sum(a.records for a in added if not a.sub_pool)
 
 
 _REFERENCE = pa.schema(

@@ -72,3 +72,38 @@ def test_what_identifies_is_never_cut() -> None:
     assert row[2] in lines[1]
     assert max(map(len, lines)) <= 80
     assert left_out == []
+
+
+def test_a_delete_says_how_many_records_it_met(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k, "v": k % 3} for k in range(90)])
+    assert "p: deleted 30 records; " in lake("delete", "p", "--where", "v = 1").err
+    (done,) = lake("delete", "p", "--from", "0", "--to", "10", "--token", "t", "--json").records
+    assert done["records"] == 7  # three were deleted before
+    (again,) = lake("delete", "p", "--from", "0", "--to", "10", "--token", "t", "--json").records
+    assert (again["repeated"], again["records"]) == (True, None)
+    assert "removed 53 records of the range" in lake("drop", "p", "--from", "10", "--yes").err
+
+
+def test_an_erasure_says_how_many_records_it_meets_and_prints_a_page(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k, "v": k % 2} for k in range(10)])
+    assert "readers of main see 5 such records" in lake("erase", "p", "--where", "v = 1", "--dry-run").err
+    (dry,) = lake("erase", "p", "--where", "v = 1", "--dry-run", "--json").records
+    assert dry["records"] == 5
+    page = lake("erase", "p", "--where", "v = 1", "--yes", "--grace", "0s").out
+    facts = dict(line.split(maxsplit=1) for line in page.splitlines() if not line.startswith(" "))
+    assert (facts["pool"], facts["status"]) == ("p", "done")
+    assert facts["deleted"].startswith("1 object, ")
+    assert "v = 1" not in page  # the condition may be personal data
+
+
+def test_tables_about_a_pool_count_what_readers_see(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k} for k in range(3)])
+    lake("delete", "p", "--all")
+    lake.load_records("p", [{"k": 9}], "b.ndjson")
+    (row,) = lake.query('SELECT records, is_exact, stored FROM "p:branches"')
+    assert row == {"records": 1, "is_exact": True, "stored": 4}
+    assert [row["added"] for row in lake.query('SELECT added FROM "p:log"')] == [1, 0, 3]
+    assert lake("branch", "p").out.splitlines()[0].split()[:4] == ["name", "tip", "references", "records"]

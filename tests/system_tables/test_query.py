@@ -118,11 +118,11 @@ def test_pools_branches_log_and_references_are_tables(lake: Command, pool: str) 
     (listed,) = lake.query('select name, key, kind from "lake:pools"')
     assert listed == {"name": "logs.day", "key": "k", "kind": "append"}
     assert lake.query('select * from "logs.day:branches"') == [
-        {"name": "main", "tip": 2, "references": 2, "records": 3}
+        {"name": "main", "tip": 2, "references": 2, "records": 3, "is_exact": True, "stored": 3}
     ]
-    assert lake.query('select version, branch, parent, actions from "logs.day:log"') == [
-        {"version": 2, "branch": "main", "parent": 1, "actions": 2},
-        {"version": 1, "branch": "main", "parent": 0, "actions": 2},
+    assert lake.query('select version, branch, parent, actions, added from "logs.day:log"') == [
+        {"version": 2, "branch": "main", "parent": 1, "actions": 2, "added": 1},
+        {"version": 1, "branch": "main", "parent": 0, "actions": 2, "added": 2},
     ]
     assert lake.query('select low, records, version from "logs.day:references" order by low') == [
         {"low": "1", "records": 2, "version": 1},

@@ -80,13 +80,24 @@ def test_a_delete_that_is_open_leaves_no_figures_and_its_application_brings_them
     pool = a_pool(pa.table({"k": [1, 2, 3]}))
     pool.branch().delete(where="k = 2")
     found = pool.at().summary()
-    assert (found.records, found.fields) == (None, {})
+    assert (found.records, found.at_most, found.fields) == (None, 3, {})
     assert found.why == "1 delete may still hide records (lake tombstones removes them)"
     compact_all(pool)
     assert pool.at().summary().records == 2
 
 
 @pytest.mark.parametrize("kind", ["upsert", "aggregate"])
-def test_pools_that_combine_records_have_none(kind: str) -> None:
-    found = a_pool(pa.table({"k": [1, 1], "v": [1, 2]}), kind=kind).at().summary()
-    assert (found.records, found.why) == (None, f"records of equal keys are combined ({kind})")
+def test_pools_that_combine_records_have_no_fields_and_count_those_that_readers_see(kind: str) -> None:
+    pool = a_pool(pa.table({"k": [1, 1], "v": [1, 2]}), kind=kind)
+    found = pool.at().summary()
+    why = f"records of equal keys are combined ({kind})"
+    assert (found.records, found.at_most, found.fields, found.why) == (1, 1, {}, why)
+    pool.branch().append(pa.table({"k": [1], "v": [3]}))
+    assert (pool.at().summary().records, pool.at().summary().at_most) == (None, 2)
+
+
+def test_records_that_a_delete_hides_whole_do_not_count() -> None:
+    pool = a_pool(pa.table({"k": [1, 2, 3]}))
+    pool.branch().delete(key_range=pool.at().key_range(low=0))
+    pool.branch().append(pa.table({"k": [7]}))
+    assert (pool.at().summary().records, pool.at().summary().fields) == (1, {})
