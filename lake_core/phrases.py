@@ -19,8 +19,10 @@ def nearest(word: str, names: Iterable[str]) -> str | None:
     """The known name that `word` is probably a mistyped form of; None if none is near."""
     import difflib  # only a mistake needs it
 
-    by_small = {name.lower(): name for name in names}
-    matches = difflib.get_close_matches(word.lower(), by_small, n=1, cutoff=0.6)
+    by_small = {
+        name.lower().lstrip("-"): name for name in names
+    }  # the dashes of options make all of them near
+    matches = difflib.get_close_matches(word.lower().lstrip("-"), by_small, n=1, cutoff=0.6)
     return by_small[matches[0]] if matches else None
 
 

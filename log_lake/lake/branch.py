@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject, Source
@@ -186,6 +187,11 @@ class Branch(Line):
 
     def _block(self, records: pa.Table) -> Block:
         """Records of a program, the declared fields in their types, as in a load; raises InvalidInput."""
+        if not isinstance(records, pa.Table):
+            raise InvalidInput(
+                f"the records are a {type(records).__name__}: give an Arrow table; pa.Table.from_pylist makes it "
+                "of records, pa.Table.from_pandas of a frame"
+            )
         return Block(declared_columns(records, self.settings.declared, source="the records"))
 
     def merge(self, name: str, *, message: str = "") -> MergeResult:

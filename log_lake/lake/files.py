@@ -19,6 +19,7 @@ from log_lake.loading.expansion import Expansion
 from log_lake.loading.files import FileSource
 from log_lake.loading.opening import kept_streams
 from log_lake.loading.partitions import partition_fields
+from log_lake.loading.sources import check_list
 from log_lake.settings import Settings
 from log_lake.settings.csv_options import csv_options
 from log_lake.settings.settings import READ_OPTIONS, check_settings
@@ -37,6 +38,7 @@ def readings(
 
     Raises InvalidInput for an unknown option or value.
     """
+    check_list(files)
     chosen = options or {}
     check_settings(
         chosen, kind=config.kind, key=config.key, aggregates=config.aggregates, stored=config.settings

@@ -258,6 +258,11 @@ class Lake:
         aggregates: Mapping[str, str] | None = None,
     ) -> PoolConfig:
         """A pool with a new id that is not listed yet; raises InvalidInput for a rule that no pool can have."""
+        if not isinstance(key, str | PoolKey):
+            raise InvalidInput(f"key={key!r}: give the fields as one text, as 'FIELD' or 'FIELD,FIELD:desc'")
+        for setting, text in (settings or {}).items():
+            if not isinstance(text, str):
+                raise InvalidInput(f"setting {setting}={text!r}: give its value as text, as {str(text)!r}")
         parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
         check_rule(kind, aggregates or {}, parsed)
         return PoolConfig(

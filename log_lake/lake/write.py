@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Condition
@@ -30,6 +31,12 @@ class WriteArguments:
     format: str = "auto"
     options: Mapping[str, str] = field(default_factory=dict)
     progress: Callable[[str, float], None] = silent
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.key_range, KeyRange | RangeText):
+            raise InvalidInput(
+                f"key_range={self.key_range!r}: give a range of keys: pool.at().key_range(low=..., high=...)"
+            )
 
     def settings(self, config: PoolConfig) -> Settings:
         """The pool's settings, with the options above them."""

@@ -47,6 +47,7 @@ def find_files(
     have no folders: there a path that names nothing is a folder without files; InvalidInput if its bucket does not
     exist; and for a link that leads out of a local folder.
     """
+    check_list(patterns)
     by_uri: dict[str, SourceFile] = {}
     for pattern in patterns:
         files = _find_remote(pattern, access, may_be_empty) if "://" in pattern else _find_local(pattern)
@@ -60,6 +61,12 @@ def find_files(
             _check_name(file.uri)
             by_uri.setdefault(file.uri, file)
     return sorted(by_uri.values(), key=lambda f: f.uri)
+
+
+def check_list(files: object) -> None:
+    """Raises InvalidInput if the files are one text: its letters would be names."""
+    if isinstance(files, str):
+        raise InvalidInput(f"files={files!r}: give a list of names, as [{files!r}]")
 
 
 def files_to_read(
