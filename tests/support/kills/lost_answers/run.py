@@ -37,11 +37,14 @@ def environment(url: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _set(environ: dict[str, str]) -> Iterator[None]:
+    """With these variables, and with clients of S3 that were made of them alone."""
     before = {name: os.environ.get(name) for name in environ}
     os.environ.update(environ)
+    S3FileSystem.clear_instance_cache()
     try:
         yield
     finally:
+        S3FileSystem.clear_instance_cache()
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
@@ -49,7 +52,6 @@ def _set(environ: dict[str, str]) -> Iterator[None]:
 def drilled(uri: str, *, kills: int, seed: int, share: float) -> str:
     """What happened.  Raises AssertionError if the lake differs from the model, or a command does not end."""
     server = options_of_environment()["client_kwargs"]["endpoint_url"]
-    S3FileSystem.clear_instance_cache()  # a client of before may know another address
     chance = random.Random(seed)
     with Proxy(server) as proxy, tempfile.TemporaryDirectory() as folder, _set(environment(server)):
         trouble = Trouble(random.Random(seed), share=share)
