@@ -1,4 +1,4 @@
-"""The agents as Airflow DAGs: each file puts one task group (`airflow_lake.groups`) into a DAG of its own.
+"""The agents as Airflow DAGs: each file puts one task group (`airflow_lake.groups`) into its own DAG.
 
-`apply` is no agent: it makes the pools of a lake as a policy file says.
+`apply` is not an agent: it makes the pools of a lake match a policy file.
 """

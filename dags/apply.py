@@ -1,11 +1,12 @@
-"""Makes the pools of a lake as a policy file says: creates pools, changes settings, with `prune` drops the others.
+"""Makes the pools of a lake match a policy file: creates pools, changes settings, and with `prune` drops other
+pools.
 
     apply (no Spark)
 
-The log shows the difference first; `dry_run` does no more.  Without `yes` the run fails if pools would be dropped,
-or agents would remove more than before.  Applied again, a file changes nothing.  Runs by schedule
-(LAKE_APPLY_SCHEDULE, default none; then LAKE_POLICY_FILE of the worker names the file), from the trigger form and
-from the command line:
+It first logs the difference; with `dry_run` it stops there.  Without `yes` the run fails if pools would be
+dropped, or if agents would remove more than before.  If the pools match the file already, nothing changes.  Runs
+by schedule (LAKE_APPLY_SCHEDULE, default none; the worker's LAKE_POLICY_FILE then names the file), from the
+trigger form and from the command line:
 
     airflow dags trigger lake_apply --conf '{"path": "pools.yaml", "dry_run": true}'
 """

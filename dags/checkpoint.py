@@ -2,9 +2,9 @@
 
     find (no Spark) -> run (one Spark job for all journals that need it) -> report
 
-Policy is the pool's: `checkpoint.entries`, `checkpoint.age`, `history.keep`.  A run may be stopped and repeated at
-any point.  One journal that fails does not hold back the others; the report names it.  Runs by schedule
-(LAKE_CHECKPOINT_SCHEDULE, default hourly), from the trigger form and from the command line:
+The pool's settings `checkpoint.entries`, `checkpoint.age` and `history.keep` decide when.  You may stop and
+repeat a run at any point.  If one journal fails, the agent still works on the others, and the report names it.
+Runs by schedule (LAKE_CHECKPOINT_SCHEDULE, default hourly), from the trigger form and from the command line:
 
     airflow dags trigger lake_checkpoint --conf '{"pools": ["flights"], "dry_run": true}'
 """

@@ -1,18 +1,18 @@
-"""The erasure agent: removes records from the bytes of every object, with a receipt, until nothing holds them.
+"""The erasure agent: removes records from the bytes of every object, with a receipt, until no object holds them.
 
     find (no Spark) -> run (mapped: a pool's erasures, one after another) -> report
 
-A run that names records (`where`, `key`, `from`, `to`) and pools begins an erasure in each.  Every run goes on with
-the erasures that are pending: an object that a tag or a reader held is deleted by the first run after it was
-released.  So the DAG has a schedule (LAKE_ERASURE_SCHEDULE, default daily at 4:30), and a run without a pending
-erasure does nothing.  `report` says what was deleted, what is held and how to release it, and fails as long as an
-erasure is pending.  A dry run logs what holds such records.  If LAKE_APPROVAL names this agent, a person is asked
-before it begins.  An erasure cannot be undone:
+A run that names records (`where`, `key`, `from`, `to`) and pools begins an erasure in each pool.  Every run
+resumes pending erasures: once a tag or a reader has released an object, the next run deletes it.  So the DAG has
+a schedule (LAKE_ERASURE_SCHEDULE, default daily at 4:30); a run without a pending erasure does nothing.
+`report` says what was deleted, what is held and how to release it.  It fails as long as an erasure is pending.
+A dry run logs what holds such records.  If LAKE_APPROVAL names this agent, a person must approve before it
+begins.  An erasure cannot be undone:
 
     airflow dags trigger lake_erasure --conf '{"pools": ["people"], "key": "4711", "dry_run": true}'
 
-Airflow keeps the parameters of a run.  If a condition may not be kept there, begin with `lake erase`: the next run
-goes on with it by its id.
+Airflow stores the parameters of a run.  If it must not store a condition, begin with `lake erase`: the next run
+resumes that erasure by its id.
 """
 
 from airflow_lake.groups import ErasureGroup, agent_config, agent_dag

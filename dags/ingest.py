@@ -2,13 +2,13 @@
 
     find (no Spark) -> run (mapped: a Spark job and a commit for each batch) -> report
 
-A pool takes part when its setting `ingest.source` names a place; how files are gathered into batches is the
-pool's policy too (`ingest.batch_*`).  A run may be stopped and repeated at any point: a batch is committed
-under a token made of its files.  Between tasks go the names of files, never their records.
+The agent loads into pools whose setting `ingest.source` names a place; the settings `ingest.batch_*` say how it
+gathers files into batches.  You may stop and repeat a run at any point: a batch commits under a token made of
+its files. Tasks pass each other the names of files, never records.
 
-A file that cannot be loaded does not hold back the others of its batch.  The agent parks it: the run that parks a
-file fails at `report`, which names the file and the reason, and later runs pass it over until it changes.
-`lake parked POOL` lists such files and releases them.
+If a file cannot be loaded, the rest of its batch still is.  The agent parks the file.  The run that parks it
+fails at `report`, which names the file and the reason; later runs skip the file until it changes.  `lake parked
+POOL` lists such files and releases them.
 
 Runs by schedule (LAKE_INGEST_SCHEDULE, a cron line or a preset; default every five minutes), from the trigger
 form and from the command line:

@@ -1,11 +1,11 @@
-"""The retention agent: expires old records, and deletes objects that are not needed any more.
+"""The retention agent: expires old records, and deletes objects that are no longer needed.
 
     find (no Spark) -> run (mapped: expire, scan for orphans, vacuum, purge, for each pool with work) -> report
 
-Policy is the pool's: `expire.*`, `vacuum.grace`, `history.keep` (see `lake show`).  What expired can be had back
-until the grace time is over.  A run may be stopped and repeated at any point, and conflicts with no load.  One pool
-that fails does not hold back the others; the report names it.  A dry run logs the plan.  If LAKE_APPROVAL names
-this agent, a person is asked before anything is deleted.  Runs by schedule
+The pool's settings `expire.*`, `vacuum.grace` and `history.keep` decide what goes (see `lake show`).  Expired
+records can be restored until the grace time is over.  You may stop and repeat a run at any point; it conflicts
+with no load. If one pool fails, the agent still works on the others, and the report names it.  A dry run logs
+the plan.  If LAKE_APPROVAL names this agent, a person must approve before it deletes anything.  Runs by schedule
 (LAKE_RETENTION_SCHEDULE, default daily at 3:15), from the trigger form and from the command line:
 
     airflow dags trigger lake_retention --conf '{"pools": ["flights"], "dry_run": true}'

@@ -1,11 +1,11 @@
-"""The tombstones agent: removes deleted records from the objects in time, and drops finished deletes.
+"""The tombstones agent: removes deleted records from the objects, and drops finished deletes.
 
     find (no Spark) -> run (mapped: searches and rewrites on Spark for each pool) -> report
 
-Policy is the pool's: `tombstones.*` (see `lake show`).  Reading never waits for this: a delete holds from its own
-transaction on.  A run may be stopped and repeated at any point, and conflicts with no load.  One pool that fails
-does not hold back the others; the report names it.  Runs by schedule (LAKE_TOMBSTONES_SCHEDULE, default hourly at a
-quarter to), from the trigger form and from the command line:
+The pool's settings `tombstones.*` decide when (see `lake show`).  Readers never wait for this: a delete takes
+effect with its own transaction.  You may stop and repeat a run at any point; it conflicts with no load.  If one
+pool fails, the agent still works on the others, and the report names it.  Runs by schedule
+(LAKE_TOMBSTONES_SCHEDULE, default hourly at a quarter to), from the trigger form and from the command line:
 
     airflow dags trigger lake_tombstones --conf '{"pools": ["flights"], "dry_run": true}'
 """

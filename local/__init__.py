@@ -1,21 +1,21 @@
-"""Airflow and Spark on one machine: started, watched, stopped.
+"""Starts, watches and stops Airflow and Spark on one machine, for the demo, the tests and `make up`.
 
-For the demo, the tests and `make up`; no part of the lake.  One decision a file:
+It is no part of the lake.  One decision a file:
 
-    errors       LocalError: one line for the person at the keyboard
+    errors       LocalError: one line for the user at the keyboard
     java         which Java Spark runs on
-    ports        which ports are used
+    ports        which ports the services use
     credentials  the secrets of a run directory
     keeper       one process that owns a service's whole tree of processes, and ends it
-    environ      what services inherit of the caller's environment
-    record       what a run directory remembers of a service
-    processes    launching keepers, knowing ours again, stopping them
+    environ      what services inherit from the caller's environment
+    record       what a run directory stores about a service
+    processes    launches keepers, finds our own again, stops them
     airflow_standalone   Airflow's own `standalone`, bound to loopback
     restarts     how often one of its components is started again
     airflow_settings     what Airflow imports into each of its processes: how they share SQLite
-    airflow_service, spark_service   how each is configured, commanded and asked for its health
+    airflow_service, spark_service   the configuration, command and health check of each service
     api          Airflow's REST API
-    progress     what is shown while waiting
+    progress     what the user sees while waiting
     services     all of it together: `with Services(...) as s:`
-    env.sh       the environment (.venv), before there is a Python to run anything else
+    env.sh       makes the environment (.venv), before there is a Python to run anything else
 """

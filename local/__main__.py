@@ -1,7 +1,9 @@
-"""`python -m local up | status | down | airflow`: the services left running on this machine (make up, make down).
+"""`python -m local up | status | down | airflow`: the services left running on this machine (make up, make
+down).
 
-Where they are and how to come in goes to standard output, progress to standard error.  Exit status: 0 done
-(for `status`: all up), 1 not; for `airflow ...` that of the command."""
+Standard output has their addresses and how to log in, standard error the progress.  The exit status is 0 if it
+succeeded (`status`: if all are up) and 1 otherwise; `airflow ...` has that of the command.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def bring_down(run_dir: Path) -> int:
 
 
 def run_airflow(run_dir: Path, words: list[str]) -> NoReturn:
-    """Becomes the `airflow` command, in the environment of the Airflow that is up: its database, DAGs and lake."""
+    """Becomes the `airflow` command, in the environment of the running Airflow: its database, DAGs and lake."""
     started = services.running(run_dir, airflow_service.NAME)
     if started is None:
         raise LocalError(f"no Airflow is up in {run_dir}: start one (`make up`)")
@@ -92,7 +94,7 @@ def run_airflow(run_dir: Path, words: list[str]) -> NoReturn:
 
 
 def show(run_dir: Path) -> int:
-    """Prints what is up, where, and how to come in; how many are healthy."""
+    """Prints which services are up, their addresses and logins; returns how many are healthy."""
     healthy = 0
     for name in services.NAMES:
         started = services.running(run_dir, name)
@@ -125,7 +127,7 @@ def describe(started: Started, secrets: credentials.Credentials) -> list[str]:
 
 
 def is_made(lake: str) -> bool:
-    """Whether there is a lake; one that is not on this machine is not looked for."""
+    """Whether the lake exists; a lake on another machine counts as existing."""
     from lake_core.errors import NotFound
     from log_lake.lake import Lake
 

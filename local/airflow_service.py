@@ -1,8 +1,9 @@
 """Airflow on this machine: its settings, its command, its health.
 
-Everything is set through the environment, so that no file of a person's own Airflow is read or changed.  It
-keeps its database (SQLite, whose writers wait for each other up to a minute: five seconds are too few on a busy
-machine), its logs and its generated configuration in one folder and listens on loopback only."""
+The environment holds all its settings, so it neither reads nor changes the files of a user's own Airflow.  Its
+database, logs and generated configuration are in one folder, and it listens on loopback only.  The database is
+SQLite, whose writers wait up to a minute for each other: five seconds are too few on a busy machine.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def url(port: int) -> str:
 def settings(
     *, home: Path, dags: Path, plugins: Path, port: int, credentials: Credentials
 ) -> Mapping[str, str]:
-    """The environment that makes an `airflow` command, or standalone, this Airflow."""
+    """The environment in which an `airflow` command, or standalone, uses this Airflow."""
     api = url(port)
     return {
         "AIRFLOW_HOME": str(home),
@@ -67,10 +68,10 @@ def settings(
 
 
 def is_healthy(api: AirflowApi) -> bool:
-    """Whether every component has been seen alive a moment ago, and the API answers tasks.
+    """Whether every component has reported a moment ago, and the API that tasks use answers.
 
-    Airflow builds the API for tasks at its first request, and answers nothing else meanwhile: asking for it here
-    keeps that out of the first task.
+    Airflow builds that API at the first request, and answers nothing else meanwhile.  So this check asks for it,
+    and the first task need not wait.
     """
     try:
         api.wake_task_api()

@@ -1,9 +1,9 @@
-"""Airflow's own `standalone`, with two things changed.
+"""Airflow's own `standalone`, with two changes.
 
-It starts the scheduler and the triggerer without their log servers.  These would listen on every interface of the
-machine, even if the API listens on one, and on one machine the API reads the log files itself.  And it starts a
-component again that ends by itself, a bounded number of times; the original would go on without it.
-If one ends too often, it stops the others and ends with status 1.
+It starts the scheduler and the triggerer without their log servers.  These would listen on every interface of
+the machine, even if the API listens on one; on a single machine the API reads the log files itself.  And if a
+component ends by itself, it starts the component again, a bounded number of times; the original would continue
+without it.  If a component ends too often, it stops the others and ends with status 1.
 
 Run by airflow_service as `python -m local.airflow_standalone`.
 """
@@ -33,9 +33,10 @@ PAUSES = (1.0, 5.0, 15.0, 30.0, 60.0)
 
 
 def pause_before(ends: Sequence[float], *, now: float) -> float | None:
-    """Seconds to wait before a component that ended at these times, the last one now, is started again.
+    """How many seconds to wait before starting a component again; `ended` has the times at which it ended, the
+    last one now.
 
-    None if it ended too often: then it is not started again.
+    None if it ended too often and must not be started again.
     """
     recent = sum(now - end < WINDOW for end in ends)
     return None if recent > MOST else PAUSES[max(recent, 1) - 1]

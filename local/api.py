@@ -1,12 +1,13 @@
-"""A small client of Airflow's REST API: log in, trigger a run, wait for it, look at what it did.
+"""A small client of Airflow's REST API: log in, trigger a run, wait for it, look at its results.
 
-For the demo and the tests.  Only the standard library; proxies of the environment are not used, since it
-talks to this machine.
+Used by the demo and the tests.  It needs only the standard library, and ignores proxies of the environment,
+because it talks to this machine.
 
 Airflow's API server does nothing else while it builds its routes, which takes long on a busy machine (decision
-45). Its database, if SQLite, is busy at times.  So the client repeats a request that got no answer, or found the
-database busy, until the deadline of its step (`within`).  Every request may be repeated: the client names a new
-run, so a repeated request is refused, not run twice."""
+45). An SQLite database is busy at times.  So the client repeats a request that got no answer, or met a busy
+database, until the deadline of its step (`within`).  Every request may be repeated: the client names a new run,
+so Airflow refuses a repeated request and runs nothing twice.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +44,9 @@ class ApiError(LocalError):
 
 
 class AirflowApi:
-    """Airflow's API v2 as one user, logged in once, at the first request that needs it.
+    """Airflow's API v2 for one user, who logs in once, at the first request that needs it.
 
-    `check` is called before a request is repeated; it raises LocalError if Airflow has ended.
+    The client calls `check` before it repeats a request; `check` raises LocalError if Airflow has ended.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class AirflowApi:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """The requests of the block are repeated until `seconds` are over, counted from its begin."""
+        """Requests inside the block are repeated until `seconds` have passed since the block began."""
         outer = self._deadline
         deadline = time.monotonic() + seconds
         self._deadline = deadline if outer is None else min(outer, deadline)
@@ -86,7 +87,7 @@ class AirflowApi:
     def request(
         self, method: str, path: str, *, body: Json | None = None, query: Mapping[str, Any] | None = None
     ) -> Json:
-        """One request below /api/v2, authenticated; the JSON of the answer.  It must bear repeating."""
+        """The JSON answer of one authenticated request below /api/v2.  It must be safe to repeat."""
         target = f"/api/v2/{path}" + (f"?{urllib.parse.urlencode(query, doseq=True)}" if query else "")
         if self._deadline is None:
             with self.within(self._patience):
@@ -129,7 +130,7 @@ class AirflowApi:
         return self.request("GET", path, query=query)
 
     def health(self) -> Json:
-        """What the components say of themselves, asked once; needs no login."""
+        """The health that the components report, asked once; needs no login."""
         return self._send("GET", "/api/v2/monitor/health")
 
     def wake_task_api(self) -> None:
@@ -142,7 +143,7 @@ class AirflowApi:
     # --- DAGs and runs
 
     def import_errors(self) -> dict[str, str]:
-        """The DAG files that could not be imported, with the traceback of each."""
+        """The DAG files that Airflow could not import, with their tracebacks."""
         errors = self.get("importErrors", limit=1000)["import_errors"]
         return {error["filename"]: error["stack_trace"] for error in errors}
 
@@ -176,7 +177,7 @@ class AirflowApi:
         logical_date: str | None = None,
         run_id: str | None = None,
     ) -> str:
-        """A new run of the DAG; its id.  (Runs of a paused DAG wait until it is not paused.)"""
+        """Triggers a run of the DAG and returns its id.  Runs of a paused DAG wait until it is unpaused."""
         if run_id is None:
             run_id = f"manual__{uuid.uuid4()}"
         elif self._has_run(dag_id, run_id):
@@ -216,7 +217,7 @@ class AirflowApi:
         seconds: float = 300.0,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> str:
-        """The state in which the run finished: `success` or `failed`; `meanwhile` is called while it has not."""
+        """The state in which the run finished: `success` or `failed`.  Calls `meanwhile` while it runs."""
         state = ""
 
         def is_finished() -> bool:
@@ -232,13 +233,13 @@ class AirflowApi:
         return state
 
     def run_url(self, dag_id: str, run_id: str) -> str:
-        """Where a person looks at the run."""
+        """The address of the page that shows the run."""
         return f"{self.url}/dags/{_quoted(dag_id)}/runs/{_quoted(run_id)}"
 
     # --- tasks
 
     def tasks(self, dag_id: str, run_id: str) -> list[Json]:
-        """The run's task instances, mapped ones each."""
+        """The task instances of the run, a mapped task once for each index."""
         return list(self.get(f"{_run_path(dag_id, run_id)}/taskInstances", limit=1000)["task_instances"])
 
     def log(self, dag_id: str, run_id: str, task_id: str, *, attempt: int = 1, map_index: int = -1) -> str:
@@ -252,7 +253,7 @@ class AirflowApi:
     def xcom(
         self, dag_id: str, run_id: str, task_id: str, *, key: str = "return_value", map_index: int = -1
     ) -> Any:
-        """What a task returned."""
+        """The value that a task returned."""
         path = f"{_run_path(dag_id, run_id)}/taskInstances/{_quoted(task_id)}/xcomEntries/{_quoted(key)}"
         return self.get(path, map_index=map_index, deserialize=False, stringify=False)["value"]
 

@@ -1,10 +1,10 @@
-"""Known holes of the packages that requirements.txt locks, by pip-audit and OSV's service of vulnerabilities.
+"""Lists known vulnerabilities of the packages in requirements.txt, by pip-audit and OSV's service.
 
     python -m local.audit
 
-pip-audit is run in an environment of its own, which uv makes.  Where the service cannot be reached, one line says
-that nothing was audited, and the status is 0: a machine without the internet can run all of CI.  The status of
-pip-audit is passed on: 1 if a package has a known hole.
+pip-audit runs in its own environment, which uv makes.  If the service cannot be reached, one line says that
+nothing was audited, and the status is 0, so that a machine without the internet can run all of CI.  Otherwise
+the status is that of pip-audit: 1 if a package has a known vulnerability.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMMAND = (
 
 
 def run(command: Sequence[str]) -> int:
-    """The status of a command; what it says is shown."""
+    """Runs a command, shows its output, and returns its status."""
     return subprocess.run(command, check=False).returncode
 
 
@@ -38,7 +38,7 @@ def audit(
     run: Callable[[Sequence[str]], int] = run,
     say: Callable[[str], object] = print,
 ) -> int:
-    """The status of the audit; 0 if the service cannot be reached, which is said."""
+    """The status of the audit; 0, with a line that says so, if the service cannot be reached."""
     try:
         socket.create_connection(service, timeout=seconds).close()
     except OSError as error:

@@ -1,6 +1,6 @@
-"""The secrets of a run directory: made once, kept there, readable by their owner alone.
+"""The secrets of a run directory: made once, stored there, readable only by their owner.
 
-They stay the same from one start to the next, so a browser stays logged in and a client keeps its token.
+They stay the same from one start to the next, so a browser stays logged in and a client can keep its token.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ USER = "admin"
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who may come in, and what the components trust each other by."""
+    """The logins, and the secrets by which the components trust each other."""
 
     user: str
     password: str
@@ -30,7 +30,7 @@ class Credentials:
 
 
 def load_or_make(folder: Path) -> Credentials:
-    """The credentials kept in `folder`; those that are missing are made."""
+    """The credentials stored in `folder`; makes those that are missing."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     password_file = folder / "passwords.json"
     passwords = json.loads(_kept(password_file, lambda: json.dumps({USER: secrets.token_urlsafe(12)})))

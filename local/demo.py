@@ -1,10 +1,11 @@
-"""`make demo`: real records in through Airflow and Spark, sorted, committed, readable.
+"""`make demo`: loads real records through Airflow and Spark, and shows them sorted, committed and readable.
 
-It starts Airflow and Spark Connect, makes a lake and a pool, writes files, and lets the ingest agent load them in
-several runs.  Then it asks a question, shows the pool's layout and the time of each step, and stops what it
-started. The data are the flights of `local.flights`, or your own files (`--data`, `--key`).  Lake and Airflow's
-database lie below .run/demo and are made anew each time; otherwise Airflow would go on with the runs of a demo
-that failed. Progress goes to standard error, the result to standard output."""
+It starts Airflow and Spark Connect, makes a lake and a pool, writes files, and lets the ingest agent load them
+in several runs.  Then it runs a query, shows the pool's layout and the time of each step, and stops what it
+started.  The data are the flights of `local.flights`, or your own files (`--data`, `--key`).  Lake and Airflow's
+database are below .run/demo and are made anew each time; otherwise Airflow would continue the runs of a demo
+that failed.  Progress goes to standard error, the result to standard output.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +55,14 @@ FROM "flights" GROUP BY carrier ORDER BY flights DESC, carrier LIMIT 8
 
 @dataclass
 class Steps:
-    """What was done, how long each took (seconds)."""
+    """The steps that were done, and how many seconds each took."""
 
     shown: Display
     taken: list[tuple[str, float]] = field(default_factory=list)
 
     @contextmanager
     def step(self, name: str, doing: str) -> Iterator[Callable[[str], None]]:
-        """Times the block; it gets a function that tells how far it is."""
+        """Times the block; the block gets a function that reports its progress."""
         begun = time.monotonic()
         self.shown.begin(name, doing)
         last = doing
@@ -78,7 +79,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The data: the pool for it, its settings, the parts in which its files arrive, the question asked of it."""
+    """The data: the pool for it, its settings, the parts in which its files arrive, and the query to run."""
 
     pool: str
     key: str
@@ -110,15 +111,17 @@ def main() -> int:
 
 
 def demonstrate(run_dir: Path, *, data: str | None, key: str | None) -> int:
-    """The whole demo; 0, or 1 if records are missing."""
+    """Runs the whole demo; returns 0, or 1 if records are missing."""
     with alone(run_dir):
         return demonstrate_alone(run_dir, data=data, key=key)
 
 
 @contextmanager
 def alone(run_dir: Path) -> Iterator[None]:
-    """While the block runs, no other demo uses the run directory.  Raises LocalError if one does already, or if the
-    folder holds files of others."""
+    """While the block runs, no other demo uses the run directory.
+
+    Raises LocalError if another demo uses it, or if the folder holds other files.
+    """
     lock = run_dir / "demo.lock"
     if run_dir.exists() and any(run_dir.iterdir()) and not (lock.exists() or (run_dir / KEPT).exists()):
         raise LocalError(
@@ -134,7 +137,7 @@ def alone(run_dir: Path) -> Iterator[None]:
 
 
 def forget(run_dir: Path) -> None:
-    """Ends and removes what an earlier demo left: services, Airflow's database, the lake."""
+    """Stops and removes what an earlier demo left: services, Airflow's database, the lake."""
     stop_all(run_dir, silent=True)
     for left in (run_dir / airflow_service.NAME, run_dir / KEPT):
         if left.exists():
@@ -204,7 +207,7 @@ def year_of_flights(incoming: Path) -> Dataset:
 
 
 def own_files(data: str, key: str) -> Dataset:
-    """The files where they are, loaded by one run."""
+    """The user's files where they are; one run loads them."""
     source = data if "://" in data else os.path.abspath(data)
     if "://" not in data and not os.path.isdir(source) and not glob.glob(source, recursive=True):
         raise LocalError(f"DATA={data}: no such file or folder; name files, a glob or a folder")
@@ -214,7 +217,7 @@ def own_files(data: str, key: str) -> Dataset:
 
 
 def check_key(pool: Pool, source: str) -> None:
-    """Raises LocalError if the first records of the first file have no field of the key: before anything starts."""
+    """Raises LocalError if the first records of the first file lack a key field, before anything is started."""
     files = find_files([source], may_be_empty=True, access=address_of(pool.store))
     first = next((file.uri for file in files if file.size), None)
     if first is None:
@@ -231,7 +234,7 @@ def check_key(pool: Pool, source: str) -> None:
 
 
 def ingest(services: Services, pool_name: str, tell: Callable[[str], None], arrived: str) -> None:
-    """One run of the ingest agent, waited for; raises LocalError if it fails."""
+    """Runs the ingest agent once and waits for it.  Raises LocalError if it fails."""
     api = services.api
 
     def tell_how_far(run_id: str) -> None:
@@ -252,7 +255,7 @@ def ingest(services: Services, pool_name: str, tell: Callable[[str], None], arri
 
 
 def why_failed(api: AirflowApi, run_id: str) -> str:
-    """The task that failed, the end of its log, and where to see more."""
+    """A text with the task that failed, the end of its log, and where to see more."""
     failed = next((task for task in api.tasks(DAG, run_id) if task["state"] == "failed"), None)
     if failed is None:
         return f"the run {run_id} failed before its first task"
@@ -261,7 +264,7 @@ def why_failed(api: AirflowApi, run_id: str) -> str:
 
 
 def show(pool: Pool, dataset: Dataset, answer: list[pa.Table], schema: pa.Schema, steps: Steps) -> None:
-    """The answer, the layout, the times."""
+    """Prints the answer, the layout and the times."""
     view = pool.at()
     print(f"\nThe question\n{dataset.question.strip()}\n\nThe answer")
     sys.stdout.flush()

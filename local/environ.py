@@ -1,8 +1,9 @@
-"""The environment that services inherit: the caller's, without what would lead them astray.
+"""The environment that services inherit: the caller's, without variables that would mislead them.
 
-A person's own Airflow and Spark settings are left out (connections and variables given by environment are
-kept), and so are pytest's.  The project's `.venv` comes first on PATH, since Airflow looks for itself
-there, and nothing on this machine is reached through a proxy."""
+A user's own Airflow and Spark settings are left out, and so are pytest's; connections and variables of Airflow
+that the environment defines are kept.  The project's `.venv` comes first on PATH, because Airflow looks for
+itself there.  No address on this machine is reached through a proxy.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ HERE = "localhost,127.0.0.1,::1"
 
 
 def inherited(environ: Mapping[str, str], *, prefix: Path) -> dict[str, str]:
-    """What a service gets of `environ`; `prefix` is the Python environment it runs in."""
+    """The part of `environ` that a service gets; `prefix` is the Python environment in which it runs."""
     kept = {
         name: value
         for name, value in environ.items()

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class LocalError(Exception):
-    """Something on this machine is in the way; the message is for the person at the keyboard."""
+    """An error on this machine; its message is for the user at the keyboard."""

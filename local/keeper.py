@@ -1,16 +1,17 @@
 """One process that owns a service: it starts the command, adopts every orphan of it, and ends them all.
 
-Airflow's `standalone` and Spark leave children behind at times.  These change their names and environments, so a
-look at the processes does not show which belong to the service.  The keeper is the "child subreaper" of what it
-starts (Linux): a process that loses its parent becomes the keeper's own child.  So the keeper's descendants are
+Airflow's `standalone` and Spark sometimes leave children behind.  These change their names and environments, so
+one cannot tell later which processes belong to the service.  The keeper is the "child subreaper" of what it
+starts (Linux): if a process loses its parent, it becomes the keeper's child.  So the keeper's descendants are
 exactly the service.
 
 The keeper ends the service on SIGTERM or SIGINT, when the command ends by itself, or, with `--parent PID`, when
 that process is no longer its parent.  It sends SIGINT to the command, then SIGTERM to all, then SIGKILL to all,
 each with a bounded wait; then it ends with the command's status.
 
-Run by `processes.launch` as `python -m local.keeper [--parent PID] -- COMMAND...`, in a session of its own,
-its output being the service's log."""
+Run by `processes.launch` as `python -m local.keeper [--parent PID] -- COMMAND...`, in its own session; its
+output is the service's log.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass
 class Ending:
-    """Set by a signal: the service is to be ended."""
+    """A signal asked the keeper to end the service."""
 
     asked: bool = False
 
@@ -45,7 +46,7 @@ class Ending:
 
 
 def become_subreaper() -> None:
-    """Orphans of this process's descendants become its children, from now on."""
+    """From now on, orphans of this process's descendants become its children."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
@@ -64,7 +65,7 @@ def descendants() -> list[psutil.Process]:
 
 
 def reap(command: int) -> int | None:
-    """Collects all children that have ended; the command's status if it is among them."""
+    """Collects all children that have ended; returns the command's status if the command is among them."""
     status = None
     while True:  # ends when no ended child is left
         try:
@@ -86,7 +87,7 @@ def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
 
 
 def end(command: int, status: int | None) -> int | None:
-    """Ends the whole tree; the command's status, if it could be collected."""
+    """Ends the whole tree; returns the command's status if it could be collected."""
     if status is None:
         os.kill(command, signal.SIGINT)
         deadline = time.monotonic() + INTERRUPT_SECONDS
@@ -109,7 +110,8 @@ def end(command: int, status: int | None) -> int | None:
 
 
 def keep(argv: list[str], *, parent: int | None) -> int:
-    """Runs the command to its end or until told to end it; its exit status, as a shell would give it."""
+    """Runs the command until it ends, or until a signal asks to end it; returns its exit status, as a shell
+    would."""
     become_subreaper()
     ending = Ending()
     # Handlers, not "ignore": the command then starts with the usual ones, even below a shell's `&`.

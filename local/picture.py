@@ -1,9 +1,10 @@
-"""The picture of docs/architecture.md, drawn from the code: packages, their floors, and who imports whom.
+"""Draws the picture of docs/architecture.md from the code: packages, their floors, and which package imports
+which.
 
     python -m local.picture            writes the picture into the page
-    python -m local.picture --check    fails if the page shows another one
+    python -m local.picture --check    fails if the page shows another picture
 
-The floors are those that `lint-imports` holds (pyproject.toml); the arrows are the imports of the files.
+The floors are those that `lint-imports` checks (pyproject.toml); the arrows are the imports of the files.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def floors(package: str) -> list[list[str]]:
 
 
 def imports(package: str) -> set[str]:
-    """The other packages that its files import."""
+    """The other packages that the files of a package import."""
     packages = set()
     for path in (ROOT / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -56,7 +57,7 @@ def imports(package: str) -> set[str]:
 
 
 def picture() -> str:
-    """The picture as a diagram of Mermaid."""
+    """The picture as a Mermaid diagram."""
     lines = ["```mermaid", "flowchart TD"]
     for package, does in DOES.items():
         rooms = ""
@@ -70,13 +71,13 @@ def picture() -> str:
 
 
 def with_picture(text: str) -> str:
-    """The page with the picture of the code as it is."""
+    """The page with the picture of the current code."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + picture() + END + rest.split(END)[1]
 
 
 def main(words: Sequence[str]) -> int:
-    """Write the picture, or check it; the status is 1 if the page shows another one."""
+    """Writes or checks the picture; the status is 1 if the page shows another one."""
     text = PAGE.read_text()
     drawn = with_picture(text)
     if "--check" in words:

@@ -2,7 +2,7 @@
 
     python -m local.policies_page
 
-What stands outside of the two marks is written by hand and stays.  A test holds the table to the list.
+It replaces only the text between its two marks.  A test compares the table with the list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ END = "<!-- end of settings -->\n"
 
 
 def with_table(page: str) -> str:
-    """The text of the page with the table as it is now."""
+    """The text of the page with the current table."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     table = "".join(line + "\n" for line in settings_table())

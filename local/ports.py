@@ -1,8 +1,9 @@
-"""Which ports the services listen on: the usual one, or the next that is free.
+"""Which ports the services listen on: the usual one, or the next free one.
 
-A port is free if no process listens on it on either loopback address: Spark's clients connect to `localhost`,
-which may mean ::1 first, so a stranger there counts as well.  Between the choice and the service's own bind
-another program may take the port; the service then fails to start and says so."""
+A port is free if no process listens on it on either loopback address.  Both count, because Spark's clients
+connect to `localhost`, which may mean ::1 first.  Between this choice and the service's own bind another program
+may take the port; the service then fails to start and says so.
+"""
 
 from __future__ import annotations
 

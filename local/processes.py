@@ -1,11 +1,12 @@
-"""Launching keepers, knowing again what is ours, and stopping it.
+"""Launches keepers, recognizes our own processes again, and stops them.
 
-A process is known by its id, the tick of its start and the boot of the machine: an id alone is given again to
-others.  What is not known this way is never signalled.
+A process is identified by its id, the tick of its start and the boot of the machine, because the system reuses
+ids. Processes that are not identified this way never get a signal.
 
-A keeper (local/keeper.py) ends its own service.  Only if a keeper was killed are its survivors looked
-for: the processes of this user that carry the service's mark in their environment, or that are in the
-keeper's session and are younger than it."""
+A keeper (local/keeper.py) ends its own service.  Only if a keeper was killed, its survivors are searched: the
+processes of this user that have the service's mark in their environment, or that are in the keeper's session and
+are younger than it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ LAST_RESORT_SECONDS = 5.0
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
-    """A process that cannot be mistaken for a later one with the same id."""
+    """Identifies a process, also against a later one with the same id."""
 
     pid: int
     started: int
@@ -38,7 +39,7 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 
 def identify(pid: int, *, proc: Path = Path("/proc")) -> ProcessIdentity | None:
-    """The identity of a living process; None if there is none, or only its remains (a zombie)."""
+    """The identity of a living process; None if it does not exist or is a zombie."""
     try:
         stat = (proc / str(pid) / "stat").read_text()
         boot = (proc / "sys" / "kernel" / "random" / "boot_id").read_text().strip()
@@ -58,9 +59,9 @@ def is_alive(identity: ProcessIdentity) -> bool:
 def launch(
     command: Sequence[str], *, environ: Mapping[str, str], mark: str, log: Path, folder: Path, detached: bool
 ) -> tuple[subprocess.Popen[bytes], ProcessIdentity]:
-    """Starts the command below a keeper, in a session of its own, writing to `log`.
+    """Starts the command below a keeper, in its own session, with its output in `log`.
 
-    Unless `detached`, the service ends when the calling process does, however that ends.
+    Unless `detached`, the service ends when the calling process ends, however that happens.
     """
     parent = [] if detached else ["--parent", str(os.getpid())]
     with log.open("wb") as output:
@@ -80,7 +81,7 @@ def launch(
 
 
 def find(mark: str) -> ProcessIdentity | None:
-    """The keeper of this mark, if its record was lost."""
+    """The keeper with this mark, for the case that its record was lost."""
     for process in psutil.process_iter():
         try:
             if process.environ().get(MARK) == mark and keeper.__name__ in process.cmdline():
@@ -91,7 +92,7 @@ def find(mark: str) -> ProcessIdentity | None:
 
 
 def survivors(identity: ProcessIdentity, *, mark: str) -> list[psutil.Process]:
-    """What a killed keeper left behind."""
+    """The processes that a killed keeper left behind."""
     if (now := identify(identity.pid)) is not None and now != identity:
         session = None  # the id is another process's now, and so may be a session of that number
     else:
@@ -128,7 +129,7 @@ def listens(identity: ProcessIdentity, port: int) -> bool:
 
 
 def stop(identity: ProcessIdentity, *, mark: str, child: subprocess.Popen[bytes] | None = None) -> None:
-    """Ends a service and everything below it; returns when nothing of it is left."""
+    """Ends a service and everything below it; returns when nothing is left."""
     if is_alive(identity):
         os.kill(identity.pid, signal.SIGTERM)
         _await_end(identity, child, keeper.LONGEST_STOP + LAST_RESORT_SECONDS)

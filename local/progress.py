@@ -1,7 +1,8 @@
-"""What is shown on standard error while services start and stop: a live line each, or plain lines.
+"""Shows progress on standard error while services start and stop: one live line each, or plain lines.
 
-On a terminal, a spinner with the seconds gone; elsewhere (a log, a pipe) one line when something begins and
-one when it ends."""
+On a terminal: a spinner with the seconds so far.  Elsewhere (a log, a pipe): one line when a step begins and one
+when it ends.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 
 
 class Display(Protocol):
-    """Where progress is told; used as a context manager around what is waited for."""
+    """Shows progress; use it as a context manager around a step."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -28,7 +29,7 @@ class Display(Protocol):
 
 
 class Lines:
-    """Plain lines."""
+    """Shows plain lines."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self._silent = silent
@@ -47,7 +48,7 @@ class Lines:
         self.note(f"{name}: {doing}")
 
     def tell(self, name: str, doing: str) -> None:
-        """How far it is: worth a line that moves, not one of a log."""
+        """Does nothing: progress within a step is for live lines only."""
 
     def end(self, name: str, done: str) -> None:
         gone = time.monotonic() - self._begun.get(name, time.monotonic())
@@ -59,7 +60,7 @@ class Lines:
 
 
 class Live:
-    """Lines that move, on a terminal."""
+    """Shows lines that move, on a terminal."""
 
     def __init__(self, console: Console) -> None:
         text = TextColumn("{task.description}", markup=False)
@@ -91,6 +92,6 @@ class Live:
 
 
 def display(*, silent: bool = False) -> Display:
-    """The display that fits where standard error goes."""
+    """The display that suits standard error: live on a terminal, otherwise plain."""
     console = Console(stderr=True)
     return Live(console) if console.is_terminal and not silent else Lines(silent=silent)

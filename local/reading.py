@@ -1,12 +1,12 @@
-"""How hard the documentation is to read: a part of `make lint`.
+"""Measures how hard the documentation is to read: a part of `make lint`.
 
-    python -m local.reading            a line for each page that is too hard, and the figures of all together
+    python -m local.reading            a line for each page that is too hard, and the totals
     python -m local.reading --all      a line for each page, and each long sentence
 
-A sentence has at most `LONGEST` words; of a page's sentences at most `SHARE` are longer.  A page's reading ease is
-that of Flesch (textstat): 60 is plain English, 30 is for lawyers.  Code, tables, headings and the addresses of
-links are left out; code between words counts as one word, and so does a list of it.  An item of a list ends a
-sentence, and so does a colon.
+A sentence has at most `LONGEST` words; on each page at most `SHARE` of the sentences are longer.  The reading
+ease of a page is that of Flesch (textstat): 60 is plain English, 30 is for lawyers.  Code blocks, tables,
+headings and the addresses of links are left out.  Code between words counts as one word, and so does a list of
+it.  The end of a list item and a colon end a sentence.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Page:
 
     @property
     def is_hard(self) -> bool:
-        """Whether the page has too many long sentences, one apart, or is too hard as a whole."""
+        """Whether the page has more than one long sentence and too great a share of them, or too low a
+        reading ease."""
         return len(self.long) > max(1, SHARE * len(self.sentences)) or self.ease < EASE
 
     def __str__(self) -> str:
@@ -70,7 +71,7 @@ class Page:
 
 
 def page(name: str, text: str) -> Page:
-    """The page of that text, in Markdown."""
+    """The sentences and the reading ease of a page in Markdown."""
     prose = _CODE.sub("code", _LINK.sub(r"\1", _NOT_PROSE.sub("\n", text)))
     prose = re.sub(r"[*_>]", "", prose)
     blocks = (" ".join(block.split()) for block in _BLOCKS.split(prose))
@@ -86,7 +87,7 @@ def pages() -> list[Page]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Print what is too hard; the status is 1 if anything is."""
+    """Prints the pages that are too hard; the status is 1 if there is one."""
     everything = "--all" in words
     every_page = pages()
     hard = [one for one in every_page if one.is_hard]

@@ -1,4 +1,4 @@
-"""What a run directory remembers of a service that was started: one JSON file each."""
+"""What a run directory stores about each service that was started: one JSON file for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from local.processes import ProcessIdentity
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A service: its keeper, where it listens, and what it was started with."""
+    """A service: its keeper, its port, and the settings it was started with."""
 
     service: str
     keeper: ProcessIdentity
@@ -29,7 +29,7 @@ def write(path: Path, started: Started) -> None:
 
 
 def read(path: Path) -> Started | None:
-    """The record; None if there is none or it cannot be read (the keeper is then found by its mark)."""
+    """The record; None if it is missing or cannot be read (the keeper is then found by its mark)."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Started)
     except (FileNotFoundError, msgspec.DecodeError):

@@ -4,8 +4,8 @@
     python -m local.rights s3 ROLE BUCKET PREFIX [POOL JOBS]      a policy of S3, as JSON
     python -m local.rights gcs ROLE BUCKET PREFIX [POOL JOBS]     permissions of Google, each with its condition
 
-POOL and JOBS are the ids of a pool and of `$jobs`; by default each pool is meant (`*`).  The test
-tests/unit/trust/test_rights.py runs each role's work with these rights, and with each of them taken away.
+POOL and JOBS are the ids of a pool and of `$jobs`; the default is every pool (`*`).  The test
+tests/unit/trust/test_rights.py runs each role's work with these rights, and again without each single right.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ END = "<!-- end of rights -->\n"
 
 
 class Operation(Enum):
-    """What is done to an object.  To put is to create or overwrite, again and again.
+    """An operation on an object.  A put creates or overwrites.
 
-    A list is of the whole bucket (decision 188).
+    A list always concerns the whole bucket (decision 188).
     """
 
     READ = "read"
@@ -54,9 +54,9 @@ GOOGLE = {
 
 @dataclass(frozen=True)
 class Right:
-    """The right to an operation on the objects whose names match; `*` is any text, with slashes too.
+    """The right to an operation on the objects whose names match; `*` matches any text, slashes included.
 
-    POOL and JOBS stand for ids.  `lost`: what the role loses without the right; "" if it cannot do its work.
+    POOL and JOBS stand for ids.  `lost`: what the role loses without the right; "" if it cannot work without it.
     """
 
     operation: Operation
@@ -64,7 +64,7 @@ class Right:
     lost: str = ""
 
     def is_of(self, operation: Operation, name: str, ids: dict[str, str]) -> bool:
-        """Whether it allows the operation on the name, with these ids for POOL and JOBS."""
+        """Whether the right allows the operation on the name, with these ids for POOL and JOBS."""
         does = operation is self.operation or (operation, self.operation) == (CREATE, PUT)
         return does and fnmatchcase(name, named(self.names, ids))
 
@@ -220,7 +220,7 @@ ROLES = {
 
 
 def allows(role: Role, operation: Operation, name: str, ids: dict[str, str]) -> bool:
-    """Whether a role may do the operation to an object; the name of a list does not count."""
+    """Whether a role may do the operation on an object; for a list, the name does not count."""
     return any(
         right.operation is operation if operation is LIST else right.is_of(operation, name, ids)
         for right in role.rights
@@ -243,14 +243,14 @@ def tables() -> Iterator[str]:
 
 
 def with_tables(page: str) -> str:
-    """The text of the page with the tables as they are now."""
+    """The text of the page with the current tables."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n" + "".join(f"{line}\n" for line in tables()) + f"{END}{after}"
 
 
 def s3_policy(role: Role, bucket: str, prefix: str, ids: dict[str, str]) -> dict[str, object]:
-    """A policy of AWS for a role, with the optional rights."""
+    """An AWS policy for a role, with the optional rights."""
     resources: dict[str, list[str]] = {}
     for right in role.rights:
         if right.operation is not LIST:
@@ -268,7 +268,8 @@ def s3_policy(role: Role, bucket: str, prefix: str, ids: dict[str, str]) -> dict
 
 
 def google_bindings(role: Role, bucket: str, prefix: str, ids: dict[str, str]) -> list[dict[str, object]]:
-    """Permissions of Google for a role, with the optional rights; each set is a custom role with this condition."""
+    """Google's permissions for a role, with the optional rights; each set becomes a custom role with this
+    condition."""
     conditions: dict[str, list[str]] = {}
     for right in role.rights:
         for permission in GOOGLE[right.operation]:
@@ -298,7 +299,7 @@ def _below(prefix: str) -> str:
 
 
 def main(argv: Sequence[str]) -> str:
-    """What is printed; "" if the tables of the page were written."""
+    """The text to print; "" if it wrote the tables of the page."""
     if not argv:
         PAGE.write_text(with_tables(PAGE.read_text()))
         return ""

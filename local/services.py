@@ -1,15 +1,16 @@
-"""Airflow and Spark Connect on this machine, as one thing to start, use and stop.
+"""Airflow and Spark Connect on this machine, started, used and stopped together.
 
     with Services(run_dir=..., lake=...) as s:
         s.api.trigger("compact", conf={...})
         SparkSession.builder.remote(s.spark_remote)
 
-Leaving the block, however that happens, stops what it started; a service that was up already in this run
-directory is used, if it was started with the same settings, and left running.  With `detached=True` and
-`start()` the services stay (`make up`), until `stop_all(run_dir)` (`make down`).
+The end of the block stops what it started, however the block ends.  If a service already runs in this run
+directory with the same settings, the block uses it and leaves it running.  With `detached=True` and `start()`
+the services stay (`make up`) until `stop_all(run_dir)` (`make down`).
 
-What Airflow's tasks find in their environment: LAKE (the lake), LAKE_SPARK_REMOTE (the address of Spark
-Connect, and of the one session that they share) and whatever `env` adds."""
+The environment of Airflow's tasks has LAKE (the lake), LAKE_SPARK_REMOTE (the address of Spark Connect and of
+the one session that the tasks share), and the variables in `env`.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ TAIL_LINES = 25
 
 
 class Services:
-    """The services of one run directory, as this caller wants them."""
+    """The services of one run directory, with the caller's settings."""
 
     def __init__(
         self,
@@ -92,7 +93,8 @@ class Services:
         self.stop()
 
     def start(self) -> list[str]:
-        """Brings up what is wanted and not up yet, all of it healthy; the names of those started."""
+        """Starts the services that are not up yet, until all are healthy; returns the names of the started
+        ones."""
         self.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._credentials = credentials.load_or_make(self.run_dir / "credentials")
         with display(silent=self._silent) as shown, _only_one(self.run_dir / "lock"):
@@ -105,7 +107,7 @@ class Services:
         return list(self._ours)
 
     def stop(self) -> None:
-        """Ends what this object started, and nothing else."""
+        """Stops only the services that this object started."""
         if self._ours:
             with display(silent=self._silent) as shown:
                 self._stop(shown)
@@ -138,13 +140,14 @@ class Services:
 
     @property
     def spark_remote(self) -> str:
-        """What SparkSession.builder.remote takes, token included."""
+        """The address for SparkSession.builder.remote, token included."""
         port = self._started(spark_service.NAME).ports["connect"]
         return spark_service.remote(port, token=self._secrets.spark_token)
 
     @property
     def api(self) -> AirflowApi:
-        """The client of Airflow's REST API, as the administrator: one, so that it logs in once."""
+        """The client of Airflow's REST API, as the administrator; always the same one, so that it logs in
+        once."""
         started = self._started(airflow_service.NAME)
         if self._api is None:
             self._api = AirflowApi(
@@ -154,11 +157,11 @@ class Services:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of Airflow's tasks; an `airflow` command run in it is a command of this Airflow."""
+        """The environment of Airflow's tasks; an `airflow` command in it works on this Airflow."""
         return environ_of(self._started(airflow_service.NAME))
 
     def airflow(self, args: Sequence[str], *, seconds: float = AIRFLOW_COMMAND_SECONDS) -> str:
-        """Runs an `airflow` command (about five seconds each); its standard output."""
+        """Runs an `airflow` command (about five seconds each) and returns its standard output."""
         self._started(airflow_service.NAME)
         command = [sys.executable, "-m", "airflow", *args]
         try:
@@ -368,7 +371,7 @@ def check_alive(started: Started, *, when: str = "") -> None:
 
 
 def is_healthy(started: Started) -> bool:
-    """Whether the service answers, itself: a stranger may have been quicker to take its port."""
+    """Whether the service itself answers, and not another program that took its port."""
     port = started.ports["api" if started.service == airflow_service.NAME else "connect"]
     if not processes.listens(started.keeper, port):
         return False
@@ -379,7 +382,7 @@ def is_healthy(started: Started) -> bool:
 
 
 def stop_all(run_dir: Path, *, silent: bool = False) -> list[str]:
-    """Ends all services of the run directory, also those that another process started; returns their names."""
+    """Stops all services of the run directory, also those that another process started; returns their names."""
     run_dir = run_dir.resolve()
     ended = []
     with display(silent=silent) as shown:
@@ -399,7 +402,7 @@ def stop_all(run_dir: Path, *, silent: bool = False) -> list[str]:
 
 
 def environ_of(started: Started) -> dict[str, str]:
-    """The environment that the service was started with."""
+    """The environment with which the service was started."""
     try:
         environ = psutil.Process(started.keeper.pid).environ()
     except psutil.Error as problem:
@@ -417,7 +420,7 @@ def end_of_log(started: Started) -> str:
 
 
 def absolute(lake: str) -> str:
-    """The lake's URI, a local path made absolute: the services run in folders of their own."""
+    """The lake's URI, with a local path made absolute, because each service runs in its own folder."""
     return lake if "://" in lake else str(Path(lake).resolve())
 
 

@@ -1,8 +1,9 @@
-"""A Spark Connect server on this machine, out of the wheel: its command, its settings, its health.
+"""A Spark Connect server on this machine, from the installed package: its command, its settings, its health.
 
-It runs `local[2,4]`: two cores, and a task is tried four times, as on a cluster (plain `local[2]` tries
-once).  It listens on loopback only and asks for a token.  The address names `localhost`: for any other
-name, 127.0.0.1 included, Spark's client insists on TLS if there is a token."""
+It runs `local[2,4]`: two cores, and four tries for a task, as on a cluster (plain `local[2]` tries once).  It
+listens on loopback only and requires a token.  The address names `localhost`, because for any other name,
+127.0.0.1 included, Spark's client insists on TLS if there is a token.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 def remote(port: int, *, token: str, session: str = "") -> str:
-    """The address that clients connect to, token included; those that name a `session` (a UUID) share it."""
+    """The address for clients, token included; clients that name the same `session` (a UUID) share it."""
     return f"sc://localhost:{port}/;token={token}" + (f";session_id={session}" if session else "")
 
 
 def url(port: int) -> str:
-    """Where Spark shows its jobs."""
+    """The address of Spark's page of jobs."""
     return f"http://{LOOPBACK}:{port}"
 
 
@@ -53,7 +54,7 @@ def settings(*, token: str, java: Java) -> Mapping[str, str]:
 
 
 def command(*, port: int, ui_port: int, folder: Path, conf: Mapping[str, str]) -> tuple[str, ...]:
-    """The server's command line; `conf` is added to, and wins over, what is set here."""
+    """The server's command line; `conf` adds to these settings and overrides them."""
     options = {
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": str(port),

@@ -1,7 +1,7 @@
-"""The web view (`airflow_lake.view`), for an Airflow whose plugins folder this is.
+"""The web view (`airflow_lake.view`), for an Airflow that has this folder as its plugins folder.
 
-An installed log-lake brings it by its entry point, which Airflow reads by itself.  Then this file adds nothing:
-Airflow refuses a plugin that it has already, and says so as an import error.
+If log-lake is installed, Airflow finds the view by its entry point.  Then this file adds nothing, because
+Airflow reports a plugin that it already has as an import error.
 """
 
 from importlib.metadata import entry_points

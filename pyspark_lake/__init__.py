@@ -1,18 +1,18 @@
 """Pools of a lake in PySpark.
 
-    read(spark, "logs", lake=URI)       a DataFrame of one revision, as far as possible by Spark's Parquet reader
-    explain(spark, "logs", lake=URI)    which records of such a read go which way, and why
+    read(spark, "logs", lake=URI)       a DataFrame of one revision; Spark's Parquet reader reads what it can
+    explain(spark, "logs", lake=URI)    how such a read gets each part of the records, and why
     attach(spark, URI)                  every pool as a temporary view
-    changes(spark, "logs", since=N, lake=URI)   what was inserted and deleted, as rows
-    get(spark, "logs", KEY, lake=URI)   one record by its key, without a job
-    summary(spark, "logs", lake=URI)    counts and bounds from the state, without a job
-    write(df, "logs", lake=URI)         a data frame as one transaction, from any thread
-    delete(spark, "logs", keys, lake=URI)     the records of the keys in a data frame
-    merge(spark, "logs", records, lake=URI)   the records of a data frame in place of those of their keys
-    use_session(spark)                  let the calling thread use `df.write.format("lake")`
+    changes(spark, "logs", since=N, lake=URI)   inserted and deleted records, as rows
+    get(spark, "logs", KEY, lake=URI)   the records of a key, without a Spark job
+    summary(spark, "logs", lake=URI)    counts and bounds from the pool's state, without a Spark job
+    write(df, "logs", lake=URI)         writes a data frame as one transaction, from any thread
+    delete(spark, "logs", keys, lake=URI)     deletes the records that have the keys of a data frame
+    merge(spark, "logs", records, lake=URI)   replaces records that have the keys of a data frame by its rows
+    use_session(spark)                  lets the calling thread use `df.write.format("lake")`
 
-It also makes `spark.read.format("lake")` known to Spark without registration: Spark looks for top-level packages
-whose names begin with `pyspark_` and takes their `DefaultSource`.
+This package also makes `spark.read.format("lake")` work without registration: Spark looks for top-level packages
+whose names begin with `pyspark_`, and takes their `DefaultSource`.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def read(
 ) -> Any:
     """A DataFrame of one revision of a pool: the rows of `spark.read.format("lake").load(pool)`, in no order.
 
-    The arguments are the options of the data source; `from_` is its `from`.  `options` are the others: `tasks`,
-    `onMissing`, `lease`, `leaseFor`, `caseSensitive`.  Raises `lake_core.errors.InvalidInput`, `NotFound`,
-    `Unavailable`, ...
+    The arguments are the options of the data source; `from_` stands for `from`.  `options` are the remaining
+    ones: `tasks`, `onMissing`, `lease`, `leaseFor`, `caseSensitive`.  Raises `lake_core.errors.InvalidInput`,
+    `NotFound`, `Unavailable`, ...
     """
     from spark_apps.native.read import frame
 
@@ -86,7 +86,10 @@ def explain(
     to: str | None = None,
     **options: object,
 ) -> str:
-    """What goes which way in `read` with the same arguments, and why, as text.  Raises what `read` raises."""
+    """A text that says how `read` with the same arguments gets each part of the records, and why.
+
+    Raises what `read` raises.
+    """
     from spark_apps.native.explain import explain as text_of
 
     return text_of(
@@ -98,9 +101,10 @@ def explain(
 
 
 def attach(spark: Any, lake: str | None = None, **options: object) -> Attached:
-    """Make every pool of the lake a temporary view of its name; returns the views, and why a pool has none.
+    """Creates a temporary view for every pool, with the pool's name.
 
-    A view is the newest version of `main` at the time of the call.  `options` are those of `read`, for every pool.
+    Returns the names of the views, and for each pool without a view the reason.  A view shows the newest version
+    of `main` at the time of the call.  `options` are those of `read`, for every pool.
     """
     from spark_apps.datasource.options import open_lake
     from spark_apps.native.attach import attach as attach_pools
@@ -119,7 +123,7 @@ def get(
     columns: str | Sequence[str] | None = None,
     **options: object,
 ) -> list[Row]:
-    """The records of one key, as rows in key order; the driver's Python reads them, and Spark runs no job.
+    """The records of one key, as rows in key order.  Python in the driver reads them; Spark runs no job.
 
     `key` is a value, or a list of the first values of the key.  `options` are `onMissing` and `caseSensitive`.
     Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
@@ -132,10 +136,11 @@ def get(
 def summary(
     spark: Any, pool: str, *, lake: str | None = None, at: str | int | None = None, **options: object
 ) -> Summary:
-    """The number of records, and nulls, least and greatest value of each field, where the state tells them exactly.
+    """The number of records, and of each field the number of nulls and the least and greatest value, if the
+    state has them.
 
-    No object is read, and Spark runs no job.  `records` is None if the state does not tell, and `why` says the
-    reason; then count with `read`.  Raises `lake_core.errors.NotFound`, `Unavailable`, ...
+    No object is read, and Spark runs no job.  If the state does not have the exact number, `records` is None and
+    `why` says the reason; then count with `read`.  Raises `lake_core.errors.NotFound`, `Unavailable`, ...
     """
     from spark_apps.frames.look_up import summary as of_pool
 
@@ -153,11 +158,11 @@ def changes(
     columns: str | Sequence[str] | None = None,
     **options: object,
 ) -> Any:
-    """A DataFrame of what was inserted and deleted after the revision `since` up to `until`.
+    """A DataFrame of the records that were inserted and deleted after the revision `since`, up to `until`.
 
-    By default from the beginning to the newest version at the time of the call.  Its columns are `_change` (insert,
-    delete, delete_key), `_version`, `_seq`, `_where`, and those of the records (`spark_apps.datasource.changes`).
-    Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
+    The default is from the beginning to the newest version at the time of the call.  Its columns are `_change`
+    (insert, delete, delete_key), `_version`, `_seq`, `_where`, and those of the records
+    (`spark_apps.datasource.changes`). Raises `lake_core.errors.InvalidInput`, `NotFound`, `Unavailable`, ...
     """
     from spark_apps.frames.changes import changes as frame_of
 
@@ -180,11 +185,11 @@ def write(
     to: str | None = None,
     **options: object,
 ) -> LoadResult:
-    """Write a data frame as one transaction: what `df.write.format("lake").mode(mode).save(pool)` does.
+    """Writes a data frame as one transaction, as `df.write.format("lake").mode(mode).save(pool)` does.
 
-    `mode` is append or overwrite; `from_`, `to` and `where` say what an overwrite replaces.  `metadata` are texts
-    to keep with the transaction.  Returns what was written.  Raises `lake_core.errors.InvalidInput`, `Conflict`,
-    `NotFound`, `OutcomeUnknown`, `Unavailable`, ...
+    `mode` is append or overwrite; `from_`, `to` and `where` say what an overwrite replaces.  `metadata` are
+    texts to store with the transaction.  Returns what was written.  Raises `lake_core.errors.InvalidInput`,
+    `Conflict`, `NotFound`, `OutcomeUnknown`, `Unavailable`, ...
     """
     from lake_core.errors import InvalidInput
     from spark_apps.frames.write import write as write_frame
@@ -209,10 +214,11 @@ def delete(
     metadata: Mapping[str, str] | None = None,
     **options: object,
 ) -> DeleteResult | LoadResult:
-    """Delete the records that have the keys of a data frame, in one transaction; its other columns are not read.
+    """Deletes the records that have the keys of a data frame, in one transaction; other columns of the data
+    frame are ignored.
 
-    An upsert pool takes any number of keys, others at most 10,000, and of keys of several fields fewer.  Raises as
-    `write`.
+    An upsert pool takes any number of keys, other pools at most 10,000, and fewer if keys have several fields.
+    Raises what `write` raises.
     """
     from spark_apps.frames.keys import delete as delete_keys
 
@@ -232,10 +238,11 @@ def merge(
     metadata: Mapping[str, str] | None = None,
     **options: object,
 ) -> LoadResult:
-    """Replace the records that have the keys of a data frame by its rows, in one transaction.
+    """Replaces the records that have the keys of a data frame by its rows, in one transaction.
 
-    Rows with new keys are added.  Rows whose boolean column `deleted` is true only delete; the column is not
-    stored.  An upsert pool takes any number of rows, others as many as `delete`.  Raises as `write`.
+    Rows with new keys are added.  Rows whose boolean column `deleted` is true only delete; this column is not
+    stored.  An upsert pool takes any number of rows, other pools as many as `delete`.  Raises what `write`
+    raises.
     """
     from spark_apps.frames.keys import merge as merge_records
 
@@ -244,10 +251,11 @@ def merge(
 
 
 def use_session(spark: Any) -> None:
-    """Let the calling thread write: `pyspark_lake.use_session(spark)`, then `df.write.format("lake")`.
+    """Lets the calling thread write: `pyspark_lake.use_session(spark)`, then `df.write.format("lake")`.
 
-    Spark finds Python data sources for a write in the session that is active in the thread, and only the thread
-    that made the session has one; in others it says DATA_SOURCE_NOT_FOUND.  Spark Connect needs no such call.
+    For a write, Spark looks for Python data sources in the active session of the thread.  Only the thread that
+    made the session has one; in other threads Spark says DATA_SOURCE_NOT_FOUND.  Spark Connect needs no such
+    call.
     """
     if hasattr(spark, "_jsparkSession"):
         spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)

@@ -1,1 +1,1 @@
-"""Mutation of the code that must not be wrong: `make mutants`. Do its tests see a small change?"""
+"""`make mutants`: changes the code in small ways, and checks that its tests notice."""

@@ -1,12 +1,12 @@
-"""Makes one small change of the core at a time, in a copy, and says which the tests do not see.
+"""Makes one small change of the core at a time, in a copy, and lists the changes that no test notices.
 
     make mutants [N=n] [SEED=s] [ARGS='--reach FILE']
 
-The seed is the date by default, so that a run a day rotates over all of them.  First each test of `TESTS` runs
-once, and tells which lines it reaches.  A mutant then runs the tests that reach its line, the quickest first, until
-one fails.  `--reach FILE` keeps that for the next run on the same code; if it names tests that are not there, the
-run ends with status 2.  A mutant that lives gets a test, or a reason in `local/mutation/survivors.toml`, and is not
-tried again.  It is not part of CI: a run takes an hour.
+The default seed is the date, so that daily runs rotate over all changes.  First each test of `TESTS` runs once,
+to find which lines it reaches.  A mutant then runs the tests that reach its line, the quickest first, until one
+fails. `--reach FILE` stores these lines for the next run on the same code; if it names missing tests, the run
+ends with status 2.  For a mutant that survives, write a test, or a reason in `local/mutation/survivors.toml`; it
+is then not tried again.  CI does not run this, because a run takes an hour.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ReachOfTests = dict[str, tuple[float, dict[str, list[int]]]]
 
 
 def copied(to: Path) -> Path:
-    """A copy of all that the tests need."""
+    """A copy of everything that the tests need."""
     for name in (
         "lake_core",
         "log_lake",
@@ -70,7 +70,7 @@ def copied(to: Path) -> Path:
 
 
 class Survivor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change (`LineChange.name`) of a file that no test sees, and why that is right."""
+    """A change (`LineChange.name`) of a file that no test notices, and the reason why that is right."""
 
     file: str
     change: str
@@ -82,12 +82,12 @@ class _Survivors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def survivors() -> tuple[Survivor, ...]:
-    """All of them, in the order of the file."""
+    """The survivors of the file, in its order."""
     return msgspec.toml.decode(SURVIVORS.read_bytes(), type=_Survivors).survivor
 
 
 def measured(copy: Path, file: Path) -> ReachOfTests:
-    """What each test reaches; read from the file if it is there, otherwise written to it."""
+    """The lines that each test reaches; read from the file if it exists, otherwise written to it."""
     if not file.exists():
         environment = {
             **os.environ,
@@ -101,11 +101,12 @@ def measured(copy: Path, file: Path) -> ReachOfTests:
 
 
 class NoTests(Exception):
-    """pytest runs none of the tests that are to see a change: nothing can be said of it."""
+    """pytest ran none of the tests that should notice a change, so there is no result."""
 
 
 def is_seen(copy: Path, file: str, change: LineChange, tests: list[str]) -> bool:
-    """Whether one of the tests fails with the change.  Raises NoTests if they are not there without it either."""
+    """Whether one of the tests fails with the change.  Raises NoTests if the tests do not exist in the
+    unchanged code."""
     whole = (copy / file).read_text()
     (copy / file).write_text(changed(whole, change))
     try:
@@ -122,7 +123,7 @@ def is_seen(copy: Path, file: str, change: LineChange, tests: list[str]) -> bool
 
 
 def pytest_of(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """pytest in the copy, ended.  Raises subprocess.TimeoutExpired after `TIMEOUT`."""
+    """The result of pytest in the copy.  Raises subprocess.TimeoutExpired after `TIMEOUT`."""
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *words],
         cwd=copy,
@@ -144,7 +145,7 @@ def reaching(reach: ReachOfTests, file: str, line: int) -> list[str]:
 
 
 def main() -> int:
-    """Print each mutant that lives; the status is 1 if one does, and 2 if its tests are not there."""
+    """Prints each surviving mutant.  The status is 1 if one survives, and 2 if its tests do not exist."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", default=dt.datetime.now(dt.UTC).date().isoformat())

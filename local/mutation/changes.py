@@ -1,6 +1,6 @@
-"""The small changes of a source that its tests should see; pure.
+"""The small changes of a source that its tests should notice; pure.
 
-The seven kinds are those of the usual mutation tools, less what only changes words: messages, names and logs.
+The seven kinds are those of common mutation tools, without changes of words only: messages, names and logs.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class LineChange:
 
     @property
     def name(self) -> str:
-        """What tells the change apart in its file, whatever line it is on."""
+        """A name that identifies the change within its file, whatever its line."""
         return f"{self.function}: {self.kind}: {self.before} -> {self.after}"
 
 
 def changes(source: str) -> list[LineChange]:
-    """Every change of a source, in its order."""
+    """Every change of a source, in the order of its lines."""
     tree = ast.parse(source)
     place_by_node = {node: place for place, node in enumerate(ast.walk(tree))}
     return [
@@ -58,7 +58,7 @@ def changes(source: str) -> list[LineChange]:
 
 
 def changed(source: str, change: LineChange) -> str:
-    """The source with one of its changes."""
+    """The source after one of its changes."""
     tree = ast.parse(source)
     target = next(node for place, node in enumerate(ast.walk(tree)) if place == change.place)
     return ast.unparse(ast.fix_missing_locations(_Replaced(target, change.node).visit(tree)))

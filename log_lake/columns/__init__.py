@@ -1,10 +1,10 @@
-"""Whole columns of records: what Arrow's kernels do not do, once for every room above.
+"""Operations on whole columns of records that Arrow's kernels do not offer; every room above uses them.
 
-    json_text    columns as JSON: as people read it, and as a field without a common type stores it
-    nested       records, lists and maps: their parts, and columns made of parts
-    cast         columns and tables in another schema
-    keys         keys of whole columns as bytes that compare in the order of the pool
-    variant      the values of Parquet's VARIANT
+    json_text    columns as JSON: for people, and for fields that have no common type
+    nested       takes records, lists and maps apart, and builds columns from their parts
+    cast         converts columns and tables to another schema
+    keys         encodes the keys of a column as bytes that sort in the order of the pool
+    variant      reads the values of Parquet's VARIANT
 
 Everything here is pure.
 """

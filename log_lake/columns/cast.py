@@ -1,7 +1,8 @@
-"""Columns and tables in another schema: by name, absent fields null, what has no common type as typed JSON.
+"""Converts columns and tables to another schema, matching fields by name.
 
-`schemas.schema` unites the schemas of several objects; here their records become one table.  With a united schema
-every value fits.  Called by scans, compaction and the readers of files.
+A missing field becomes null.  Values without a common type become typed JSON.  `schemas.schema` unites the
+schemas of several objects; this module then turns their records into one table.  Every value fits a united
+schema.  Called by scans, compaction and the readers of files.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from log_lake.columns.nested import Items, mask_of
 
 
 def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
-    """The records in a united schema: fields by name, absent ones null.
+    """The records in a united schema: fields by name, missing ones null.
 
-    `what` names the object for the message.  Raises Corrupt if a value does not fit; with a united schema, every
-    value fits.
+    `what` names the object in the message.  Raises Corrupt if a value does not fit; every value fits a united
+    schema.
     """
     if table.schema.equals(schema, check_metadata=True):
         return table
@@ -38,10 +39,12 @@ def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
 
 
 def mixed_table(tables: Sequence[pa.Table], schema: pa.Schema, order: Ints, *, what: str) -> pa.Table:
-    """The records of tables in a united schema of at least one field, mixed; as `cast_table`.
+    """One table of the records of several tables, in a united schema of at least one field.  Casts like
+    `cast_table`.
 
-    `order` numbers the records of one table after the other.  A field costs nothing in tables that lack it, since
-    thousands of tables with fields of their own would have millions of absent columns.
+    `order` gives the order of the records: it numbers those of the first table, then those of the next, and so
+    on.  A field costs nothing in tables that lack it; otherwise thousands of tables with different fields would
+    need millions of null columns.
     """
     begins = np.cumsum([0, *(table.num_rows for table in tables)])
     having: dict[str, list[tuple[int, int]]] = {}
@@ -85,7 +88,7 @@ def _read_as(target: pa.Field, column: pa.ChunkedArray, field: pa.Field, what: s
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field, target: pa.Field) -> pa.ChunkedArray:
-    """One column in another field's type."""
+    """One column, converted to another field's type."""
     if is_json(target):
         return column.cast(pa.string()) if is_json(field) else typed(column, field)
     if field.type == target.type and not _has_marks(target.type):
@@ -101,7 +104,7 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 
 def members_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside of a record, list or map; none of a plain type."""
+    """The fields inside a record, list or map; empty for any other type."""
     return [kind.field(i) for i in range(kind.num_fields)]
 
 

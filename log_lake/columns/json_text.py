@@ -1,12 +1,11 @@
 """Whole columns as JSON text: `shown` for people, `typed` for fields without a common type.
 
-`shown` gives the JSON of each value for people and programs: `lake scan`, CSV, SQL.  Times, dates and bytes are
-strings there, and so are NaN and the infinities, which JSON does not have.  `typed` gives typed JSON, which reads
-back as exactly the same value (`texts.typed_json`).  A field becomes typed JSON when its types do not unite
-(decision 51).
+`shown` gives the JSON that `lake scan`, CSV and SQL print.  It writes times, dates and bytes as strings, and
+also NaN and the infinities, which JSON lacks.  `typed` gives typed JSON, which reads back as exactly the same
+value (`texts.typed_json`).  A field becomes typed JSON when its types do not unite (decision 51).
 
-Arrow kernels do everything, nested values too; only strings that need escapes, bytes, durations and a few decimals
-go through Python.
+Arrow kernels do all the work, also for nested values.  Only strings that need escapes, bytes, durations and a
+few decimals go through Python.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def json_lines(table: pa.Table) -> pa.ChunkedArray:
-    """One JSON object a record for people, fields in the order of the schema, null fields left out."""
+    """Each record as a JSON object for people: fields in the order of the schema, without null fields."""
     texts = []
     for batch in table.to_batches():
         columns = [_texts(c, f, typed_form=False) for f, c in zip(batch.schema, batch.columns, strict=True)]
@@ -264,7 +263,7 @@ def _where_valid(text: pa.Array, array: pa.Array) -> pa.Array:
 
 
 def typed_inside(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """A column of the field's type whose JSON, at any depth, is another program's, as typed JSON."""
+    """Typed JSON of a column whose texts, at any depth, are plain JSON of another program."""
     if not _holds_json(field):
         return column
     chunks = [_guarded_inside(chunk, field) for chunk in column.chunks]

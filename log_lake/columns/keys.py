@@ -1,11 +1,11 @@
-"""The order of keys for whole Arrow columns: the order of `encoding`, for a batch of values at once.
+"""The order of keys for whole Arrow columns: the same order as `encoding`, for many values at once.
 
-`sort_order` gives the permutation that sorts records by key and keeps the order of equal keys.  `insertion_points`
-gives where the records of one sorted table belong in another.  Both turn the columns into one comparable array.
-Each field takes as many bits as its values differ in.  If all fields together take at most 64, it is an array of
-64-bit integers, otherwise of bytes compared by memcmp.  NumPy's stable sort finds sorted runs: merging k sorted
-streams costs about log2(k) comparisons a record.  Such an array is comparable only within the call that made it;
-bounds that must live longer are `encoding`'s bytes.
+`sort_order` gives the permutation that sorts records by key and keeps the order of equal keys.
+`insertion_points` gives where the records of one sorted table belong in another.  Both turn the columns into one
+comparable array. Each field takes as many bits as its values differ in.  If all fields together need at most 64
+bits, it is an array of 64-bit integers, otherwise of bytes that memcmp compares.  NumPy's stable sort finds
+sorted runs: merging k sorted streams costs about log2(k) comparisons a record.  Such an array is comparable only
+within the call that made it; bounds that must live longer are bytes of `encoding`.
 
 Called by `objects.write` (sorting a load) and by `reading.merge` (merging streams).
 """
@@ -70,7 +70,7 @@ def sort_order(
 ) -> npt.NDArray[np.int64] | None:
     """The stable permutation that sorts the records by key, then by the arrays of `then`.
 
-    None if the records are in order.
+    None if the records are already in that order.
     """
     order = _comparable(table, key, then) if table.num_rows > 1 else None
     if order is None:
@@ -98,8 +98,8 @@ def _numbered(order: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
 def insertion_points(
     into: pa.Table, table: pa.Table, key: PoolKey
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """For each record of `table`: its insertion index in `into`, after records with an equal key, and whether there
-    is such a record.
+    """For each record of `table`: its insertion index in `into`, after records with an equal key, and whether
+    `into` has such a record.
 
     Both tables are sorted by key and have the same types.
     """

@@ -1,10 +1,11 @@
-"""Taking Arrow's records, lists, maps and unions apart and putting them together, slices and nulls included.
+"""Takes Arrow's records, lists, maps and unions apart and puts them together again, slices and nulls included.
 
-A list array that is sliced, or whose null rows have items, does not say by itself which of its items count.
-`Items` does: it has the items of the rows that are not null, one after another, and each row's first.  Maps are
-lists of entries; Arrow's own cast from one to the other breaks slices with records inside (Arrow 26).  A union has
-no nulls of its own; Arrow's own `flatten` of records ends the process if one of the fields is a union
-(`fields_of`).  `rebuilt` gives a column with other values, and perhaps other types, at any depth.
+The item array of a list array may hold items that do not count: those outside of its slice, and those of null
+rows. `Items` gives only the items of rows that are not null, one after another, and where each row's items
+begin.  Maps are lists of entries; Arrow's own cast from one to the other breaks slices with records inside
+(Arrow 26).  A union has no nulls of its own.  Arrow's own `flatten` of records ends the process if one of the
+fields is a union (`fields_of`).  `rebuilt` gives a column with other values, and perhaps other types, at any
+depth.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ from log_lake.columns.arrays import Ints
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a list of any form, but no map."""
+    """Whether the type is a list of any form; a map is not a list."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def mask_of(array: pa.Array) -> pa.Array | None:
-    """Which rows are null, as Arrow's constructors want it; None if none is."""
+    """Which rows are null, in the form that Arrow's constructors want; None if no row is."""
     return pc.is_null(array) if array.null_count else None
 
 
 def fields_of(array: pa.StructArray) -> list[pa.Array]:
-    """The values of each field of records, null where the record is null; a union has any value there."""
+    """The values of each field of records, null where the record is null.  A field of unions has any value
+    there."""
     if not any(pa.types.is_union(field.type) for field in array.type):
         return list(array.flatten())
     return [
@@ -43,7 +45,7 @@ def fields_of(array: pa.StructArray) -> list[pa.Array]:
 
 @dataclass(frozen=True)
 class Alternative:
-    """One type of an array of unions: the rows that have it, and their values."""
+    """One type of an array of unions: which rows have it, and their values."""
 
     field: pa.Field
     rows: npt.NDArray[np.int64]
@@ -51,7 +53,7 @@ class Alternative:
 
 
 def alternatives(array: pa.Array) -> list[Alternative]:
-    """The values of an array of unions, those of each type apart."""
+    """The values of an array of unions, separately for each type."""
     kind = array.type
     fields = [kind.field(at) for at in range(kind.num_fields)]
     if not len(array):  # there may be no memory
@@ -93,27 +95,27 @@ class Items:
 
     @property
     def values(self) -> pa.Array:
-        """Of lists."""
+        """The items of lists, as one array."""
         return self._lists.flatten()
 
     @property
     def entries(self) -> tuple[pa.Array, pa.Array]:
-        """Keys and values of maps."""
+        """The keys and the values of maps, as two arrays."""
         keys, values = fields_of(self._lists.flatten())
         return keys, values
 
     @property
     def rows(self) -> npt.NDArray[np.int64]:
-        """To which row each item belongs."""
+        """For each item, the row to which it belongs."""
         lengths = np.diff(np.asarray(self.offsets))
         return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
     def as_lists(self, values: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Lists of the same lengths with other values."""
+        """Lists with the same lengths and other items."""
         return pa.ListArray.from_arrays(self.offsets, values, type=kind, mask=mask_of(self.array))
 
     def as_maps(self, keys: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Maps of the same lengths with other keys and values."""
+        """Maps with the same lengths and other keys and values."""
         return pa.MapArray.from_arrays(self.offsets, keys, values, type=kind, mask=mask_of(self.array))
 
 
@@ -132,7 +134,8 @@ def is_nested(kind: pa.DataType) -> bool:
 def rebuilt(
     array: pa.Array, field: pa.Field, rows: RowNumbers, change: LeafChange
 ) -> tuple[pa.Array, pa.Field]:
-    """The array and its field with what `change` gives, from the outside in; values without a change stay."""
+    """The array and its field after `change`, applied from the outside in; a value that `change` leaves alone
+    stays."""
     changed = change(array, field, rows)
     kind = field.type
     if changed is not None or not is_nested(kind):

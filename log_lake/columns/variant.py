@@ -1,4 +1,4 @@
-"""VARIANT: one value of any class in the binary form that Parquet, Spark and Iceberg share, as a value of the lake.
+"""VARIANT as values of the lake.  Parquet, Spark and Iceberg share this binary form for one value of any class.
 
 A variant is two byte strings: metadata, which has the names of fields, and the value.  `VariantReader` gives the
 values that `texts.typed_json.text_of` writes.  Source: Parquet's VariantEncoding.md, version 1.
@@ -38,11 +38,11 @@ _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 
 
 class Unreadable(ValueError):
-    """A variant that is damaged, or whose value the lake does not hold; the message says which in a few words."""
+    """The variant is damaged, or the lake cannot hold its value; the message says which in a few words."""
 
 
 class VariantReader:
-    """Reads values whose field names are in the same metadata.  Raises Unreadable."""
+    """Reads values that share one metadata, which has the names of their fields.  Raises Unreadable."""
 
     def __init__(self, metadata: bytes) -> None:
         try:
@@ -53,7 +53,7 @@ class VariantReader:
             raise Unreadable("a damaged VARIANT") from error
 
     def value(self, data: bytes) -> Any:
-        """The value: None, a class of `Value`, a number's text as JSON, a dict or a list."""
+        """The value: None, a class of `Value`, a number as JSON text, a dict or a list."""
         try:
             return self._value(memoryview(data), 0, 0)
         except Unreadable:
@@ -151,9 +151,10 @@ def _decimal(size: int) -> Callable[[memoryview, int], Any]:
 
 
 def number(value: decimal.Decimal) -> Any:
-    """A decimal as a plain number of JSON if its digits read back as they are, otherwise the decimal.
+    """The decimal as a plain JSON number if its digits read back unchanged, otherwise the decimal itself.
 
-    Spark's `parse_json` makes decimals of all numbers with a point, so they are no sign of a class.
+    Spark's `parse_json` makes decimals of all numbers with a point, so a decimal does not show the writer's
+    class.
     """
     text = format(value, "f")
     plain = exact_number(text)
@@ -172,14 +173,14 @@ def _time(tag: int, ticks: int) -> Callable[[memoryview, int], Any]:
 
 
 def date_of(day: int) -> dt.date:
-    """The date of so many days since 1970; raises Unreadable if it is none of the lake's."""
+    """The date this many days after 1970-01-01.  Raises Unreadable if the lake cannot hold that date."""
     if not FIRST_DAY <= day <= LAST_DAY:
         raise Unreadable("a date outside of the years 1 to 9999")
     return dt.date.fromordinal(day + _EPOCH_DAY)
 
 
 def checked(value: Any) -> Any:
-    """The value; raises Unreadable for a time that the lake does not hold."""
+    """The value.  Raises Unreadable for a time that the lake cannot hold."""
     if isinstance(value, Instant):
         tag, seconds, _ = value
         if tag == TIME and not 0 <= seconds < 86_400:

@@ -1,14 +1,14 @@
-"""Aggregate: the records of each key combined into one, field by field.
+"""Aggregate pools: combines the records of each key into one, field by field.
 
     sum, min, max       of the values; null if all are null; min and max ignore NaN
-    count               the number of records: each begins as 1 (`rule.prepared`)
+    count               the number of records: a load writes 1 into each (`rule.prepared`)
     first, last         the oldest and the newest value that is not null
     any_value           some value that is not null: here the oldest
 
-Every function is associative: combining parts, and then their results, gives the same as combining all at once.
-Sums of doubles are the same up to rounding.  Sums of integers and decimals are exact: they have 38 digits, and
-`rule.prepared` and `history.rebase` refuse values that would need more (decision 53).  A combined record counts as
-written with the newest of its records.
+Every function is associative: you may combine the parts first, and then their results.  Sums of doubles are then
+the same up to rounding.  Sums of integers and decimals are exact: they have 38 digits, and `rule.prepared` and
+`history.rebase` refuse values that would need more (decision 53).  A combined record counts as written with the
+newest of its records.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from log_lake.columns.arrays import Ints, Mask
 
 
 def aggregate(table: pa.Table, ends: Mask, *, key: PoolKey, rule: Rule) -> pa.Table:
-    """One record a key, of a table sorted by key and age; `ends` marks the last record of each key."""
+    """One record for each key of a table sorted by key and age; `ends` marks the last record of each key."""
     if bool(np.all(ends)):
         return table
     last = np.flatnonzero(ends)

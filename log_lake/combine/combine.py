@@ -1,4 +1,4 @@
-"""Combining records of equal keys by the pool's kind: one function for tables, one for streams."""
+"""Combines records with equal keys by the pool's kind: one function for tables, one for streams."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from log_lake.combine.newest import newest
 
 
 def combine(table: pa.Table, key: PoolKey, rule: Rule) -> pa.Table:
-    """The records of a table combined; it is sorted by key and age, and holds all records of each of its keys."""
+    """The combined records of a table that is sorted by key and age, and has all records of each of its keys."""
     return table if rule.keeps_all else _combined(table, ends_key(table, key), key=key, rule=rule)
 
 
 def combine_stream(tables: Iterable[pa.Table], key: PoolKey, rule: Rule) -> Iterator[pa.Table]:
-    """The records of a stream of tables combined; the stream is sorted by key and age."""
+    """The combined records of a stream of tables that is sorted by key and age."""
     if rule.keeps_all:
         yield from tables
     else:

@@ -1,4 +1,4 @@
-"""The kind of a pool and the functions of its fields, as a person declares them: read, and checked.
+"""Reads and checks the kind of a pool and the functions of its fields, as a user declares them.
 
 `parse_aggregates("bytes=sum,last_seen=max")` -> {"bytes": "sum", "last_seen": "max"}.
 """
@@ -20,7 +20,7 @@ FUNCTIONS = ("sum", "min", "max", "count", "first", "last", "any_value")
 
 
 def parse_aggregates(text: str) -> dict[str, str]:
-    """`FIELD=FN,...`; raises InvalidInput naming the part that is wrong."""
+    """The functions by field, from `FIELD=FN,...`.  Raises InvalidInput that names the wrong part."""
     aggregates: dict[str, str] = {}
     for part in text.split(",") if text else []:
         name, equals, function = part.strip().rpartition("=")
@@ -49,7 +49,7 @@ def check_rule(kind: str, aggregates: Mapping[str, str], key: PoolKey) -> None:
 
 
 def check_type(field: pa.Field, *, kind: str, function: str) -> None:
-    """Raises InvalidInput for a type that the field's part in a pool of the kind excludes."""
+    """Raises InvalidInput if a field may not have this type in a pool of this kind, such as a summed text."""
     if kind == "upsert" and field.name == DELETED and not pa.types.is_boolean(field.type):
         raise InvalidInput(
             f"field {DELETED!r} is of type {show_type(field)}; in an upsert pool it must be a boolean (delete "

@@ -1,4 +1,4 @@
-"""Finding the records of a sorted table that have the same key.
+"""Finds the records of a sorted table that have the same key.
 
 Keys are equal if their encodings are: null equals null, NaN equals NaN, -0.0 equals 0.0.  `whole_keys` cuts a
 stream of sorted tables so that no key is in two of them.
@@ -18,7 +18,7 @@ from log_lake.columns.keys import key_at
 
 
 def ends_key(table: pa.Table, key: PoolKey) -> Mask:
-    """For each record of the sorted table whether the next one has another key; the last one ends its key."""
+    """For each record of a sorted table: whether it is the last one with its key."""
     ends = np.ones(table.num_rows, np.bool_)
     if table.num_rows > 1 and key.fields:
         same = np.ones(table.num_rows - 1, np.bool_)
@@ -46,10 +46,11 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
 def whole_keys(
     tables: Iterable[pa.Table], key: PoolKey, combine: Callable[[pa.Table, Mask], pa.Table]
 ) -> Iterator[pa.Table]:
-    """The stream combined, a table at a time; `combine` gets all records of a key together, and where keys end.
+    """The stream, combined a table at a time.  `combine` gets all records of a key together, and where each key
+    ends.
 
-    The records of a table's last key wait for the next table.  They are combined first, so that a key of very many
-    records takes no more memory than one record.
+    The records of a table's last key wait for the next table.  They are combined before that, so a key with very
+    many records takes no more memory than one record.
     """
     waiting: pa.Table | None = None
     for table in tables:

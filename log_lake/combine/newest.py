@@ -1,6 +1,6 @@
-"""Upsert: the last record of each key, in a table sorted by key and age; delete markers.
+"""Upsert pools: finds the last record of each key in a table sorted by key and age, and handles delete markers.
 
-A compaction and an erasure leave nothing but the key in a delete marker.
+Compaction and erasure remove everything but the key from a delete marker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from log_lake.columns.arrays import Mask
 
 
 def newest(table: pa.Table, ends: Mask) -> pa.Table:
-    """The last record of each key, delete markers included; `ends` marks it."""
+    """The last record of each key, also if it is a delete marker; `ends` marks these records."""
     return table if bool(np.all(ends)) else table.filter(pa.array(ends))
 
 
@@ -29,12 +29,12 @@ def without_markers(table: pa.Table) -> pa.Table:
 
 
 def are_markers(table: pa.Table) -> pa.ChunkedArray:
-    """Whether each record is a delete marker; the table has the column `_deleted`."""
+    """For each record, whether it is a delete marker; the table has the column `_deleted`."""
     return pc.fill_null(table.column(DELETED).cast(pa.bool_()), False)
 
 
 def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
-    """Which records are delete markers that hold nothing but their key; `key` are its fields."""
+    """For each record, whether it is a delete marker with nothing but its key; `key` names the key fields."""
     if DELETED not in table.schema.names:
         return np.zeros(table.num_rows, np.bool_)
     bare = truth(are_markers(table))
@@ -45,10 +45,10 @@ def bare_markers(table: pa.Table, key: Sequence[str]) -> Mask:
 
 
 def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
-    """The table with the column `_deleted` true for those records; they are not kept as they came any more (`ROW`).
+    """The table with `_deleted` set to true for those records, and without their own types (`ROW`).
 
-    Otherwise an object of these records would hold them as they were before they were deleted.  What `_deleted`
-    says of the others stays, null too: a format that keeps records as they came holds no other value.
+    With its own types kept, an object would hold such a record as it was before it was deleted.  Other records
+    keep their `_deleted`, null included: a format that keeps records as they came can hold no other value.
     """
     marked = pa.array(mask)
     place = table.schema.get_field_index(DELETED)
@@ -63,7 +63,7 @@ def with_marks(table: pa.Table, mask: Mask) -> pa.Table:
 
 
 def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
-    """The table with those records turned into delete markers that hold nothing but their key."""
+    """The table in which those records are delete markers with nothing but their key."""
     kept = pa.array(np.arange(table.num_rows), mask=mask)
     for place, field in enumerate(table.schema):
         if field.name not in (*key, DELETED, *ORDER.names, *ROW.names):
@@ -72,7 +72,7 @@ def as_markers(table: pa.Table, mask: Mask, key: Sequence[str]) -> pa.Table:
 
 
 def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The table; its delete markers hold nothing but their key."""
+    """The table in which every delete marker has nothing but its key."""
     if DELETED not in table.schema.names:
         return table
     markers = truth(are_markers(table))
@@ -80,7 +80,7 @@ def emptied(table: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def truth(column: pa.Array | pa.ChunkedArray) -> Mask:
-    """A column of booleans without nulls as a mask."""
+    """A boolean column without nulls, as a NumPy mask."""
     if isinstance(column, pa.ChunkedArray):
         return np.asarray(column.to_numpy())
     return np.asarray(column.to_numpy(zero_copy_only=False))

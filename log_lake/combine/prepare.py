@@ -1,7 +1,7 @@
-"""Records of a load as a pool of a kind stores them, and the values that its functions cannot combine.
+"""Prepares records of a load for the pool's kind, and finds values that the pool's functions cannot combine.
 
-Counted fields begin with 1, and sums get room to grow; the rule itself is data (`schemas.rule`).  Called by the
-builder of loads, and by the checks that set bad records apart.
+Counted fields get the value 1, and sums get a type with room to grow.  The rule itself is data (`schemas.rule`).
+Called by the builder of loads, and by the checks that set bad records apart.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from log_lake.combine.declared import check_ordered, check_summed, check_type
 
 
 def prepared(table: pa.Table, rule: Rule, key: PoolKey) -> pa.Table:
-    """Records of a load as the pool stores them: counted fields begin with 1, sums get room to grow.
+    """Records of a load in the form that the pool stores: counted fields are 1, sums have room to grow.
 
-    Raises InvalidInput if a field's type does not suit its function, a value leaves no room for sums, or a delete
-    marker is not a boolean.
+    Raises InvalidInput if a field's type does not suit its function, a value leaves no room for sums, or a
+    delete marker is not a boolean.
     """
     if rule.kind == "upsert":
         return _with_markers(table)
@@ -88,7 +88,7 @@ _NO_ROOM = (
 
 
 def uncombinable(field: pa.Field, column: pa.ChunkedArray, function: str) -> dict[int, str]:
-    """For each row that the function cannot combine: why.  Most columns have no such row."""
+    """By row, why the function cannot combine its value.  Most columns have no such row."""
     if pa.types.is_null(field.type) or function not in ("sum", "min", "max"):
         return {}
     try:

@@ -1,10 +1,10 @@
-"""Carrying out compactions: some references of a branch become one sorted run of new objects.
+"""Carries out compactions: some references of a branch become one sorted run of new objects.
 
-    begin_compaction    a job of the planner becomes work: pieces of its key range, one an output
+    begin_compaction    turns a job of the planner into work: pieces of its key range, one object each
     compact             a job from begin to commit, under a lease, on any workers
-    run_jobs            several at a time; each is committed as it finishes
+    run_jobs            several jobs at a time; each is committed as it finishes
 
-A job that fails leaves the others standing; a job whose input another writer took is dropped.
+If a job fails, the others still commit.  If another writer removed an input of a job, the job is dropped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ JobProgress = Callable[[CompactionJob, CompactionResult], None]
 
 
 def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: int, message: str) -> Rewriting:
-    """A job for references of the branch, cut into about `outputs` pieces, which may be rewritten anywhere.
+    """The work of a job on references of the branch, cut into about `outputs` pieces, which any process may
+    rewrite.
 
     Reads the samples in the inputs' footers.  Raises NotFound, Conflict (another compaction took an input before
     this began, or the inputs leave out a reference that an aggregate pool must combine with them), InvalidInput
@@ -123,9 +124,10 @@ def compact(
     message: str = "",
     workers: Workers | None = None,
 ) -> CompactionResult:
-    """Rewrite references as one sorted run of about `outputs` objects, on these workers (default: here).
+    """Rewrites references as one sorted run of about `outputs` objects, on these workers (default: in this
+    process).
 
-    Raises what `begin_compaction` raises except Conflict, which is a result, and OutcomeUnknown.
+    Raises OutcomeUnknown, and what `begin_compaction` raises, except Conflict: that is returned as a result.
     """
     size = sum(r.size for r in inputs)
     try:
@@ -155,9 +157,9 @@ def run_jobs(
     *,
     progress: JobProgress = lambda job, result: None,
 ) -> list[CompactionResult]:
-    """Carry out jobs, several at a time on many workers; each is committed as it finishes.
+    """Carries out jobs, several at a time if there are many workers; each is committed as it finishes.
 
-    Raises the first failure after all jobs have been tried.
+    After it has tried all jobs, it raises the first failure.
     """
     size = workers.size if jobs else 1  # once: Spark Connect is asked for it
 
@@ -184,6 +186,7 @@ def run_jobs(
 
 
 def pieces_for(outputs: int, *, size: int, parallelism: int) -> int:
-    """How many pieces to cut a job of `size` bytes into: about `outputs`, and no core of few without work."""
+    """How many pieces a job of `size` bytes is cut into: about `outputs`, and at least enough to keep every
+    core busy."""
     pieces = -(-outputs // parallelism) * parallelism if outputs < 4 * parallelism else outputs
     return max(1, min(pieces, max(outputs, size // SMALLEST_PIECE)))

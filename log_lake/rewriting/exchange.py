@@ -1,4 +1,5 @@
-"""One transaction that removes references of a branch and adds objects; a race that it loses is a result."""
+"""One transaction that removes references of a branch and adds objects.  If it loses the race, that is a
+result."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from log_lake.rewriting.work import Rewriting
 
 @dataclass(frozen=True)
 class LostRace:
-    """Another writer changed first what was to be changed: nothing was committed.  Plan again."""
+    """Another writer changed one of the inputs first, so nothing was committed.  Plan again."""
 
     error: Conflict
 
@@ -26,8 +27,8 @@ class LostRace:
 class Exchange:
     """What one transaction does to a branch, as planned on `read_version`.
 
-    The `removed` references go, the `written` objects come, the `others` are further actions.  `oldest_only`: what
-    goes must hide nothing of what stays.  `does` says it in a log.
+    It removes the references `removed`, adds the objects `written`, and has further actions `others`.
+    `oldest_only`: the removed references must hide nothing in those that stay.  `does` describes it for logs.
     """
 
     id: str
@@ -42,7 +43,7 @@ class Exchange:
 
 
 def exchange(branch: Branch, change: Exchange) -> Committed | LostRace:
-    """Commit the change.  Raises NotFound (the branch was deleted), OutcomeUnknown, Unavailable."""
+    """Commits the change.  Raises NotFound (the branch was deleted), OutcomeUnknown, Unavailable."""
     draft = Draft(
         id=change.id,
         branch=branch.name,
@@ -67,7 +68,7 @@ def exchange(branch: Branch, change: Exchange) -> Committed | LostRace:
 def commit(
     branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None], *, does: str
 ) -> Committed | LostRace:
-    """Remove the inputs and add the new objects.  Raises what `exchange` raises."""
+    """Commits the removal of the inputs and the new objects.  Raises what `exchange` raises."""
     return exchange(
         branch,
         Exchange(

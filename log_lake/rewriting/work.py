@@ -1,7 +1,8 @@
-"""References to be written again as one sorted run of new objects: begun here, written on any worker.
+"""References to rewrite as one sorted run of new objects: the work begins here, and any worker writes it.
 
-`begin_rewriting` makes one value of a revision.  `write_piece` does a part of it in any process, any number of
-times: merge, combine, leave out, write.  Nothing refers to an object before `exchange.commit`.
+`begin_rewriting` makes one value from a revision.  `write_piece` does a part of it in any process, any number of
+times: it merges, combines, leaves records out, and writes.  No reference names a new object before
+`exchange.commit`.
 """
 
 from __future__ import annotations
@@ -42,18 +43,19 @@ Keeps = Callable[[pa.Table], pa.Table]
 
 
 def everything(table: pa.Table) -> pa.Table:
-    """All of it."""
+    """One piece that holds all keys."""
     return table
 
 
 @dataclass(frozen=True)
 class Rewriting(PoolPart):
-    """References of a branch, of one sub-pool, that become new objects: one for each of the `pieces` of the keys.
+    """References of one sub-pool of a branch that become new objects, one for each of the `pieces` of the key
+    range.
 
-    `schema` is that of the new objects, `schemas` holds those of the inputs by id.  Records that the `tombstones`
-    cover go.  No new object has a smaller id than `first`, whatever the clock of the worker says.  An output stores
-    the bounds of its piece only if `bounded`: bounds may be keys that are erased.  `oldest_only`: delete markers
-    go, so nothing may lie below that they hide.
+    `schema` is that of the new objects; `schemas` has those of the inputs by id.  Records that the `tombstones`
+    cover are left out.  No new object has an id below `first`, whatever the clock of the worker says.  An output
+    stores the bounds of its piece only if `bounded`, because bounds may be keys that are erased.  `oldest_only`:
+    delete markers are left out, so below the inputs there must be nothing that they hide.
     """
 
     config: PoolConfig
@@ -78,7 +80,7 @@ class Rewriting(PoolPart):
 
     @property
     def size(self) -> int:
-        """Bytes of the inputs."""
+        """Total bytes of the inputs."""
         return sum(r.size for r in self.inputs)
 
     def covers(self, reference: Reference) -> tuple[Tombstone, ...]:
@@ -96,7 +98,7 @@ def begin_rewriting(
     message: str,
     leaves_markers: bool = False,
 ) -> Rewriting:
-    """The work on references of one sub-pool that the revision of the branch holds, in one piece.
+    """The work on references of one sub-pool of the branch's revision, in one piece.
 
     `hiding`: the tombstones to apply.  `leaves_markers`: delete markers may take the place of records.
     """
@@ -132,7 +134,7 @@ def begin_rewriting(
 
 
 def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
-    """The lease of the work, to be held until it is committed."""
+    """The lease of the work; hold it until the work is committed."""
     return branch.write_lease(
         work.origin.transaction_id, read_version=work.read_version, first=work.first, why=why
     )
@@ -160,7 +162,7 @@ def write_whole(worker: Worker, work: Rewriting) -> WrittenObject | None:
 
 
 def write(work: Rewriting, workers: Workers) -> list[WrittenObject]:
-    """The objects of all pieces.  Raises what `write_piece` raises."""
+    """Writes all pieces and returns their objects.  Raises what `write_piece` raises."""
     written = workers.map(partial(write_piece, work), range(len(work.pieces)))
     return [one for one in written if one is not None]
 

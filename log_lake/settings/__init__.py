@@ -1,13 +1,13 @@
 """Settings of a pool: their names, types, defaults and meanings, and the options of reading files.
 
     settings        every setting; typed access to those of a pool; which changes are refused
-    setting_types   what texts a setting takes
+    setting_types   which texts a setting accepts
     csv_options     the options of CSV together
-    time_format     codes of strptime and strftime
-    upkeep_hours    hours in which upkeep may begin
+    time_format     the codes of strptime and strftime
+    upkeep_hours    the hours in which upkeep may begin
 
-The list of pools (`lake_core.catalog`) stores settings as texts and knows none of them: the lake hands it the check
-that is here (`settings.check_pool`).
+The list of pools (`lake_core.catalog`) stores settings as texts and knows none of them.  The lake passes it the
+check of this room (`settings.check_pool`).
 """
 
 from typing import TYPE_CHECKING

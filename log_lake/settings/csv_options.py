@@ -20,7 +20,7 @@ class _Settings(Protocol):
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """The settings of the same names; "" stands for `auto` or `none`."""
+    """The settings `csv.*` under the same names; "" stands for `auto` or `none`."""
 
     delimiter: str = ""
     quote: str = '"'
@@ -44,7 +44,8 @@ class CsvOptions:
 
 
 def csv_options(settings: _Settings) -> CsvOptions:
-    """The settings of a pool and of a load as options.  Raises InvalidInput if two of them exclude each other."""
+    """The CSV options from the settings of a pool and a load.  Raises InvalidInput if two of them exclude
+    each other."""
     options = CsvOptions(**{name: settings[f"csv.{name}"] for name in CsvOptions.__dataclass_fields__})
     if options.escape == options.quote:
         options = replace(options, escape="")

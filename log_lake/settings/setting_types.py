@@ -1,8 +1,10 @@
-"""What texts a setting takes: a type reads the text, says for people how to write one, and says so as JSON schema.
+"""The types of settings.  A type reads the text of a setting, describes the texts that it accepts, and has their
+JSON schema.
 
-`settings` gives each setting a type.  What a type refuses, it refuses with ValueError, whose text says what to use.
-The schema may accept a text that the type refuses, never the reverse: an editor that checks a policy file by it
-marks nothing that the lake would take.  The empty text stands for a setting's default and is in every schema.
+`settings` gives each setting a type.  A type refuses a text with ValueError, whose message says what to use.
+The JSON schema may accept a text that the type refuses, but never the reverse.  So an editor that checks a
+policy file by it marks no text that the lake accepts.  The empty text stands for the default and is in every
+schema.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _ANY = {"type": ["string", "number", "boolean"]}
 
 @dataclass(frozen=True)
 class SettingType:
-    """`read` gives the value of a text; `form` says how a text is written, for people; `schema` is JSON schema."""
+    """A type: `read` gives the value of a text, `form` describes the texts for people, `schema` is their JSON
+    schema."""
 
     read: Callable[[str], Any]
     form: str
@@ -44,7 +47,7 @@ def _pattern(pattern: str, *types: str) -> dict[str, Any]:
 
 
 def one_of(*words: str) -> SettingType:
-    """One of these words."""
+    """A type that accepts exactly these words."""
 
     def read(text: str) -> str:
         if text not in words:
@@ -60,7 +63,7 @@ def _strategy(text: str) -> str:
 
 
 def count(least: int) -> SettingType:
-    """A whole number."""
+    """A type of whole numbers, with an inclusive minimum."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
@@ -111,7 +114,8 @@ LONGEST_SPAN = 1000 * 366 * 86_400
 
 @functools.lru_cache(maxsize=64)
 def duration(text: str) -> float:
-    """Seconds of a text such as 30s or 7d; kept, since each load asks for some.  Raises ValueError."""
+    """Seconds in a text such as 30s or 7d.  Results are cached, because each load reads some.  Raises
+    ValueError."""
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a duration such as 30s, 10m, 6h, 7d")
@@ -129,7 +133,7 @@ def _window(text: str) -> float:
 
 
 def if_given(type: SettingType) -> SettingType:
-    """The same type for a setting without a default: the value of the empty text is None."""
+    """The same type for a setting without a default: the empty text gives None."""
     return SettingType(lambda text: type.read(text) if text else None, type.form, type.schema)
 
 
@@ -203,7 +207,7 @@ _NOT_OF_FILES = ("idna", "punycode", "escape")
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `count` records, or at most this share of all of them."""
+    """A limit for bad records: `count` records at most, or this share of all records."""
 
     count: int | None = None
     share: float = 1.0

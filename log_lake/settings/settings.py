@@ -68,7 +68,7 @@ class Setting:
     removes_more: Callable[[Settings, Settings], bool] = _never
 
     def parse(self, text: str) -> Any:
-        """The value of a text.  Raises ValueError."""
+        """The value that the text stands for.  Raises ValueError."""
         return self.type(text)
 
 
@@ -294,12 +294,12 @@ class Settings:
             raise InvalidInput(f"setting {name}={text}: {error}") from error
 
     def text(self, name: str) -> str:
-        """The text as the user gave it, or the default."""
+        """The text that the user gave, or the default text."""
         return self._texts.get(name, KNOWN[name].default)
 
     @property
     def declared(self) -> dict[str, pa.Field]:
-        """The fields whose type the pool declares, by name."""
+        """The fields whose type the pool's settings declare, by name."""
         from lake_core.values.types import declared_field
 
         return {
@@ -317,7 +317,7 @@ def check_settings(
     aggregates: Mapping[str, str] | None = None,
     stored: Mapping[str, str] | None = None,
 ) -> None:
-    """Raises InvalidInput if a load or an agent could not use a changed setting in a pool of the kind and key.
+    """Raises InvalidInput if loads or agents could not use a changed setting in a pool of this kind and key.
 
     `stored` are the pool's settings before the change, because some settings exclude each other.
     """
@@ -327,14 +327,15 @@ def check_settings(
 
 
 def check_pool(pool: PoolConfig, changes: Mapping[str, str]) -> None:
-    """Raises InvalidInput if the pool cannot have these beside its settings; `Catalog` calls this."""
+    """Raises InvalidInput if the pool cannot have the changed settings beside its others; `Catalog` calls
+    this."""
     check_settings(changes, kind=pool.kind, key=pool.key, aggregates=pool.aggregates, stored=pool.settings)
 
 
 def check_setting(
     name: str, text: str, *, kind: str, key: PoolKey, aggregates: Mapping[str, str] | None = None
 ) -> None:
-    """Raises InvalidInput if no load or agent could use the setting in a pool of the kind and key."""
+    """Raises InvalidInput if no load or agent could use the setting in a pool of this kind and key."""
     if not _is_text(name) or not _is_text(text):
         raise InvalidInput(f"setting {name!r}={text!r} is not UTF-8; write it in UTF-8")
     if text == "":
@@ -355,7 +356,7 @@ def check_setting(
 
 
 def check_together(texts: Mapping[str, str], changes: Collection[str], *, kind: str, key: PoolKey) -> None:
-    """Raises InvalidInput if settings of a pool exclude each other; `changes` names those that change."""
+    """Raises InvalidInput if settings of the pool exclude each other; `changes` names the changed ones."""
     given = {name: text for name, text in texts.items() if text}
     _check_expire(given, changes, kind=kind, key=key)
     if any(name.startswith("csv.") for name in changes):

@@ -1,8 +1,8 @@
-"""Checks of formats of dates and times, in the codes of strptime.
+"""Checks formats of dates and times, written in the codes of strptime.
 
-A format that strptime cannot read would fail in the middle of a load; one that leaves out a part would change
-values silently.  So a format is tried when it is set: moments are written with it, read again, and must be equal.
-Called by `settings`; the reader of CSV calls `codes`.
+A format that strptime cannot read would fail in the middle of a load, and one that lacks a part of the time
+would change values silently.  So each format is tried when it is set: sample times, written with it and read
+again, must be equal.  Called by `settings`; the reader of CSV calls `codes`.
 """
 
 from __future__ import annotations
@@ -60,8 +60,10 @@ def time_format(text: str) -> str:
 
 
 def interval_place(text: str) -> str:
-    """The path pattern of an interval's files, unchanged; "" is none.  Raises ValueError if it names no
-    interval."""
+    """The path pattern of an interval's files, unchanged; "" means none.
+
+    Raises ValueError if two intervals would have the same path.
+    """
     if text and _written(_PROBES[0], text) == _written(_PROBES[2], text):
         raise ValueError("name the interval in it, as in /data/%Y-%m-%d/*.ndjson")
     return text

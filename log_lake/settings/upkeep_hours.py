@@ -2,9 +2,9 @@
 
     22:00-06:00                       from 22:00 (inclusive) to 06:00 of the next day (exclusive), UTC
     12:00-13:00,22:00-06:00           two windows
-    22:00-06:00 Europe/Berlin         by the clock of a place, summer time included
+    22:00-06:00 Europe/Berlin         by the clock of a place, daylight saving time included
 
-Called by `setting_types`; the agents ask `Hours.is_open` (`agents.finding`).
+Called by `setting_types`; the agents call `Hours.is_open` (`agents.finding`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _DAY = 24 * 60
 
 @dataclass(frozen=True)
 class Hours:
-    """`windows`: minutes of the day from (inclusive) to (exclusive); one that ends earlier ends the next day.
+    """Windows of a day.
 
-    `zone` names whose clock counts.
+    `windows`: minutes of the day from (inclusive) to (exclusive); if the end is below the begin, it is on the
+    next day. `zone` names the time zone of these minutes.
     """
 
     windows: tuple[tuple[int, int], ...]
@@ -44,7 +45,7 @@ class Hours:
 
 
 def upkeep_hours(text: str) -> Hours | None:
-    """The hours of a text; None if it is empty: at any time.  Raises ValueError."""
+    """The hours in a text; None for the empty text, which means at any time.  Raises ValueError."""
     if not text:
         return None
     spans, _, zone = text.strip().partition(" ")

@@ -1,8 +1,8 @@
-"""A value that a person gave, as a value of a class: the same rules for conditions, keys and the library.
+"""Converts a value that a user gave to a class; conditions, keys and the library use the same rules.
 
-A number becomes the decimal that it is shown as; a decimal becomes the number that is shown like it.  If a
-timestamp has a zone and the class has none, or the other way round, the zone is UTC.  A date becomes its midnight.
-`text.read` reads a text, unless the class is number or boolean.
+A number becomes the decimal that prints like it, and a decimal the number that prints like it.  If only one of
+timestamp and class has a zone, the other counts as UTC.  A date becomes its midnight.  `text.read` reads texts,
+unless the class is number or boolean.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
 def of_class(value: Value, kind: str) -> Value:
-    """A value, not null, as one of the class; raises NotReadable, which says what it is instead."""
+    """The value (not null) as one of this class.  Raises NotReadable, which says what the value is instead."""
     if class_of(value) == kind:
         return value
     if isinstance(value, str) and kind not in ("number", "boolean"):
@@ -57,7 +57,7 @@ def of_class(value: Value, kind: str) -> Value:
 
 
 def readings(value: Value) -> list[Value]:
-    """A value, not null, read as each other class that can hold it, if it does not compare with that class."""
+    """The value (not null) in each other class that can hold it but does not compare with its own class."""
     own_class = class_of(value)
     values = []
     for kind in _kinds(value):
@@ -76,7 +76,7 @@ def _kinds(value: Value) -> tuple[str, ...]:
 
 
 def of_python(value: Any) -> Value:
-    """A Python value as a key or a condition holds it: times become instants, other values stay."""
+    """A Python value in the form of keys and conditions: times become instants, other values stay."""
     if isinstance(value, dt.datetime):
         kind = pa.timestamp("us", "UTC" if value.tzinfo else None)
         return from_scalar(pa.scalar(value.astimezone(dt.UTC) if value.tzinfo else value, kind))

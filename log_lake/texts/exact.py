@@ -1,4 +1,4 @@
-"""Numbers of JSON, exactly: what a program printed, as the number that it meant.
+"""Reads JSON numbers exactly: as the number that the writing program had.
 
 Called by the readers of JSON, by typed JSON and by VARIANT.
 """
@@ -16,9 +16,10 @@ _DOUBLE_DIGITS = 17
 
 
 def exact_number(text: str) -> int | float | decimal.Decimal:
-    """A number of JSON, exactly: an int of 64 bits, a double if programs print one so, otherwise a decimal.
+    """A JSON number, exactly: an int of 64 bits, a double if programs print a double like that, otherwise a
+    decimal.
 
-    Programs print a double with the fewest digits that give it back, or with 16 or 17 of them: `0.1` and
+    Programs print a double with the fewest digits that identify it, or with 16 or 17 digits: `0.1` and
     `0.10000000000000001` are the same double.  Raises NotReadable if a decimal has too few digits for the
     number.
     """

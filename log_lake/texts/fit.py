@@ -1,7 +1,7 @@
-"""Values of a class in an Arrow type: whether the type holds a value exactly, and a column of values.
+"""Values of a class in an Arrow type: whether the type holds a value exactly, and a column of such values.
 
-`fitted` refuses a value that a declared type would have to cut: nanoseconds among microseconds, a third digit among
-two.  Doubles take the nearest number, because that is what a double is for.  Called by `loading`.
+`fitted` refuses a value that a declared type would have to cut: nanoseconds among microseconds, a third digit
+among two.  Doubles take the nearest number, because every user of doubles expects that.  Called by `loading`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _FINEST = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "na
 
 
 def fitted(value: Value, field: pa.Field) -> Value:
-    """The value of the field's class as its type holds it; raises NotReadable if the type does not hold it."""
+    """The value of the field's class in the form of its type.  Raises NotReadable if the type cannot hold it
+    exactly."""
     kind = field.type
     if value is None or isinstance(value, str | bytes | bool):
         return value
@@ -52,7 +53,7 @@ def _why(value: Value, field: pa.Field) -> str:
 
 
 def array_of(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
-    """The values, which are null or `fitted`, as a column of the type."""
+    """A column of the type, from values that are null or came from `fitted`."""
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
         ticks = TICKS[kind.unit]
         counted = [None if v is None else v[1] * ticks + v[2] * ticks // 10**9 for v in values]

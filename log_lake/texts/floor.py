@@ -1,9 +1,9 @@
-"""The greatest value of a column's type at or below a given value.
+"""Finds the greatest value of a column's type at or below a given value.
 
-A comparison runs one kernel in the column's own type, without casts that could round.  If the type holds the value,
-the kernel compares with it.  If it does not (2.5 among integers, 2^53 + 1 among doubles, nanoseconds among
-milliseconds), no record equals the value.  Then `x < v` and `x <= v` are both `x <= floor(v)`, and `x > v` and
-`x >= v` are both `x > floor(v)`.  Called by `where.evaluate` and by `fit`.
+A comparison runs one kernel in the column's own type, without casts that could round.  If the type holds the
+value, the kernel compares with it.  If it does not (2.5 among integers, 2^53 + 1 among doubles, nanoseconds
+among milliseconds), no record equals the value.  Then `x < v` and `x <= v` are both `x <= floor(v)`, and `x > v`
+and `x >= v` are both `x > floor(v)`.  Called by `where.evaluate` and by `fit`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FLOATS: dict[int, Any] = {16: np.float16, 32: np.float32, 64: np.float64}
 def floor(value: Value, kind: pa.DataType) -> tuple[pa.Scalar, bool] | None:
     """The greatest value of the type at or below a (not null) value of its class, and whether the two are equal.
 
-    None if all values of the type are above.
+    None if all values of the type are greater.
     """
     if pa.types.is_integer(kind):
         return _integer(value, kind)

@@ -1,14 +1,15 @@
-"""Keys as people write them: values of the key's fields, in its order.
+"""Keys as users write them: the values of the key's fields, in its order.
 
 A key of one field is the text itself: `1.10` is that text if the field holds strings, a number if it holds
-numbers.  A key of several fields is a JSON list, `["2026-01-31", 7]`, or the text of its first field, which
-stands for all keys that begin with it.  The text that the lake shows for a key, typed back, is that key and
-no other.
+numbers. A key of several fields is a JSON list, `["2026-01-31", 7]`, or the text of its first field, which
+stands for all keys that begin with it.  The text that the lake shows for a key, typed back, is that key and no
+other.
 
-A text is a key only together with the class of its field.  Reading may take it for a text while no record tells the
-class, since then there is nothing to find.  What is stored must not: a range of texts would cover numbers that come
-later.  So deletes and replaces take the range as it was written (`RangeText`), read it by the records of the pool
-or by those that they bring, and `check_classes` refuses a range whose class nothing tells.
+To read a text as a key, the lake must know the class of the key field, which records show.  A reader of a pool
+without records may take the text as a string, because there is nothing to find.  A writer must not: the stored
+range of strings would miss numbers that come later.  So deletes and replaces keep the range as it was written
+(`RangeText`).  They read it by the records of the pool, or by those that they bring.  `check_classes` refuses a
+range if no record shows the class.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ class _Number(str):
 
 @dataclass(frozen=True, kw_only=True)
 class RangeText:
-    """A key range as a user wrote it, not yet read: from `low` (inclusive) to `high` (exclusive), None an open end.
+    """A key range as a user wrote it, not yet read: from `low` (inclusive) to `high` (exclusive), None for an
+    open end.
 
-    Or `prefix` instead: all keys that begin with it.
+    Or `prefix` alone: all keys that begin with it.
     """
 
     low: str | None = None
@@ -48,10 +50,11 @@ class RangeText:
     prefix: str | None = None
 
     def read(self, key: PoolKey, classes: Mapping[str, str]) -> KeyRange:
-        """The range, each value read as the class of its field; a text without a class stays text.
+        """The range, with each value read as the class of its field; a text stays text if the class is not
+        known.
 
-        Raises InvalidInput: also for an empty end, which in a script is a variable that was not set, and would make
-        the range an open one.
+        Raises InvalidInput, also for an empty text.  In a script an empty text is a variable that was not set,
+        and would make the range open.
         """
         if "" in (self.low, self.high):
             end = "lower" if self.low == "" else "upper"
@@ -65,14 +68,14 @@ class RangeText:
         )
 
     def is_readable(self, key: PoolKey, classes: Mapping[str, str]) -> bool:
-        """Whether the class is known of every field that the range has a value of."""
+        """Whether the class is known for every field for which the range has a value."""
         texts = [text for text in (self.low, self.high, self.prefix) if text is not None]
         named = max((len(parts_of(text, key)) for text in texts), default=0)
         return all(name in classes for name in key.names[:named])
 
 
 def parts_of(text: str, key: PoolKey) -> list[Any]:
-    """The values that the text holds, still as text, null as None."""
+    """The values in the text of a key, still as texts; null is None."""
     if len(key.fields) > 1 and text.lstrip().startswith("["):
         try:
             parts = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
@@ -83,9 +86,9 @@ def parts_of(text: str, key: PoolKey) -> list[Any]:
 
 
 def encoded(parts: Sequence[Any], key: PoolKey, classes: Mapping[str, str]) -> bytes:
-    """Values of the leading key fields as the bytes of a bound.
+    """Values of the leading key fields, as the bytes of a bound.
 
-    Text is read as the class that the field has; without a class it stays text.  Raises InvalidInput.
+    A text is read as the class of its field, and stays text if the class is not known.  Raises InvalidInput.
     """
     if len(parts) > len(key.fields):
         raise InvalidInput(f"key {list(parts)!r} has {counted(len(parts), 'value')}; {key.size}")
@@ -115,7 +118,7 @@ def _read(text: str, kind: str) -> Value:
 
 
 def check_range(key_range: KeyRange, key: PoolKey) -> None:
-    """Raises InvalidInput for a range that holds no key."""
+    """Raises InvalidInput if the range holds no key."""
     if key_range.empty:
         low, high = (key_text(bound, key) for bound in (key_range.low, key_range.high))
         raise InvalidInput(
@@ -126,9 +129,10 @@ def check_range(key_range: KeyRange, key: PoolKey) -> None:
 
 
 def check_classes(key_range: KeyRange, key: PoolKey, classes: Mapping[str, str]) -> None:
-    """Raises InvalidInput for a range that cannot be stored: a bound of another class than its field's, or of none.
+    """Raises InvalidInput if the range must not be stored: the class of a bound differs from its field's, or is
+    not known.
 
-    Such a range covers all keys of a class, or none, and not what its bounds say.
+    Such a range would cover all keys of a class, or none, instead of what its bounds say.
     """
     for bound in (key_range.low, key_range.high or b""):
         values: tuple[Value, ...] = ()
@@ -149,7 +153,8 @@ def check_classes(key_range: KeyRange, key: PoolKey, classes: Mapping[str, str])
 
 
 def key_text(data: bytes | None, key: PoolKey) -> str:
-    """An encoded bound as text for errors: typed back, it is the bound; a key of several fields as JSON."""
+    """An encoded bound as text for errors; typed back, it is the same bound.  A key of several fields is
+    JSON."""
     values = decode_key(data, key) if data else ()
     if len(values) != 1:
         return json.dumps([_as_json(v) for v in values], ensure_ascii=False)
@@ -157,7 +162,8 @@ def key_text(data: bytes | None, key: PoolKey) -> str:
 
 
 def show_key(data: bytes | None, key: PoolKey) -> object:
-    """An encoded bound as people read it: a scalar for one field, a list for more, None for an open end."""
+    """An encoded bound as plain values: a scalar for a key of one field, a list for more, None for an open
+    end."""
     if not data:
         return None
     values = [_as_json(v) for v in decode_key(data, key)]

@@ -12,7 +12,8 @@ from lake_core.errors import InvalidInput
 
 
 def names_of(text: str, *, option: str) -> list[str]:
-    """The names; raises InvalidInput if one is empty or there twice.  `option` is what they were given as."""
+    """The names in the text.  Raises InvalidInput if a name is empty or occurs twice; `option` names the
+    option in it."""
     names = _listed(text) or text.split(",")
     for name in names:
         if not name or names.count(name) > 1:
@@ -22,7 +23,7 @@ def names_of(text: str, *, option: str) -> list[str]:
 
 
 def text_of(names: Sequence[str]) -> str:
-    """The text that `names_of` reads as these names."""
+    """The names as text that `names_of` reads back."""
     plain = ",".join(names)
     return plain if plain.split(",") == list(names) and not plain.startswith("[") else json.dumps(names)
 

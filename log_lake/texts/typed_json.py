@@ -1,17 +1,16 @@
 """Typed JSON: a value as JSON that reads back as exactly the same value.
 
-JSON's own kinds stay as they are.  Every other value is a record of one member, whose
-name says the class:
+Values that JSON has stay as they are.  Every other value is an object with one member, whose name is the class:
 
     {"lake:timestamp":"2026-01-31T12:00:00.5Z"}    with a zone; without one there is no Z
     {"lake:date":"2026-01-31"}  {"lake:time":"12:00:00"}  {"lake:duration":"1.5s"}  {"lake:bytes":"AP8="}
-    {"lake:number":"NaN"}                          doubles that JSON does not have
+    {"lake:number":"NaN"}                          doubles that JSON lacks
     {"lake:decimal":"1.10"}                        a decimal; a plain number is an integer or a double
     {"lake:map":[[KEY,VALUE],...]}
-    {"lake:record":{...}}                          a record whose one member has a name like these
+    {"lake:record":{...}}                          a record whose only member has one of these names
 
-Null members of records are left out: to a columnar object, a record without a field and one with a null there are
-the same.  `value_of` reads typed JSON, `to_shown` and `to_typed` turn one form into the other.  Plain JSON without
+Null members of records are left out, because columnar objects cannot tell a null field from a missing one.
+`value_of` reads typed JSON; `to_shown` and `to_typed` convert between typed and plain JSON.  Plain JSON without
 such members is the same in both forms, so text of other programs needs no change.
 """
 
@@ -40,24 +39,25 @@ _CLASSES = {
 
 
 class MapEntries(list[tuple[Any, Any]]):
-    """The entries of a map, as `value_of` gives them."""
+    """The entries of a map, in the form that `value_of` returns."""
 
     __slots__ = ()
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON of plain values, non-ASCII as it is."""
+    """Compact JSON of plain values; non-ASCII characters are not escaped."""
     return msgspec.json.encode(value).decode()
 
 
 def value_of(text: str) -> Any:
-    """The value of typed JSON: a value, `MapEntries`, a dict or a list.  Raises ValueError if it is not JSON."""
+    """The value of a typed JSON text: a value, `MapEntries`, a dict or a list.  Raises ValueError if it is
+    not JSON."""
     value = PLAIN.decode(text)
     return _untagged(value) if QUOTED_TAG in text else value
 
 
 def is_typed(text: str) -> bool:
-    """Whether the text of another program is typed JSON on one line."""
+    """Whether another program's text is valid typed JSON on one line."""
     try:
         value_of(text)
     except (ValueError, TypeError, RecursionError):  # a tag may hold something else; too deep
@@ -66,17 +66,17 @@ def is_typed(text: str) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """Typed JSON of what `value_of` gives."""
+    """A value that `value_of` returns, as typed JSON."""
     return dumps(_taggable(value))
 
 
 def to_shown(text: str) -> str:
-    """Typed JSON as people read it."""
+    """Typed JSON, converted to JSON for people."""
     return dumps(_showable(value_of(text))) if QUOTED_TAG in text else text
 
 
 def to_typed(text: str) -> str:
-    """Plain JSON, on one line, as typed JSON; numbers stay as written.  Raises ValueError if it is not JSON."""
+    """Plain JSON as typed JSON, on one line; numbers keep their digits.  Raises ValueError if it is not JSON."""
     one_line = msgspec.json.format(text, indent=-1)
     if QUOTED_TAG not in one_line:
         PLAIN.decode(one_line)
@@ -177,5 +177,5 @@ def _showable(value: Any) -> Any:
 
 
 def dumps_shown(value: Any) -> str:
-    """A value that `value_of` gave, as JSON for people."""
+    """A value that `value_of` returned, as JSON for people."""
     return dumps(_showable(value))

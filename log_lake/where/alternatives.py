@@ -1,7 +1,7 @@
-"""Joining the equality tests of many alternatives into one look-up in a set.
+"""Joins the equality tests of many alternatives into one look-up in a set.
 
-Without it, a hundred deletes of single values cost a hundred comparisons a record.  Other conditions stay as they
-are.
+Without this, a hundred deletes of single values would cost a hundred comparisons a record.  Other conditions
+stay as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from lake_core.records.conditions import Compare, Condition, In, Or, Path
 
 
 def alternatives(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Fewer conditions: one of them is true of a record if and only if one of the given ones is."""
+    """Fewer conditions that match the same records: a record matches one of them exactly if it matches one of
+    the given."""
     sets: dict[Path, tuple[set[bytes], set[bytes]]] = {}
     others: dict[Condition, None] = {}
     for condition in _spread(conditions):

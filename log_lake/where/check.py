@@ -1,4 +1,4 @@
-"""Checking a condition for a schema: its fields must exist, and its values become values of those fields.
+"""Checks a condition against a schema: its fields must exist, and its values must be readable as values of them.
 
 | field | values that may be written |
 |---|---|
@@ -6,21 +6,21 @@
 | decimal | the same, and a text of digits |
 | string | a text |
 | bytes | bytes, and a text in base64 |
-| boolean | true, false; compared by = and != only |
+| boolean | true, false; only with = and != |
 | date | a date, and a text |
-| timestamp | a timestamp, a date (its midnight), and a text; if only one of both has a zone, the other is UTC |
+| timestamp | a timestamp, a date (its midnight), and a text; if only one of field and value has a zone, the other is UTC |
 | time, duration | one of these, and a text |
 | json | any; each record reads it as a field of the record's own class would |
 
-null is allowed everywhere, and no record fulfils a comparison with it.  Records, lists and maps allow only
-`is null`.  A path names a field inside of a record or of a field of JSON.  A field that was null in every record so
-far takes any value.
+null is allowed everywhere, and no record fulfils a comparison with it.  Records, lists and maps allow only `is
+null`.  A path names a field inside a record or inside JSON.  A field that was null in every record so far takes
+any value.
 
-The result is the same condition with the paths of its fields, its values as they were written, and beside
-them their readings as other classes (`records.conditions`).  The class of the field decides only which
-conditions are refused.  So the result is the same for a field of any class that can read the value, and so is
-its meaning: on another branch, or after a later load, the field may have another class.  `classwise` narrows
-the comparison to a class when it is evaluated.  Checking a checked condition again changes nothing.
+The result is the same condition with resolved paths.  It keeps the values as they were written, and adds their
+readings as other classes (`records.conditions`).  The field's class decides only whether the condition is
+refused. So on another branch, or after a later load, the field may have another class, and the condition still
+means the same.  During evaluation, `classwise` narrows a comparison to the class of the record's value.
+Checking a checked condition again changes nothing.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def check(
 ) -> Condition:
     """The condition, given as text or as a structure, checked for records of the schema.
 
-    `unfit` names fields of the schema that the condition may not use, and why.  Raises InvalidInput that points at
-    the word in the text; of a structure, in the text that shows it.
+    `unfit` names fields of the schema that the condition may not use, and why.  Raises InvalidInput that points
+    at the wrong word of the text; a structure is shown as text for that.
     """
     parsed = parse_with_positions(condition if isinstance(condition, str) else show(condition))
     return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)

@@ -1,8 +1,8 @@
-"""Deciding which records of a table fulfil a condition, by Arrow kernels, a column at a time.
+"""Decides which records of a table fulfil a condition, by Arrow kernels, a column at a time.
 
-The condition must be checked.  A field that the table lacks is null.  `classwise` decides the answer of a
-comparison for the column's class.  Records of an object and the same records in a united schema give the same
-answers, because uniting loses nothing.
+The condition must be checked.  A field that the table lacks counts as null.  `classwise` gives the answer of a
+comparison for the column's class.  Records of one object give the same answers in a united schema, because
+uniting loses nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NAN = encode_value(math.nan)
 def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
     """True, false or null for each record.
 
-    Raises InvalidInput for a column of a type that objects do not store (a dictionary).
+    Raises InvalidInput for a column whose type objects do not store (a dictionary).
     """
     truth = _truth(condition, records)
     if isinstance(truth, pa.ChunkedArray):
@@ -51,7 +51,7 @@ def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
 
 
 def holds(condition: Condition, records: Records) -> pa.BooleanArray:
-    """Whether each record fulfils the condition; null does not."""
+    """For each record, whether it fulfils the condition; null counts as not."""
     return pc.fill_null(evaluate(condition, records), False)
 
 
@@ -119,9 +119,9 @@ def _constant(column: Column, value: bool) -> Column:
 
 
 def comparison(op: Op, value: Value, kind: pa.DataType) -> bool | tuple[Op, pa.Scalar]:
-    """The comparison of values of the type with a value of its class, said of a value that the type holds.
+    """The comparison with a value of the type's class, changed into one with a value that the type holds.
 
-    It is an answer if it is the same for every value of the type (null stays null).
+    If the answer is the same for every value of the type, the answer itself (null stays null).
     """
     floored = floor(value, kind)
     if floored is None:

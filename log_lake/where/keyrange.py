@@ -1,15 +1,16 @@
-"""The key range that holds every record for which a condition can be true.
+"""Finds the key range that holds every record for which a condition can be true.
 
-The condition gives an interval for each field of the key: `and` intersects intervals, `or` spans them, `not` is
-carried to the comparisons.  The low bound of the range is made of the least values of the leading fields, up to the
-first whose least value is exclusive; the high bound likewise.  So `day = d and dep_time > 900` narrows a key
-`day,dep_time` in both fields.
+The condition gives an interval for each field of the key: `and` intersects intervals, `or` spans them, and `not`
+is moved down to the comparisons.  The low bound of the range joins the least values of the leading fields, up to
+and including the first exclusive one; the high bound is made the same way.  So `day = d and dep_time > 900`
+narrows a key `day,dep_time` in both fields.
 
-A key field has one class in all records of a pool, and `classwise` narrows a comparison to it.  If the records do
-not tell the class yet, only `is null` narrows: a stored range must not mean less than its condition.
+A key field has one class in all records of a pool, and `classwise` narrows a comparison to it.  If the records
+do not show the class yet, only `is null` narrows: a stored range must not select less than its condition.
 
-An interval lies between two cuts.  A cut is the bytes of a value in the key's direction, and 0 (before all keys
-that begin with them) or 1 (after them).  No value's bytes begin another's, so cuts compare as pairs.
+An interval lies between two cuts.  A cut is a pair: the bytes of a value in the key's direction, and 0 (before
+all keys that begin with them) or 1 (after these keys).  No value's bytes begin another's, so cuts compare as
+pairs.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _VALUES = _Interval((NULL_VALUE, 1), _END)
 
 
 def key_range_of(condition: Condition, key: PoolKey, schema: pa.Schema) -> KeyRange:
-    """The smallest key range found for records of the schema; empty if the condition holds for no key."""
+    """The smallest range that this module finds for records of the schema; empty if no key can match."""
     of_fields = [_OfField(field, _class(schema, field.name)) for field in key.fields]
     intervals = [_interval(condition, field, negated=False) for field in of_fields]
     if any(interval.empty for interval in intervals):

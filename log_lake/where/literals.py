@@ -23,7 +23,7 @@ from log_lake.texts.value import NotReadable, read_decimal, read_double, show
 
 
 def read_number(text: str) -> Value:
-    """An int; a float if it has an exponent; otherwise a Decimal."""
+    """An int; a float if the text has an exponent; otherwise a Decimal."""
     if "e" in text.lower():
         try:
             return read_double(text)
@@ -70,7 +70,7 @@ def quoted(text: str) -> str:
 
 
 def read_hex(text: str) -> bytes:
-    """Bytes from hexadecimal digits."""
+    """The bytes that hexadecimal digits stand for."""
     try:
         return bytes.fromhex(text)
     except ValueError as error:

@@ -1,12 +1,13 @@
 """Comparisons with fields of typed JSON: every value compares as it did before its field became JSON.
 
-A condition never changes its meaning, but a field may: a compaction unites one that is a number in one object and a
-string in another to typed JSON (`texts.typed_json`), and a tombstone may be older than that compaction.  So each
-value is read back with its class, and `classwise` decides the answer of a comparison for that class.
+The meaning of a condition never changes, but the type of a field may.  A compaction unites a field that is a
+number in one object and a string in another to typed JSON (`texts.typed_json`), and a tombstone may be older
+than that compaction.  So each value is read back with its class, and `classwise` gives the answer of a
+comparison for that class.
 
-The texts are grouped by their class.  Arrow kernels compare integers, doubles, plain strings, booleans and times;
-each distinct text of the rest is read once, in Python.  Called by `evaluate`, which passes its comparison of
-columns in.
+The texts are grouped by class.  Arrow kernels compare integers, doubles, plain strings, booleans and times;
+Python reads each distinct text of the other classes once.  Called by `evaluate`, which passes in its comparison
+of columns.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The condition that holds for the records of given keys, and for no other.
+"""Builds the condition that selects the records of given keys, and no others.
 
-A key of one field is a set of values.  Of a key of several fields, keys that share their first fields are taken
-together, and so are values with the same keys below them: the more regular the keys, the fewer comparisons.
-
-Every scan evaluates the condition on every record until the tombstone that holds it is applied, and the state of
-the pool holds it until then.  So keys and comparisons are limited.
+For a key of one field it is a set of values.  For a key of several fields, keys that share their first fields
+are grouped, and so are values that have the same keys below them: the more regular the keys, the fewer
+comparisons. Every scan evaluates the condition on every record until the tombstone is applied, and until then
+the pool's state holds the condition.  So the numbers of keys and comparisons are limited.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ _Keys = frozenset[tuple[bytes, ...]]
 
 
 def of_keys(keys: pa.Table, key: PoolKey) -> Condition | None:
-    """The condition for the keys in the columns of the pool's key; None if there are none.
+    """The condition for the keys in the table's key columns; None if it has no key.
 
-    Other columns are ignored.  Raises InvalidInput: as `check_keys`, and for too many keys.
+    Other columns are ignored.  Raises InvalidInput as `check_keys` does, and for too many keys.
     """
     check_keys(keys, key)
     columns = [[encode_value(value) for value in from_array(keys.column(name))] for name in key.names]
@@ -55,7 +54,8 @@ def of_keys(keys: pa.Table, key: PoolKey) -> Condition | None:
 
 
 def check_keys(keys: pa.Table, key: PoolKey) -> None:
-    """Raises InvalidInput if a field of the pool's key is not one column, or its first field is null somewhere."""
+    """Raises InvalidInput if a key field is missing or occurs twice, or if the first key field is null in a
+    record."""
     if missing := [name for name in key.names if name not in keys.schema.names]:
         raise InvalidInput(
             f"the keys have no column {missing[0]!r}; there are: {', '.join(keys.schema.names) or 'none'}. Each "

@@ -1,8 +1,8 @@
-"""A key range as a condition: it holds for the records with keys in the range, and for no other.
+"""Turns a key range into a condition that selects the records with keys in the range, and no others.
 
 A bound is the values of the first key fields, and whether it lies before or after the keys that begin with them.
-Null comes first in either direction, and the leading field of a key is never null.  A condition gives booleans no
-order (`check`), so here `f > false` is `f = true`, and `f >= false` is that `f` is not null.
+Null comes first in either direction, and the leading field of a key is never null.  A condition gives booleans
+no order (`check`), so here `f > false` becomes `f = true`, and `f >= false` becomes `f is not null`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Truth = Condition | bool
 
 
 def of_range(key_range: KeyRange, key: PoolKey) -> Condition | None:
-    """The condition for the records with keys in the range; None if that is all of them."""
+    """The condition for the records with keys in the range; None if every key is in it."""
     truth: _Truth = True
     if key_range.low:
         values, is_after = _cut(key_range.low, key)

@@ -1,4 +1,4 @@
-"""A condition as text: `parse(show(c)) == c` except the readings.  `check` finds the readings again."""
+"""A condition as text: `parse(show(c)) == c`, except for the readings, which `check` finds again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from log_lake.where.words import quoted, show_name
 
 
 def show(condition: Condition) -> str:
-    """The text form, on one line unless names or texts in it are not."""
+    """The condition as text; on one line unless a name or a text in it has several."""
     match condition:
         case And(of):
             return " and ".join(_inside(member) for member in of)
@@ -29,7 +29,7 @@ def show(condition: Condition) -> str:
 
 
 def show_path(path: Path) -> str:
-    """A field as it is written."""
+    """A field's path in the text form."""
     return show_name(path[0]) if len(path) == 1 else ".".join(quoted(name) for name in path)
 
 

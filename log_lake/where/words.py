@@ -51,12 +51,12 @@ class Word(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        """The word in small letters if it is a bare name, otherwise ""."""
+        """The word in lower case if it is a bare name, otherwise ""."""
         return self.text.lower() if self.kind == "name" else ""
 
 
 def words(text: str) -> list[Word]:
-    """All words, the last one of kind `end`; raises InvalidInput for text that is no word."""
+    """All words; the last one has the kind `end`.  Raises InvalidInput where the text is not a word."""
     if len(text) > LONGEST:
         raise InvalidInput(f"condition of {len(text):,} characters; it may have at most {LONGEST:,}")
     parsed: list[Word] = []
@@ -75,7 +75,7 @@ def words(text: str) -> list[Word]:
 
 
 def fault(text: str, position: Position, reason: str) -> InvalidInput:
-    """An error of one line: the condition, the column (from 1), the word, and what is wrong with it."""
+    """An error message of one line: the condition, the column (from 1), the word, and what is wrong with it."""
     word = _one_line(text[position.start : position.end], _AROUND)
     at = f"at `{word}`" if word else "at the end"
     begin = max(0, position.start - _AROUND) if len(text) > 4 * _AROUND else 0
@@ -90,7 +90,7 @@ def _one_line(text: str, longest: int) -> str:
 
 
 def show_name(name: str) -> str:
-    """A name as it is written: bare where it can be, dots and all."""
+    """A field's name in the text form, quoted if necessary; dots stay."""
     parts = name.split(".")
     if all(map(_PLAIN.fullmatch, parts)) and parts[0].lower() not in KEYWORDS:
         return name
