@@ -1,11 +1,12 @@
-"""What an agent is: the parts of `find`, `run` and `report` in which agents differ.  `driver` has what they share.
+"""What an agent is: the parts of `find`, `run` and `report` that differ between agents.  `driver` has the rest.
 
-    look       what there is to do in one pool; reads the store, writes nothing, needs no Spark
-    run        one piece of work, on any `Workers`
-    line       what came of it, in words; `sums` and `total` say what came of all
+    look       finds the work in one pool; reads the store, writes nothing, needs no Spark
+    run        does one piece of work, on any `Workers`
+    line       describes the result of one piece of work; `sums` and `total` describe all results
 
-An agent is a folder below `agents` and a row of `roster`.  `run.py` of the folder names it `AGENT`.  An agent that
-only looks at pools and does one thing in each needs `look`, `run`, `line` and `total`; all else has a default.
+An agent is a folder below `agents` and a row of `roster`.  `run.py` of the folder names it `AGENT`.  An agent
+that only looks at pools and does one thing in each needs `look`, `run`, `line` and `total`; the rest has
+defaults.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ V = TypeVar("V")
 
 
 class OpenWorkers(Protocol):
-    """Opens workers for work of that title, for a block: `here`, or Spark's.
+    """A function that opens workers for a `with` block: `here`, or Spark's.  The title describes the work for
+    people.
 
     `size`: the bytes of the work.  If it is not known (None), Spark starts when a unit first needs it.
     """
@@ -49,13 +51,14 @@ class OpenWorkers(Protocol):
 
 @contextmanager
 def here(context: Context, title: str, /, *, size: int | None = None) -> Iterator[Workers]:
-    """The workers of this process, whatever the work."""
+    """Opens the workers of this process, whatever the work."""
     yield Here.of(context)
 
 
 @dataclass(frozen=True)
 class AgentRun:
-    """A run of `find`: the lake, what was asked for, and what the agent remembers."""
+    """A run of `find`: the lake, the parameters that were asked for, and what the agent remembers of earlier
+    runs."""
 
     lake: Lake
     asked: Request
@@ -69,11 +72,11 @@ class AgentRun:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolLook(Generic[W]):
-    """What an agent sees in a pool: `lines` and `warnings` for its log, and work.
+    """What an agent found in one pool: work, and `lines` and `warnings` for its log.
 
-    `rests`: the configuration of a pool that may be left alone until something is written to it, `until` a time in
-    seconds since 1970, or what is `seen` outside of the lake changes (`quiet`); None if it must be looked at again.
-    `leaves`: what it leaves alone there.
+    `leaves`: what it defers there.  `rests`: the configuration of a pool that needs no further look until
+    something is written to it, until the time `until` (seconds since 1970), or until `seen`, a digest of things
+    outside of the lake, changes (`quiet`).  None if the next run must look again.
     """
 
     lines: Sequence[str] = ()
@@ -86,7 +89,7 @@ class PoolLook(Generic[W]):
 
 
 class Agent(Generic[W, R]):
-    """One agent; it has no state."""
+    """One agent.  It has no state."""
 
     work: type[W]
     result: type[R]
@@ -109,110 +112,116 @@ class Agent(Generic[W, R]):
     # ---------------------------------------------------------------- find
 
     def check(self, asked: Request) -> None:
-        """Raises InvalidInput for what no lake could do; nothing was opened yet."""
+        """Raises InvalidInput if the parameters are wrong for every lake.  No lake is open yet."""
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
         """The names of the pools that the run looks at.  Raises NotFound, InvalidInput."""
         return named_pools(lake, asked.pools)
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
-        """Do, or refuse, what concerns all these pools at once, before they are looked at."""
+        """Called once for all these pools before `look`: does, or refuses, what concerns all of them
+        together."""
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
-        """Which of the pools that are put off, and not looked at, are worth a word."""
+        """Which of the deferred pools, at which the agent did not look, the report mentions."""
         return list(put_off)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
-        """Those of these pools that must be looked at."""
+        """Those of these pools at which the run must look, because the agent cannot rely on its memory."""
         return run.quiet.others(names)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[W]:
-        """What there is to do in a pool.  Called from threads, for several pools at a time.  Raises LakeError."""
+        """Finds the work in one pool.  Called from threads, for several pools at a time.  Raises LakeError."""
         raise NotImplementedError
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> W | PutOff:
-        """What is handed out for a pool that cannot be read: work, which will fail with the same error."""
+        """What `find` hands out for a pool that it cannot read: work, which will then fail with the same
+        error."""
         return asked.work(self.work, name, "cannot be read")
 
     def merged(self, all_work: Sequence[W]) -> list[W]:
-        """The work of all looks as it is handed out."""
+        """The work of all pools in the form in which it is handed out."""
         return list(all_work)
 
     def beside(self, run: AgentRun) -> Sequence[W]:
-        """Work that is of no single pool."""
+        """Further work, which belongs to no single pool."""
         return ()
 
     def nothing_in(self, names: Sequence[str]) -> str:
-        """What the log says if there is nothing to do in these pools."""
+        """What the log says if these pools have no work."""
         return self.nothing
 
     def left(
         self, asked: Request, looks: Mapping[str, PoolLook[W]], work: Sequence[W], handed: Found[W]
     ) -> Found[W]:
-        """What is handed out, once the limit of the run has chosen `handed` of all `work`."""
+        """What is handed out in the end, after the limit of the run has chosen `handed` from all `work`."""
         return handed
 
     # ---------------------------------------------------------------- run
 
     def run(self, lake: Lake, work: W, open_workers: OpenWorkers) -> R:
-        """Do one piece of work.  Raises LakeError."""
+        """Does one piece of work.  Raises LakeError."""
         raise NotImplementedError
 
     def run_together(self, lake: Lake, all_work: Sequence[W], open_workers: OpenWorkers) -> Sequence[R]:
-        """Do all work, if the agent takes it `together` (`roster`): a result for each piece, or for its failure."""
+        """Does all work at once, if the agent's row says `together` (`roster`).
+
+        Returns a result for each piece, also for each piece that failed.
+        """
         raise NotImplementedError
 
     def check_answered(self, results: Sequence[R]) -> None:
-        """Raises Unavailable if trying again may do what failed of work that was done together."""
+        """Raises Unavailable if pieces of work that were done together failed, and a retry may succeed."""
 
     def has_changed(self, lake: Lake, work: W) -> bool:
-        """Whether what the work was found for is there no more, so that another job of it is not this one."""
+        """Whether the work no longer fits what `find` saw; then a job that still runs for it is another job."""
         return False
 
     # ---------------------------------------------------------------- report
 
     def line(self, result: R) -> str:
-        """What came of a piece of work, in a line."""
+        """The result of a piece of work, in one line."""
         raise NotImplementedError
 
     def lines(self, result: R) -> Sequence[str]:
-        """What came of a piece of work, if that takes several lines, or none."""
+        """The result of a piece of work, in several lines or none."""
         return [self.line(result)]
 
     def lags(self, all_work: Sequence[W], results: Sequence[R]) -> dict[str, str]:
-        """By pool, in which way the agent lags behind what is written to it."""
+        """By pool: in which way the agent lags behind the writers, in words.  Pools without a lag are left
+        out."""
         return {}
 
     def totals(self, handed: Found[W], results: Sequence[R]) -> dict[str, int]:
-        """The sums over all results."""
+        """The sums over all results, by name."""
         return self.summed(results)
 
     def summed(self, results: Sequence[object]) -> dict[str, int]:
-        """How many there are, and the sums of their figures."""
+        """The number of results, and the sums of their figures."""
         return {self.counted_as: len(results)} | {
             name: sum(int(getattr(one, name)) for one in results) for name in self.sums
         }
 
     def total(self, totals: Mapping[str, int]) -> str:
-        """The sums in words."""
+        """The sums, in words."""
         raise NotImplementedError
 
     def failures(self, handed: Found[W], results: Sequence[R]) -> list[str]:
-        """What failed, a line each."""
+        """The pieces of work that failed, a line each."""
         return missing(handed.work, results)
 
     # ---------------------------------------------------------------- values
 
     def decoded_work(self, values: Any) -> W:
-        """The work that `work.encoded` made these values of.  Raises Corrupt."""
+        """The work from the plain values that `work.encoded` made.  Raises Corrupt."""
         return decoded(values, self.work, "a piece of work")
 
     def decoded_result(self, values: Any) -> R:
-        """The result that `work.encoded` made these values of.  Raises Corrupt."""
+        """The result from the plain values that `work.encoded` made.  Raises Corrupt."""
         return decoded(values, self.result, "a result")
 
 
 def decoded(values: Any, kind: type[V], what: str) -> V:
-    """The values as one of this kind.  Raises Corrupt; `what` they should be."""
+    """The plain values as an instance of `kind`.  Raises Corrupt, which calls them `what`."""
     with decoding("values between tasks", f"not {what} of this agent", advice=ADVICE):
         return msgspec.convert(values, kind)

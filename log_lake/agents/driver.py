@@ -1,10 +1,11 @@
-"""How every agent is driven: find, run, report.  Commands, Spark applications and the groups of Airflow call these.
+"""Drives every agent: find, run, report.  Commands, Spark applications and the groups of Airflow call these
+functions.
 
-    handed = find("compact", params)            what there is to do; writes no data
+    handed = find("compact", params)            finds the work; writes no data
     outcome = carry_out("compact", handed.work, open_lake=..., open_workers=here)
     report("compact", handed, outcome.results)  says what was done; raises Incomplete if something failed
 
-One pool that cannot be read, or piece of work that fails, does not hold back the others.
+If a pool cannot be read, or a piece of work fails, the others are still done.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ log = logging.getLogger(__name__)
 
 
 def agent_of(name: str) -> Agent[Any, Any]:
-    """The agent of that name, of the table."""
+    """The agent with that name in the table."""
     agent: Agent[Any, Any] = AGENTS[name].load()
     return agent
 
 
 def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.open, **how: Any) -> Found[Any]:
-    """The agent's first task: what there is to do, and what it puts off.
+    """The agent's first task: finds the work, and which pools are deferred.
 
-    `params`: those of `COMMON` and of the agent's row.  A dry run logs what it finds, and hands out nothing.  `how`
-    are the fields of a Request that no parameter gives: what Airflow says of the run.
+    `params` are those of `COMMON` and of the agent's row.  A dry run logs what it finds, and hands out nothing.
+    `how` are the fields of a Request that come from Airflow and not from parameters.
 
     Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
@@ -92,7 +93,7 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of work: the pieces that were done, by number and result, and the errors of the others."""
+    """The outcome of work: number and result of each piece that was done, and the errors of the others."""
 
     done: tuple[tuple[int, Result], ...] = ()
     failures: tuple[Exception, ...] = ()
@@ -103,22 +104,23 @@ class Outcome:
         return [result for _, result in self.done]
 
     def raise_failure(self) -> None:
-        """Raise the first failure, if there is one; one that may pass comes first, so that a caller tries again.
+        """Raises the first failure, if there is one.  A failure that may pass comes first, so that the caller
+        retries.
 
-        An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
+        An error of another library, such as Spark's, may pass: a retry may get another Spark.
         """
         if self.failures:
             raise min(self.failures, key=_rank)
 
     @property
     def values(self) -> list[dict[str, Any]]:
-        """As plain values; `of` is the way back."""
+        """The outcome as plain values; `of` decodes them."""
         done = [{"piece": piece, "result": encoded(result)} for piece, result in self.done]
         return [*done, *({"error": to_wire(_as_ours(one))} for one in self.failures)]
 
     @classmethod
     def of(cls, values: Sequence[Mapping[str, Any]], *, agent: str) -> Outcome:
-        """The outcome that these values of an agent's work are of."""
+        """The outcome from the plain values that `values` made."""
         decoded = agent_of(agent).decoded_result
         return cls(
             tuple((one["piece"], decoded(one["result"])) for one in values if "result" in one),
@@ -148,10 +150,11 @@ def carry_out(
     done: Callable[[Any, Any], None] = lambda work, result: None,
     ends: Callable[[Exception], bool] = lambda error: False,
 ) -> Outcome:
-    """Do all pieces of work of the agent, as far as they can be done; each is a job of the lake (`jobs`).
+    """Does all pieces of work of the agent, and continues after errors.  Each piece is a job of the lake
+    (`jobs`).
 
-    `does`: the agent; None: the one of that name.  `done` is called after each piece, because the next one may end
-    the process.  `ends`: after that error, no other piece is tried.
+    `does`: the agent; None: the one with that name.  It calls `done` after each piece, because the next one may
+    end the process.  `ends`: after this class of error, it tries no further piece.
     """
     agent = does or agent_of(name)
     together = AGENTS[name].together
@@ -191,9 +194,10 @@ def carry_out(
 
 
 def report(name: str, handed: Found[Any] | None, results: Sequence[Any]) -> dict[str, int]:
-    """The agent's last task, which runs whatever became of the others: what was done, in lines, and the totals.
+    """The agent's last task, which runs even if others failed: logs what was done, in lines, and the totals.
 
-    `handed`: what was handed out; None if `find` failed.  Raises Incomplete if something failed, naming it.
+    `handed`: what `find` handed out; None if `find` failed.  Raises Incomplete if something failed, and names
+    it.
     """
     if handed is None:
         raise Incomplete("the task `find` failed, so nothing was done; its log says why")

@@ -1,13 +1,12 @@
-"""The first task of an agent: the pools it looks at, what it finds there, and what it hands out.
+"""The first task of an agent: looks at pools, finds their work, and hands it out.
 
-It looks at pools in parallel, and hands out the work in
-their order.  It does not look at a deferred pool (`why_put_off`), but hands it out with the reason, for the report
-only.
+It looks at pools in parallel, and hands out the work in their order.  It does not look at a deferred pool
+(`why_put_off`), but hands it out with the reason, for the report only.
 
 Every agent skips a paused pool (`agents=paused`).  `upkeep=paused` and hours (`upkeep.window`) limit the agents
-that only merge, save or remove stored data: compact, checkpoint, tombstones, retention.  Ingest and intervals load
-data that users wait for, and an erasure is due by a date, so these work at any hour.  Work that began within the
-hours is finished.  Neither limits commands and programs.
+that only merge, save or remove stored data: compact, checkpoint, tombstones, retention.  Ingest and intervals
+load data that users wait for, and an erasure is due by a date, so these work at any hour.  Work that began
+within the hours is finished.  Neither setting limits commands and programs.
 """
 
 from __future__ import annotations
@@ -42,7 +41,8 @@ MAX_WORK = 10_000
 
 
 def looks(pools: Iterable[str], look: Callable[[str], T]) -> Iterator[tuple[str, T | LakeError]]:
-    """Each pool, in this order, and what `look` finds there, or its error; up to `AT_ONCE` pools at a time."""
+    """Each pool, in this order, with what `look` finds there or its error; looks at up to `AT_ONCE` pools at
+    a time."""
 
     def one(name: str) -> tuple[str, T | LakeError]:
         return name, answer_of(name, lambda: look(name))
@@ -59,10 +59,10 @@ def look_at_each(
     must_find: bool = False,
     skips_gone: bool = True,
 ) -> Iterator[tuple[str, T | LakeError]]:
-    """Each pool, and what `look` finds there, or its error, which is logged.
+    """Each pool with what `look` finds there, or with its error, which is logged.
 
-    If it `skips_gone`, NotFound says that the pool was dropped since, or has no such branch.  It skips such a pool,
-    and raises NotFound if the run `named` it, or if the run `must_find` one and skips all.
+    If `skips_gone`, NotFound means that the pool was dropped since, or lacks the branch, so the pool is skipped.
+    But if the run `named` the pool, or if the run `must_find` one and all are skipped, NotFound is raised.
     """
     skipped: NotFound | None = None
     for name, answer in looks(pools, look):
@@ -82,7 +82,7 @@ def look_at_each(
 def divided(
     names: Sequence[str], lake: Lake, asked: Request, *, agent: str
 ) -> tuple[list[str], list[PutOff]]:
-    """The pools at which the agent looks now, and those that are put off.
+    """The pools at which the agent looks now, and the deferred ones.
 
     A pool whose settings cannot be read is deferred too, because its hours are unknown.
     """
@@ -104,7 +104,7 @@ def divided(
 
 
 def pools_with(lake: Lake, setting: str, only: Sequence[str], *, example: str) -> list[str]:
-    """Names of the pools that have the setting, which lets them take part; of `only`, if any are named.
+    """The names of the pools that have the setting; if `only` names pools, only these count.
 
     Raises NotFound for an unknown pool, InvalidInput for a named pool without the setting.
     """
@@ -128,8 +128,9 @@ def handed_out(
 ) -> Found[W]:
     """The work that was found, and the deferred pools; nothing in a dry run.
 
-    At most `limit` pieces of work (None: `MAX_WORK`); the others are put off, as one.  `now`, in seconds, decides
-    whose turn it is then.  Logs what is put off, that it is a dry run, or that there is `nothing`.
+    It hands out at most `limit` pieces of work (None: `MAX_WORK`), and defers the others as one; `now`, in
+    seconds, then decides which pools come first.  It logs what is deferred, that it is a dry run, or the text
+    `nothing`.
     """
     most = MAX_WORK if limit is None else limit
     if len(all_work) > most:
@@ -146,10 +147,10 @@ def handed_out(
 
 
 def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
-    """At most `limit` pieces, in their order: the first of each pool, then the second of each, and so on.
+    """At most `limit` pieces, in their order: the first piece of each pool, then the second of each, and so on.
 
-    So a pool with many pieces holds back no other one.  The pool that comes first is another one from run to run,
-    chosen by a digest of the time; otherwise the first pools by name, if they have work each time, would always
+    So a pool with many pieces holds back no other pool.  A digest of the time chooses the pool that comes first,
+    so it changes from run to run.  Otherwise the first pools by name, if they always have work, would always
     hold back the others.
     """
     pools = list(dict.fromkeys(work.pool for work in all_work))
@@ -175,7 +176,7 @@ BOUND_BY_HOURS = names_of(Purpose.UPKEEP)
 
 
 def why_put_off(settings: Settings, *, agent: str, now: float) -> str | None:
-    """Why the agent leaves a pool of these settings alone at the time `now`; None if it may begin.  Pure.
+    """Why the agent defers a pool with these settings at the time `now`; None if it may begin.  Pure.
 
     Raises InvalidInput if a setting cannot be read.
     """

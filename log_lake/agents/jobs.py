@@ -1,16 +1,17 @@
-"""Jobs: which agent worked on which pool, when, where, and what came of it; kept in the lake's own pool `$jobs`.
+"""Jobs: which agent worked on which pool, when, where, and with what result; stored in the lake's own pool
+`$jobs`.
 
-A job is written twice: when it begins, and when it ends.  `$jobs` is an upsert pool, so the end takes the place of
-the begin.  In between the job holds a lease on `$jobs`: a job that is `running` without a live lease has died.
-Work on many pools at once is a job for each of them: they are written together, and share a lease.  What is put off
-is written once (`put_off_jobs`).
+A job is written twice: when it begins, and when it ends.  `$jobs` is an upsert pool, so the second record
+replaces the first.  In between the job holds a lease on `$jobs`: a job that is `running` without a live lease
+has died.  Work on many pools at once is one job for each pool; they are written together and share a lease.
+Deferred pools are written once (`put_off_jobs`).
 
-The record is no part of the work.  If it cannot be written, that is logged, and the work goes on.  Jobs on `$jobs`
-itself are not written: each compaction of it would bring the next one about.  Old jobs expire as `$jobs` says
-(`expire.age`).
+The record is not part of the work: if it cannot be written, that is logged, and the work continues.  Jobs on
+`$jobs` itself are not written, because each compaction of it would cause the next one.  Old jobs expire by the
+settings of `$jobs` (`expire.age`).
 
-Callers: the tasks of `airflow_lake.groups` and its operators (`recorded`, `recorded_each`), commands and submitted
-applications (`recorded_if_kept`), `lake jobs` and the web view (`list_jobs`).
+Callers: the tasks of `airflow_lake.groups` and its operators (`recorded`, `recorded_each`), commands and
+submitted applications (`recorded_if_kept`), `lake jobs` and the web view (`list_jobs`).
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ _SCHEMA = pa.schema(
 class Job:
     """One job.  `figures` are the numbers of its result; `run` says where it ran: DAG, run, task and try.
 
-    `ended` and `seconds` are None while it runs, and if it died.  `why` it was put off.  `pool` is empty if what
-    was put off is of several pools.
+    `ended` and `seconds` are None while it runs, and if it died.  `why`: the reason if it was deferred.  `pool`
+    is empty if several pools were deferred together.
     """
 
     began: dt.datetime
@@ -97,7 +98,8 @@ class Job:
 
 @contextmanager
 def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> Iterator[dict[str, Any]]:
-    """Within the block a job runs.  Put its result into the dictionary; its whole numbers are the figures."""
+    """Records the block as a job.  Put its result into the dictionary; whole numbers in it become the
+    figures."""
     result: dict[str, Any] = {}
     with recorded_each(lake, agent=agent, pool_names=[pool_name], branch=branch) as results:
         yield result
@@ -108,9 +110,10 @@ def recorded(lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN) -> I
 def recorded_each(
     lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN
 ) -> Iterator[dict[str, Mapping[str, Any]]]:
-    """Within the block a job runs on each of these pools.  Put the result of each into the dictionary, by its name.
+    """Records the block as a job on each of these pools.  Put each pool's result into the dictionary, under the
+    pool's name.
 
-    A result with `failed` is of a job that failed, for that reason.  If the block raises, the jobs without a result
+    A result with `failed` records a failed job with that reason.  If the block raises, the jobs without a result
     have failed.
     """
     results: dict[str, Mapping[str, Any]] = {}
@@ -132,10 +135,10 @@ def recorded_each(
 def recorded_if_kept(
     lake: Lake, *, agent: str, pool_name: str, branch: str = MAIN
 ) -> Iterator[dict[str, Any]]:
-    """As `recorded`, in a lake that has `$jobs`; in another one nothing is written.
+    """Like `recorded` if the lake has `$jobs`; otherwise nothing is written.
 
-    For commands and submitted applications: only agents make the pool, so a lake without them has none.  A command
-    does an agent's work (`agent`), and its record bears no DAG.
+    For commands and submitted applications: only agents create `$jobs`.  A command does the work of an agent
+    (`agent`), and its record names no DAG.
     """
     if not keeps_jobs(lake):
         yield {}
@@ -150,12 +153,12 @@ def keeps_jobs(lake: Lake) -> bool:
 
 
 def write_jobs(lake: Lake, jobs: Sequence[Job]) -> None:
-    """Write jobs that are over.  Raises what a commit raises."""
+    """Writes jobs that have ended.  Raises what a commit raises."""
     _pool_of(lake).branch().append(_table(jobs))
 
 
 def new_jobs(lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN) -> list[Job]:
-    """Jobs that begin now, here, a pool each, under ids of one lease."""
+    """Jobs that begin now in this process, one for each pool, with ids of one lease."""
     lease, began = lake.context.ids.new(), _time(lake.context.now())
     return [
         Job(
@@ -242,7 +245,7 @@ def _ended(job: Job, result: Mapping[str, Any], *, now: float) -> Job:
 def list_jobs(
     lake: Lake, *, pool_name: str = "", agent: str = "", state: str = "", limit: int | None = None
 ) -> list[Job]:
-    """Jobs, newest first, at most `limit`; those of a pool, of an agent, in a state, if they are named.
+    """Jobs, newest first, at most `limit`; only those of a pool, of an agent, or in a state, if these are given.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """

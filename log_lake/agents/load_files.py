@@ -1,9 +1,9 @@
-"""Files loaded into a pool, spread over workers: what the ingest and intervals agents do.
+"""Loads files into a pool, spread over workers; the ingest and intervals agents use it.
 
 The files are cut into units.  A worker reads the files of its unit, sorts them within bounded memory, and writes
-finished objects to their final names.  Only descriptions of objects come back.  The caller commits once, under a
-token: if it runs again after a crash at any point, the files are committed exactly once, and no transaction names
-the objects of the dead run.
+finished objects under their final names.  It returns only descriptions of the objects.  The caller commits once,
+under a token.  If it crashes at any point and runs again, the files are committed exactly once, and no
+transaction names the objects of the first run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ORDINALS_PER_UNIT = 100_000
 
 @dataclass(frozen=True)
 class LoadWork:
-    """All that a task needs beside its unit, as plain values: it is shipped to the workers."""
+    """Everything that a task needs besides its unit, as plain values that can be sent to workers."""
 
     config: PoolConfig
     job: PendingLoad
@@ -73,12 +73,12 @@ def load_files(
     smallest_unit: int = SMALLEST_UNIT,
     interval: tuple[dt.datetime, dt.datetime] | None = None,
 ) -> LoadResult:
-    """Load the files as one transaction; `consume` records them as ingested.
+    """Loads the files as one transaction; with `consume` it records them as ingested.
 
-    With an interval the files replace what the pool holds of it; if the interval was empty and stays empty, nothing
-    is committed.  `parallelism` is the number of tasks aimed at; 0 means twice the size of the workers.  A task is
-    given at least `smallest_unit` bytes.  Raises what
-    `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file was changed meanwhile.
+    With an interval, the files replace the records of the pool in it; if the interval was empty and stays empty,
+    nothing is committed.  `parallelism` is the intended number of tasks; 0 means twice the size of the workers.
+    A task gets at least `smallest_unit` bytes.  Raises what `Branch.commit` raises, InvalidInput for bad
+    records, and Conflict if a file changed meanwhile.
     """
     target = lake.pool(pool_name).branch(branch)
     job = target.begin_load(token=token, message=message, options=options)
@@ -118,7 +118,7 @@ def load_files(
 
 
 def with_lost(result: LoadResult, written: Iterable[WrittenObject], *, pool_name: str) -> LoadResult:
-    """The result with a note of what was left out of its records, which is logged too."""
+    """The result with a note of what was left out of its records; logs the note too."""
     lost = LostValues()
     for one in written:
         lost.update(one.lost)
@@ -145,7 +145,8 @@ def _replaced(
 
 
 def check_unchanged(files: list[SourceFile], *, access: Address) -> None:
-    """Raise Conflict if a file changed since it was found: it would be recorded in one form and read in another."""
+    """Raises Conflict if a file changed since it was found: the transaction would record another file than
+    the one read."""
     now = {f.uri: f.source for f in find_files([f.uri for f in files], access=access)}
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
     if changed:
@@ -173,7 +174,7 @@ def _units(
 
 
 def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject]:
-    """Read, sort, write: the objects of a unit."""
+    """Reads, sorts and writes a unit; returns its objects."""
     first_ordinal = unit.number * ORDINALS_PER_UNIT
     building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
     lost = LostValues()

@@ -1,4 +1,4 @@
-"""What the agents that load files have in common: their figures, and the words for them."""
+"""What the agents that load files share: their figures, and the words for them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ R = TypeVar("R", bound=Result)
 
 
 class LoadingAgent(Agent[W, R]):
-    """An agent that loads files: a transaction a piece of work."""
+    """An agent that loads files; each piece of work is one transaction."""
 
     counted_as = "batches"
     sums = ("records", "objects", "nokey", "rejected", "retyped")
 
     def summed(self, results: Sequence[object]) -> dict[str, int]:
-        """As for every agent; loads that were committed before bring no records: they are `repeated`."""
+        """Like the sums of every agent; a load that was committed before adds no records and counts as
+        `repeated`."""
         new = [one for one in results if not getattr(one, "repeated", False)]
         return super().summed(new) | {self.counted_as: len(results), "repeated": len(results) - len(new)}
 
@@ -32,7 +33,7 @@ class LoadingAgent(Agent[W, R]):
 
 
 def load_line(pool_name: str, result: LoadResult) -> str:
-    """What became of files that were loaded as one transaction."""
+    """The result of files that were loaded as one transaction, in a line."""
     if result.version is None:
         return f"{pool_name}: nothing to commit"
     again = " (committed before)" if result.repeated else ""

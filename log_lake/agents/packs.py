@@ -1,17 +1,19 @@
-"""Packs of work as objects of the lake: `find` of an agent writes them, and only their names go between tasks.
+"""Packs of work as objects of the lake: `find` writes them, and tasks pass only their names.
 
-What goes between tasks Airflow keeps in its database, and each task reads it there.  A plan of ten thousand files
-has megabytes.  So a pack, the work of one mapped task, is an object below `packs/`: a JSON list of pieces of
-work, as the agent's `find` hands them out.  All packs of a plan bear the plan's id.
+Airflow stores in its database what tasks pass to each other, and each task reads it from there.  A plan of ten
+thousand files has megabytes.  So a pack, the work of one mapped task, is an object below `packs/`: a JSON list
+of pieces of work.  All packs of a plan have the plan's id in their names.
 
-A pack is never changed, and no task deletes its own, so tasks may be tried again or cleared while it is there.
-Each plan deletes packs that are older than `KEPT`, up to `CLEANED` of them, which is more than a plan has.  A
-task whose pack is gone says what to clear: `find`, which looks again (decision 114).
+A pack never changes, and no task deletes its own pack, so tasks may be retried or cleared while the pack exists.
+Each plan deletes packs that are older than `KEPT`, up to `CLEANED` of them, which is more than a plan has.  If a
+task's pack is gone, the error says to clear `find`, which looks again (decision 114).
 
-A pack's name ends in a digest of its bytes.  Each agent may write below `packs/`, also one with rights to one pool
-alone; work that it writes over another agent's pack is not done (decision 192).
+A pack's name ends in a digest of its bytes.  Every agent may write below `packs/`, even one with rights to one
+pool only.  If it overwrites another agent's pack, that work is not done (decision 192).
 
-What came of a pack that a submitted application carried out is kept beside it, in the same form (decision 132).
+The outcome of a pack that a submitted application carried out is stored beside it, in the same form (decision
+132).
+
 Callers: `airflow_lake.groups`, `spark_apps.agent`.
 """
 
@@ -42,7 +44,7 @@ AT_ONCE = 16
 
 
 def write_packs(lake: Lake, packs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """The names of the packs of one plan, which are written now; none if there is no pack.
+    """Writes the packs of one plan and returns their names; an empty list if there is no pack.
 
     Deletes old packs first.  Raises Unavailable.
     """
@@ -59,7 +61,8 @@ def write_packs(lake: Lake, packs: Sequence[Sequence[Mapping[str, Any]]]) -> lis
 
 
 def write_outcome(lake: Lake, name: str, outcome: Sequence[Mapping[str, Any]]) -> None:
-    """Write what came of packs under a name that is `naming.pack`'s, without a digest.  Raises Unavailable."""
+    """Writes the outcome of packs, under a name that `naming.pack` made without a digest.  Raises
+    Unavailable."""
     lake.store.put(name, msgspec.json.encode(outcome), durable=True)
 
 
@@ -84,7 +87,7 @@ def _read(lake: Lake, name: str) -> list[dict[str, Any]]:
 
 
 def read_outcome(lake: Lake, name: str) -> list[dict[str, Any]]:
-    """What came of packs, of the name that `write_outcome` wrote.  Raises as `read_packs` does."""
+    """The outcome of packs, from the name that `write_outcome` wrote.  Raises what `read_packs` raises."""
     return _decoded(_kept(lake, name), name)
 
 
@@ -106,7 +109,7 @@ def _decoded(data: bytes, name: str) -> list[dict[str, Any]]:
 
 
 def clean(lake: Lake) -> int:
-    """How many packs older than `KEPT` were deleted: the oldest, at most `CLEANED`.  Raises Unavailable."""
+    """Deletes packs older than `KEPT`: the oldest, at most `CLEANED`; returns how many.  Raises Unavailable."""
     old = list(islice(_older(lake), CLEANED))
     if old:
         lake.store.delete_all(old)

@@ -1,14 +1,14 @@
-"""Deferred pools and the reasons, as records of `$jobs`; written seldom, because each hourly run may defer
-the same pools.
+"""Records deferred pools with their reasons in `$jobs`.  It writes seldom, because each hourly run may defer the
+same pools.
 
-A deferred pool is recorded once.  It is recorded again if the reason is another one, or if a day has passed
-and something was written to the pool since: an idle pool that is paused for a year has one record.  What a person
-refused, and what the limit of a run left, is recorded once a day at most.
+A deferred pool is recorded once.  It is recorded again if the reason changes, or if a day has passed and
+something was written to the pool since.  So an idle pool that is paused for a year has one record.  What a
+person refused, and what the limit of a run left, is recorded at most once a day.
 
-What was recorded is remembered in one object an agent (`quiet/<agent>.put-off.json`).  It is a hint: if it is gone,
-or two runs overwrite each other's, a record is written once more.  A run that puts off nothing asks nothing; one
-that puts off pools asks one read, and one listing if a record is a day old.  Nothing here raises a LakeError: the
-record is no part of the work.
+One object for each agent (`quiet/<agent>.put-off.json`) remembers what was recorded.  It is a hint: if it is
+gone, or if two runs overwrite each other's, a record is written once more.  A run that defers nothing sends no
+request.  A run that defers pools sends one read, and one listing if a record is a day old.  Nothing here raises
+a LakeError, because the record is not part of the work.
 
 Callers: the tasks `find` and `report` of the groups.
 """
@@ -46,7 +46,7 @@ FIGURES = ("left", "parked", "late")
 
 
 class Said(msgspec.Struct, frozen=True):
-    """The last record of what was put off: why, when, in seconds since 1970, and the id of the pool."""
+    """The last record of a deferral: the reason, the time in seconds since 1970, and the id of the pool."""
 
     why: str
     at: float
@@ -54,7 +54,8 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def record_put_off(lake: Lake, put_off: Sequence[PutOff], *, agent: str) -> None:
-    """Write what an agent puts off into `$jobs`, as far as that is news.  Work that was looked at is never idle."""
+    """Writes what an agent defers into `$jobs`, if it is new.  A pool in which it found work never counts as
+    idle."""
     if not put_off:
         return
     try:

@@ -1,19 +1,19 @@
-"""What an agent remembers of its runs: pools in which it found nothing to do.
+"""What an agent remembers of its runs: the pools in which it found nothing to do.
 
-A thousand pools in which nothing happens then cost a run one read and one listing, instead of several requests
-each.  `find` leaves a pool alone if all of this holds:
+With it, a thousand idle pools cost a run one read and one listing together, instead of several requests each.
+`find` leaves a pool alone if all of this holds:
 
 - a run that looked at it, not longer ago than the agent remembers (`forgotten_after`), found nothing to do;
 - time alone has brought no work since (`until`);
 - nothing was written to it since that look (`history.activity`);
-- its settings are what they were;
-- what the agent sees outside of the lake, such as source files, is what it was (`is_as_seen`).
+- its settings have not changed;
+- what the agent sees outside of the lake, such as source files, has not changed (`is_as_seen`).
 
-The memory is a hint: one object for each agent and each way to ask.  If it is gone, garbage, or refused by the
-store, or if two runs overwrite each other's, pools are looked at again.  A run in which a person names the pools,
-and a dry run, look at all of them.
+The memory is a hint: one object for each agent and each set of parameters.  If it is gone, unreadable, or
+refused by the store, or if two runs overwrite each other's, the agent looks at pools again.  A run in which a
+person names the pools, and a dry run, look at all of them.
 
-Callers: `find` of all agents except intervals, whose work is named by an interval of time (decision 126).
+Callers: `find` of all agents except intervals, whose work depends on an interval of time (decision 126).
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ ALWAYS = float("inf")
 
 
 class Look(msgspec.Struct, frozen=True):
-    """A look that found nothing to do: when it was, until when time alone brings no work, a digest of the settings,
-    and one of what was seen outside of the lake.
+    """A look that found nothing to do: its time, the time `until` which time alone brings no work, a digest of
+    the settings, and a digest of what was seen outside of the lake.
 
-    Times are in seconds since 1970; `until` is None for `ALWAYS`, which JSON cannot say.
+    Times are in seconds since 1970; `until` is None for `ALWAYS`, which JSON cannot express.
     """
 
     at: float
@@ -81,7 +81,7 @@ class Quiet:
 
     @classmethod
     def of(cls, lake: Lake, asked: Request, *, agent: str) -> Quiet:
-        """What the agent remembers of runs that asked for the same.
+        """What the agent remembers of runs with the same parameters.
 
         Raises Unavailable or Corrupt if the list of pools cannot be read.
         """
@@ -102,7 +102,7 @@ class Quiet:
         )
 
     def others(self, names: Sequence[str]) -> list[str]:
-        """Those of these pools that the run looks at."""
+        """Those of these pools at which the run must look."""
         open_names = [
             name for name in names if name not in self._pools or self._pools[name].id not in self._standing
         ]
@@ -113,20 +113,23 @@ class Quiet:
         return open_names
 
     def is_as_seen(self, pool: PoolConfig, seen: str) -> bool:
-        """Whether the pool may be left alone; `seen` is a digest of what the run has seen outside of the lake."""
+        """Whether the pool may be left alone; `seen` is a digest of what this run saw outside of the lake."""
         return pool.id in self._standing and self._standing[pool.id].seen == seen
 
     def found_nothing(self, pool: PoolConfig, *, until: float = ALWAYS, seen: str = "") -> None:
-        """The run found nothing to do in the pool, and time alone brings no work before `until`.
+        """Remembers that the run found nothing to do in the pool, and that time alone brings no work before
+        `until`.
 
-        `pool` is as the run looked at it: since the run began, another one may have its name.
+        `pool` is the configuration at which the run looked: another pool may have got its name since the run
+        began.
         """
         self._new[pool.id] = Look(self._now, None if until == ALWAYS else until, _digest(pool), seen)
 
     def write(self) -> None:
-        """Keep what this run has seen, if it looked at anything; to look, an agent needs to write nothing.
+        """Stores what this run saw, if it looked at any pool.  (To look, an agent needs no right to write.)
 
-        A pool without a note, such as one of an older lake, gets it here; otherwise each run would look at it.
+        A pool without an activity note, such as one of an older lake, gets one here; otherwise each run would
+        look at it.
         """
         store = self._lake.store
         if not (self._name and self._new):
@@ -151,10 +154,11 @@ def _read(lake: Lake, name: str) -> dict[str, Look]:
 
 
 def forgotten_after(pool_id: str, remembers: float) -> float:
-    """Seconds after which a look at this pool is forgotten, whatever its activity note says: between half of
+    """Seconds after which a look at this pool is forgotten, even if nothing was written: between half of
     `remembers` and all of it, by the pool's id.
 
-    Otherwise a run that looked at all pools would be followed, so much later, by another one that does.
+    If all pools had the same time, a run that looks at all pools would be followed, after that time, by another
+    one.
     """
     part = int.from_bytes(sha256(pool_id.encode()).digest()[:4]) / 2**32
     return remembers * (1 + part) / 2

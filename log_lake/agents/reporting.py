@@ -1,7 +1,8 @@
 """How an agent's run ends: it says what failed, and fails if something did.
 
-The report knows what `find` handed out and which results came back: work without a result has failed.  By Airflow's
-usual rule the report of a failed run would be skipped, and its reader would have to look for the task that failed.
+The report knows what `find` handed out and which results came back: work without a result has failed.  By
+Airflow's default rule a failed task would skip the report, and a person would have to look for the task that
+failed.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ log = logging.getLogger(__name__)
 
 
 def missing(all_work: Sequence[Work], results: Sequence[Result], *, by: str = "piece") -> list[str]:
-    """What failed, in words: the work in `all_work` without a result; a line a pool and task.
+    """The work in `all_work` without a result, in words; a line for each pool and task.
 
-    A result is of the work with the same value `by`, otherwise of that of the same pool.  The pool alone is not
-    enough if work was packed: a result may be of what another `find` found.
+    A result belongs to the work with the same value `by`, otherwise to the work of the same pool.  For packed
+    work the pool alone is not enough, because a result may belong to the work of another `find`.
     """
     finished = {getattr(result, by) or result.pool for result in results}
     failed = Counter(
@@ -36,7 +37,7 @@ def missing(all_work: Sequence[Work], results: Sequence[Result], *, by: str = "p
 
 
 def conclude(total: str, *, failed: Sequence[str], to_do: str) -> None:
-    """Log the total, and what failed; raises Incomplete, which repeats it, if anything did."""
+    """Logs the total, and what failed.  Raises Incomplete, with the same words, if anything did."""
     log.info("%s", total)
     for line in failed:
         log.error("%s", line)
@@ -45,7 +46,7 @@ def conclude(total: str, *, failed: Sequence[str], to_do: str) -> None:
 
 
 def newest_version(versions: Iterable[int | None]) -> int | None:
-    """The newest of these versions, which a piece of work committed; None if it committed nothing."""
+    """The newest of these versions, each committed by a piece of work; None if none committed anything."""
     return max((version for version in versions if version is not None), default=None)
 
 

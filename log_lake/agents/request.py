@@ -1,7 +1,7 @@
-"""What a run of an agent was asked for: the parameters of a trigger, a schedule or a backfill, read in one place.
+"""The parameters of a run of an agent, from a trigger, a schedule or a backfill, read in one place.
 
-An agent refuses names that it does not know, and values of another kind, before it looks at anything.  Otherwise a
-mistyped name (`pols`, `dryrun`) would be ignored, and the agent would work on all pools for real.
+An agent refuses unknown names and values of another type before it looks at anything.  Otherwise a mistyped name
+(`pols`, `dryrun`) would be ignored, and the agent would work on all pools for real.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ OpenLake = Callable[[str], Lake]
 
 @dataclass(frozen=True)
 class Request:
-    """`pools` empty: all that have work.  `limit`: how many pieces of work the run hands out at most.
+    """What a run was asked to do.  `pools` empty: all pools.  `limit`: the maximum number of pieces of work.
 
     Only the ingest agent reads `wait`, only the intervals agent `files`, only the compact agent `strategy`.
 
-    Only the erasure agent reads what follows these: which records, by `where`, `key`, or `low` and `high` (the
+    Only the erasure agent reads the next ones: which records, by `where`, `key`, or `low` and `high` (the
     parameters `from` and `to`), and how.
 
-    No parameter gives the last ones.  `recurring`: each run of a DAG names the pools, no person does.  `begins`: a
-    task `find` may begin erasures, since no person is asked first.  `begin` and `end`: the interval of the run, for
-    the intervals agent.  `run`: names the run and its task, among all DAGs.
+    The last fields come from Airflow, not from parameters.  `recurring`: the DAG named the pools, not a person.
+    `begins`: the task `find` may begin erasures, because no person must approve them.  `begin` and `end`: the
+    interval of the run, for the intervals agent.  `run`: identifies the run and its task among all DAGs.
     """
 
     lake: str
@@ -64,7 +64,7 @@ class Request:
 
     @classmethod
     def read(cls, params: Mapping[str, Any], *, also: tuple[str, ...] = ()) -> Request:
-        """The request in these parameters; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
+        """The request from these parameters; the agent knows `COMMON` and `also`.  Raises InvalidInput."""
         names = (*COMMON, *also)
         for name, value in params.items():
             if name not in names:
@@ -99,12 +99,13 @@ class Request:
         )
 
     def work(self, kind: type[W], pool_name: str, what: str, **values: Any) -> W:
-        """A piece of work of that kind; its title says `what` is to be done, and `values` are the agent's own."""
+        """A piece of work of class `kind`.  `what` describes it in its title; `values` are the agent's own
+        fields."""
         title = f"{pool_name}: {what}"
         return kind(lake=self.lake, pool=pool_name, branch=self.branch, title=title, **values)
 
     def put_off(self, pool_name: str, why: str, **values: Any) -> PutOff:
-        """A pool that is put off, and why."""
+        """A deferred pool, with the reason."""
         title = f"{pool_name}: put off: {why}"
         return PutOff(
             **{"lake": self.lake, "pool": pool_name, "branch": self.branch, "title": title, "why": why}
@@ -123,16 +124,18 @@ def _is(value: Any, kind: ParameterKind) -> bool:
 
 
 def named_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
-    """The pools that a run looks at: those named, each once, or all.  Raises NotFound for an unknown one."""
+    """The pools that a run looks at: the named ones, each once, or all.  Raises NotFound for an unknown name."""
     for name in pools:
         lake.pool(name)
     return list(dict.fromkeys(pools)) or [pool.name for pool in lake.pools()]
 
 
 def with_own_pools(lake: Lake, pools: Sequence[str]) -> list[str]:
-    """Named pools, and the lake's own pools, if it has any; none if none is named, which means all.
+    """The named pools, and the lake's own pools if it has any; an empty list, which means all pools, stays
+    empty.
 
-    For runs of a DAG: who has a few pools kept in order does not think of `$jobs`, to which each such run adds.
+    For runs of a DAG: a user who names a few pools for upkeep does not think of `$jobs`, which each such run
+    enlarges.
     """
     names = lake.catalog.load().state.names
     own = [name for name in naming.OWN_POOLS if name in names]

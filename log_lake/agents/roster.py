@@ -1,7 +1,7 @@
-"""The agents and what tells them apart, in one table; pure.
+"""The table of all agents, with the facts in which they differ; pure.
 
-Every list of agents is taken from this table: which are bound by hours, which parameters a run may have, which go
-first if tasks wait, which may ask a person, which ones a group or a page puts together.
+Every list of agents comes from this table: which agents the hours bind, which parameters a run may have, which
+tasks go first, which agents may ask a person, and which ones a group or a page puts together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Purpose(Enum):
-    """Why an agent works, which says how long it may wait."""
+    """Why an agent works; this decides how long its work may wait."""
 
     LOADING = "loads files that readers wait for"
     DUE = "does work that is due by a date"
@@ -24,12 +24,13 @@ class Purpose(Enum):
 class AgentRow:
     """The row of one agent; `agent.Agent` does its work.
 
-    `says`: its work, in a line.  `parameters`: the names that a run may set besides `request.COMMON`.
+    `says`: its work, in a line.  `parameters`: the names that a run may set in addition to `request.COMMON`.
 
-    `deletes`: its deletions are final, so a person may be asked first.  `by_pool`: a pool is all that a run needs
-    to name.  `together`: one application of Spark does all its work at once.  `remembers`: seconds for which it
-    skips a pool if it found nothing to do there and nothing was written since (`quiet`); 0: it skips none.
-    `after`: the agent that runs first when both work in one run, because it does a part of this one's work.
+    `deletes`: its deletions are final, so a person may be asked first.  `by_pool`: a run needs to name nothing
+    but a pool. `together`: one application of Spark does all its work at once.  `remembers`: if it found nothing
+    to do in a pool and nothing was written since, it skips the pool for this many seconds (`quiet`); 0: it skips
+    none.  `after`: the agent that must run first if both work in one run, because it does a part of this one's
+    work.
     """
 
     name: str
@@ -43,12 +44,12 @@ class AgentRow:
     after: str = ""
 
     def load(self) -> Any:
-        """The agent itself (`agent.Agent`), which imports what it needs: a list of agents does not."""
+        """The agent itself (`agent.Agent`), imported now: a list of agents need not import all of them."""
         return import_module(f"log_lake.agents.{self.name}.run").AGENT
 
 
 class ParameterKind(Enum):
-    """What a parameter must be, in words."""
+    """The type of a parameter, in words."""
 
     TEXT = "a text"
     FLAG = "true or false"
@@ -142,5 +143,5 @@ def group_name(agent: str) -> str:
 
 
 def names_of(purpose: Purpose) -> tuple[str, ...]:
-    """The names of the agents of that purpose, in the order of the table."""
+    """The names of the agents with that purpose, in the order of the table."""
     return tuple(agent.name for agent in _TABLE if agent.purpose is purpose)

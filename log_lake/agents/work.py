@@ -1,9 +1,8 @@
-"""The values that an agent's tasks hand to each other: work, what is put off, results; encoded in one place.
+"""The values that an agent's tasks pass to each other: work, deferred pools, results; encoded in one place.
 
-`find` returns `Found`: work for the tasks `run`, and what the report alone is to know.  `run` turns a `Work` into a
-`Result`.  An agent adds fields in classes of its own.  Packs, XComs of Airflow, outcomes of submitted applications,
-`$jobs` and `--json` hold what `encoded` makes of them.  `Agent.decoded_work` and `Agent.decoded_result` are the way
-back.
+`find` returns `Found`: work for the tasks `run`, and facts for the report alone.  `run` turns a `Work` into a
+`Result`. An agent adds fields in subclasses.  `encoded` gives the form in packs, XComs of Airflow, outcomes of
+submitted applications, `$jobs` and `--json`.  `Agent.decoded_work` and `Agent.decoded_result` decode it.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from log_lake.loading.source_files import SourceFile
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of work: the lake as the run names it, a pool, a branch, and a title for people.
 
-    `piece` tells it from all other work, also from that of another `find`; `task` is the number of its task.  Both
-    are empty until the work is packed.
+    `piece` identifies it among all work, also that of another `find`; `task` is the number of its mapped task.
+    Both are empty until the work is packed.
     """
 
     lake: str
@@ -34,12 +33,12 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> int:
-        """How heavy it is, against other work of the same agent; at least 1."""
+        """How heavy it is, relative to other work of the same agent; at least 1."""
         return 1
 
     @property
     def sources(self) -> tuple[SourceFile, ...]:
-        """The files that it loads."""
+        """The source files that it loads."""
         return ()
 
     @property
@@ -49,21 +48,21 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What a person is asked before it is done, a line each."""
+        """The question to a person before it is done, one line for each point."""
         return (self.title,)
 
     @property
     def is_begun(self) -> bool:
-        """Whether it stays to be done if a person refuses it now."""
+        """Whether the work is already begun, so that it stays pending if a person refuses it now."""
         return True
 
 
 class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run leaves alone, and why.  `pool` is empty if it is work of several pools.
+    """What a run defers, and why.  `pool` is empty if it is work of several pools.
 
-    `failed`: the error of a pool that cannot be read.  `parked` files, `late` files and pieces that the limit
-    `left` are figures of the record in `$jobs`.  `looked_at`: the agent found work there.  `is_begun` is that of
-    the work.
+    `failed`: the error of a pool that cannot be read.  `parked` files, `late` files and the pieces that the
+    limit `left` are figures of its record in `$jobs`.  `looked_at`: the agent found work there.  `is_begun`: as
+    in `Work`.
     """
 
     lake: str = ""
@@ -80,7 +79,7 @@ class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, work: Work, why: str) -> PutOff:
-        """A piece of work that is put off after all."""
+        """Defers a piece of work that was already found."""
         title = f"{work.pool}: put off: {why}"
         return cls(
             lake=work.lake,
@@ -95,7 +94,7 @@ class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a piece of work; `piece` is the one of the work, empty if that was not packed."""
+    """The result of a piece of work; `piece` is that of the work, empty if the work was not packed."""
 
     pool: str
     piece: str = field(default="", kw_only=True)
@@ -116,9 +115,9 @@ _PACKED = ("piece", "task")
 
 
 def encoded(value: Work | PutOff | Result) -> dict[str, Any]:
-    """The value as plain values, for JSON; what was not packed says nothing of it.
+    """The value as plain values, for JSON; `piece` and `task` are left out if the work was not packed.
 
-    Airflow keeps a list as it is, and a tuple as an object that names its class.
+    Airflow stores a list as it is, but a tuple as an object that names its class.
     """
     values: dict[str, Any] = _with_lists(msgspec.to_builtins(value))
     packed = {name: values.pop(name, None) for name in _PACKED}

@@ -1,7 +1,7 @@
-"""When a journal needs a checkpoint, and which entries a purge keeps; pure.
+"""Decides when a journal needs a checkpoint, and which entries a purge keeps; pure.
 
-A checkpoint is due when `entries` have come since the last one, or when the oldest entry since is `age` seconds
-old.
+A checkpoint is due after `entries` new entries, or when the oldest entry after the last checkpoint is `age`
+seconds old.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from log_lake.settings import Settings
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """`entries` since the last checkpoint; `age` in seconds, and how many seconds a purge keeps."""
+    """When a checkpoint is due (`entries`, `age` in seconds), and how many seconds of history a purge keeps."""
 
     entries: int
     age: float
@@ -23,7 +23,7 @@ class CheckpointPolicy:
 
 
 def policy_of(settings: Settings) -> CheckpointPolicy:
-    """The policy that the settings `checkpoint.*` and `history.keep` spell."""
+    """The policy from the settings `checkpoint.*` and `history.keep`."""
     return CheckpointPolicy(
         settings["checkpoint.entries"], settings["checkpoint.age"], settings["history.keep"]
     )
@@ -31,9 +31,9 @@ def policy_of(settings: Settings) -> CheckpointPolicy:
 
 @dataclass(frozen=True)
 class JournalTail:
-    """The entries after the last checkpoint: whether there are as many as the policy bears.
+    """The entries after the last checkpoint; `is_full`: there are as many as the policy allows.
 
-    `first_time` is that of the first of them, in seconds since 1970; None if there is none.
+    `first_time` is the time of the first of them, in seconds since 1970; None if there are no such entries.
     """
 
     first_time: float | None
@@ -50,5 +50,5 @@ def why_due(tail: JournalTail, policy: CheckpointPolicy, *, now: float) -> str |
 
 
 def due_at(tail: JournalTail, policy: CheckpointPolicy) -> float:
-    """When the age of its entries alone makes a checkpoint due, in seconds since 1970; inf if it has none."""
+    """When age alone makes a checkpoint due, in seconds since 1970; inf if there are no entries."""
     return math.inf if tail.first_time is None else tail.first_time + policy.age

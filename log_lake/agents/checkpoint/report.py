@@ -1,4 +1,4 @@
-"""The checkpoint agent's results in words: for its logs and its last task."""
+"""The checkpoint agent's results, and the words for its logs and its report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from log_lake.agents.work import Result
 
 @dataclass(frozen=True)
 class CheckpointFailed(Result):
-    """A journal that failed, and its error; `kind` is the name of its class."""
+    """A journal that failed, with its error; `kind` is the class of the error."""
 
     failed: str
     kind: str
@@ -20,10 +20,11 @@ class CheckpointFailed(Result):
 
 @dataclass(frozen=True)
 class CheckpointResult(Result):
-    """What was done: `checkpoint` is the version of the newest one, `written` whether it is new.
+    """The result for one journal.
 
-    `entries` and `checkpoints` count what was purged, up to the version `fence`.  `tail_before` and `tail_after`:
-    entries since the newest checkpoint.  Who opens the pool reads each with a request of its own.
+    `checkpoint` is the version of the newest checkpoint, `written` whether this run wrote it.  `entries` and
+    `checkpoints` count what was purged, up to the version `fence`.  `tail_before` and `tail_after` count the
+    entries after the newest checkpoint; a reader that opens the pool needs a request for each.
     """
 
     checkpoint: int
@@ -48,7 +49,8 @@ def journal_line(result: CheckpointResult) -> str:
 
 
 def check_answered(results: Sequence[Result]) -> None:
-    """Raises Unavailable if the store did not answer for some: trying again may help, and does nothing twice."""
+    """Raises Unavailable if the store did not answer for some journals.  A retry may help, and repeats
+    nothing."""
     failed = [
         one for one in results if isinstance(one, CheckpointFailed) and one.kind == Unavailable.__name__
     ]

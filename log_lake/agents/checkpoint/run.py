@@ -1,6 +1,6 @@
-"""The checkpoint agent without Spark: which journals want a checkpoint, and the work itself.
+"""The checkpoint agent without Spark: finds the journals that need a checkpoint, and does the work.
 
-Looking at a journal without work costs one listing and one read.  The journal of pools is looked after too,
+A look at a journal without work costs one listing and one read.  The journal of the list of pools is included,
 under the name `lake:pools`.  Callers: the DAG, the Spark application, `lake checkpoint` and `lake purge`.
 """
 
@@ -46,7 +46,7 @@ def settings_of(lake: Lake, pool_name: str) -> Settings:
 
 
 def all_journals(lake: Lake) -> list[str]:
-    """The journal of pools, and each pool's, by name."""
+    """By name: the journal of the list of pools, and the journal of each pool."""
     return [POOLS, *(pool.name for pool in lake.pools())]
 
 
@@ -58,7 +58,7 @@ def journal_of(lake: Lake, pool_name: str) -> Journal[Any, Any]:
 
 
 def look(lake: Lake, pool_name: str, *, now: float) -> str | None:
-    """Why the journal wants a checkpoint; None if it does not.  Raises NotFound."""
+    """Why the journal needs a checkpoint; None if it does not.  Raises NotFound."""
     return _look(lake, pool_name, now=now).why
 
 
@@ -93,7 +93,7 @@ def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) ->
 
 
 def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: bool = True) -> CheckpointResult:
-    """Write a checkpoint if there is something new, and purge by the pool's policy.
+    """Writes a checkpoint if there are new entries, and purges by the pool's policy.
 
     Raises InvalidInput if the clock is far from the store's, Unavailable.
     """
@@ -114,15 +114,17 @@ def checkpoint_and_purge(lake: Lake, pool_name: str, *, now: float, purging: boo
 
 
 def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, int]:
-    """Whether a checkpoint was written, and the version of the newest one.
+    """Writes a checkpoint if there are new entries.  Returns whether it wrote one, and the version of the
+    newest.
 
-    An existing checkpoint is read first: a damaged one does not count.  Raises Unavailable.
+    It reads an existing checkpoint first: a damaged one does not count.  Raises Unavailable.
     """
     return write_newest(journal_of(lake, pool_name), new_id=lake.context.ids.new, now=now)
 
 
 def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:
-    """The newest entry that the policy lets go, or that is older than `keep` seconds; 0 if there is none.
+    """The newest entry that may be purged by the policy, or because it is older than `keep` seconds; 0 if there
+    is none.
 
     `now` is by the store's clock.
     """
@@ -139,9 +141,11 @@ def _older(journal: Journal[Any, Any], age: float, *, now: float) -> int:
 
 
 def purgeable(pool: Pool, *, newest: int, now: float) -> int:
-    """Entries, up to the `newest`, older than the policy keeps, up to a checkpoint that is old enough too.
+    """The number of entries, up to `newest`, that a purge may delete: older than the policy keeps, and covered
+    by a checkpoint that is old enough too.
 
-    If there is no such checkpoint, and all entries are old, those that one of the newest state would let go.
+    If there is no such checkpoint but all entries are old, it counts those that a checkpoint of the newest state
+    would cover.
     """
     journal = pool.history.journal
     marks = journal.marks()
@@ -153,7 +157,7 @@ def purgeable(pool: Pool, *, newest: int, now: float) -> int:
 
 
 def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> tuple[int, int]:
-    """The fence that a purge would leave, and how many entries it would purge."""
+    """The fence that a purge would write, and how many entries it would delete."""
     journal = journal_of(lake, pool_name)
     until, marks = purge_until(lake, pool_name, keep=keep, now=now), journal.marks()
     chosen = choose(journal, marks, until=until)
@@ -161,7 +165,7 @@ def plan_purge(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
 
 
 def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> Purged:
-    """Purge by the policy, or entries older than `keep` seconds, by the store's clock.
+    """Purges by the policy, or entries older than `keep` seconds, by the store's clock.
 
     Raises InvalidInput if the clock is far from the store's, Unavailable.
     """
@@ -171,7 +175,7 @@ def purge_pool(lake: Lake, pool_name: str, *, keep: float | None = None, now: fl
 
 
 def checkpoint_pools(workers: Workers, pools: Sequence[str]) -> list[Done]:
-    """What was done to each journal, or its error, which holds no other journal back; by pool."""
+    """By pool: the result for its journal, or the error.  A journal that fails does not stop the others."""
     return sorted(workers.map(_done, pools), key=lambda one: one.pool)
 
 
@@ -184,7 +188,7 @@ def _done(worker: Worker, pool_name: str) -> Done:
 
 
 class CheckpointAgent(Agent[Work, Done]):
-    """All journals are one task's work: a session of Spark for each would cost more than the work."""
+    """One task handles all journals, because a Spark session for each would cost more than the work."""
 
     work = Work
     nothing = "no checkpoint is due"
@@ -195,13 +199,13 @@ class CheckpointAgent(Agent[Work, Done]):
     sums = ("entries",)
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
-        """The journals, that of the list of pools first."""
+        """The names of the journals; that of the list of pools comes first."""
         for name in asked.pools:
             journal_of(lake, name)  # raises NotFound
         return list(dict.fromkeys(asked.pools)) or all_journals(lake)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[Work]:
-        """Whether a checkpoint is due.  Every run looks at the journal of pools."""
+        """Whether a checkpoint is due.  Every run looks at the journal of the list of pools."""
         seen = _look(run.lake, name, now=run.lake.context.now())
         if not seen.why:
             return PoolLook(rests=seen.pool, until=seen.due_at)
@@ -209,11 +213,11 @@ class CheckpointAgent(Agent[Work, Done]):
         return PoolLook(lines=[line], work=[run.asked.work(Work, name, seen.why)])
 
     def nothing_in(self, names: Sequence[str]) -> str:
-        """How many journals want none."""
+        """Says how many journals need no checkpoint."""
         return f"{self.nothing} in {counted(len(names), 'journal')}"
 
     def run_together(self, lake: Lake, all_work: Sequence[Work], open_workers: OpenWorkers) -> list[Done]:
-        """Write checkpoints, and purge."""
+        """Writes checkpoints, and purges."""
         with open_workers(lake.context, "lake checkpoint", size=len(all_work) * JOURNAL) as workers:
             results = checkpoint_pools(workers, [work.pool for work in all_work])
         for one in results:
@@ -239,7 +243,7 @@ class CheckpointAgent(Agent[Work, Done]):
         return f"{counted(totals['journals'], 'journal')}: purged {entries}"
 
     def failures(self, handed: Found[Work], results: Sequence[Done]) -> list[str]:
-        """The journals that failed, and those that no task came to."""
+        """The journals that failed, and those that no task handled."""
         tried = {one.pool for one in results}
         return [f"{one.pool}: {one.failed}" for one in results if isinstance(one, CheckpointFailed)] + [
             f"{one.pool}: run failed; its log says why" for one in handed.work if one.pool not in tried

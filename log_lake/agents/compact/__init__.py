@@ -1,9 +1,9 @@
 """The compact agent: merges objects that overlap, so that reading stays fast.
 
-`policy` reads a pool's settings, `plan` asks `log_lake.compaction` which references to merge (both pure); `run`
-finds the pools and `report` puts it into words.  `log_lake.rewriting.compaction` carries out the jobs.
+`policy` reads a pool's settings, and `plan` asks `log_lake.compaction` which references to merge (both pure).
+`run` finds the pools, and `report` has the words.  `log_lake.rewriting.compaction` carries out the jobs.
 
-The theory, and what the simulator measured, is in docs/compaction.md.
+docs/compaction.md has the theory, and the measurements of the simulator.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A plan of compaction: references, a policy and a time give jobs, the same in every process; pure."""
+"""Plans a compaction: makes jobs from references, a policy and a time, the same in every process; pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def plan_branch(
     kind: str,
     now: float,
 ) -> CompactionPlan:
-    """Like `plan_compaction`, for references of a branch: no job mixes merged and unmerged records.
+    """Like `plan_compaction`, for the references of a branch: no job mixes merged and unmerged records.
 
-    Each side of the branch is planned by itself (`history.branch_state`).
+    It plans each side of the branch by itself (`history.branch_state`).
     """
     sides = [[r for r in references if branch.is_unmerged(r) == side] for side in (False, True)]
     plans = [plan_compaction(side, policy, key=key, kind=kind, now=now) for side in sides if side]
@@ -50,10 +50,10 @@ def plan_branch(
 def plan_compaction(
     references: Sequence[Reference], policy: CompactionPolicy, *, key: PoolKey, kind: str, now: float
 ) -> CompactionPlan:
-    """The jobs that are worth it now, for references of one (sub-)pool in any order.
+    """The jobs that are worthwhile now, for references of one pool or sub-pool in any order.
 
-    `kind` is the pool's: jobs of aggregate pools take everything between their inputs in age (`between`).  `now`
-    is in seconds since 1970.  Raises InvalidInput if the strategy does not suit the key.
+    `kind` is the pool's: jobs of aggregate pools also take every reference between their inputs in age
+    (`between`).  `now` is in seconds since 1970.  Raises InvalidInput if the strategy does not suit the key.
     """
     ordered = sorted(references, key=lambda r: r.order)
     ages = Ages(ordered) if kind == "aggregate" else None

@@ -7,7 +7,7 @@ from log_lake.settings import Settings
 
 
 def policy_of(settings: Settings) -> CompactionPolicy:
-    """The policy that a pool's settings `compact.*` spell."""
+    """The policy from a pool's settings `compact.*`."""
     return CompactionPolicy(
         strategy=settings["compact.strategy"],
         target_size=settings["compact.target_size"],

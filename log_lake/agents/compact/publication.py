@@ -1,8 +1,7 @@
-"""Publishing after a compaction, if the pool's setting `publish.iceberg` asks for it.
+"""Publishes a pool after a compaction, if its setting `publish.iceberg` asks for it.
 
-A compaction leaves as few overlaps as the pool's policy allows, so it is the time when a pool can be
-published. If Iceberg cannot express the pool, the run does not fail: the table keeps its version, and the
-report says why.
+A published table needs objects that overlap little, and after a compaction they do.  If Iceberg cannot express
+the pool, the run does not fail: the table keeps its version, and the report says why.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def publication_due(pool: Pool, *, branch: str) -> str:
-    """Why the pool is to be published; "" if it is not, or if the table shows the newest version.
+    """Why the pool must be published; "" if it is not published, or if the table shows the newest version.
 
     Raises Corrupt, Unavailable; InvalidInput if publish.iceberg is not a valid location.
     """
@@ -33,7 +32,8 @@ def publication_due(pool: Pool, *, branch: str) -> str:
 
 
 def published(pool: Pool, *, branch: str) -> dict[str, Any]:
-    """Publish as the setting says; two fields of a CompactResult, none without the setting.
+    """Publishes as the setting says, and returns the two fields of a CompactResult about it; without the setting
+    it does nothing.
 
     Raises Corrupt, OutcomeUnknown, Unavailable.
     """

@@ -1,4 +1,4 @@
-"""What compaction plans and what it did, in words: for the agent's logs, its report and `lake compact`."""
+"""The words for what compaction plans and did: for the agent's logs, its report and `lake compact`."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ class _Merged(Result):
 
 @dataclass(frozen=True)
 class CompactResult(Gain, _Merged):
-    """What was done in a pool; if it is published, at which version (None: it was refused), and that in words."""
+    """What the agent did in a pool.
+
+    If the pool is published: the version of its table (None: Iceberg refused it), and a line about it.
+    """
 
     published: int | msgspec.UnsetType | None = msgspec.UNSET
     publication: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def plan_lines(pool_name: str, plan: CompactionPlan) -> Iterator[str]:
-    """A plan in lines: what is decided for the pool and why, then each job."""
+    """A plan in lines: the decision for the pool with its reason, then each job."""
     if not plan.jobs:
         yield f"{pool_name}: nothing to compact ({overlap(plan.depth)}; the policy allows {plan.allowed:,})"
         return
@@ -62,7 +65,8 @@ def overlap(depth: int) -> str:
 
 
 def start_line(pool_name: str, jobs: Sequence[CompactionJob], *, lost: int) -> str:
-    """The work of a task, before it begins; `lost` jobs were planned before, and an input of each is gone."""
+    """A line for a task's work before it begins; `lost` jobs were planned, but another writer removed one of
+    their inputs."""
     size = human_size(sum(job.size for job in jobs))
     again = f"; planned again, because inputs of {counted(lost, 'job')} are gone" if lost else ""
     return f"{pool_name}: {counted(len(jobs), 'job')}, {size} to rewrite{again}"
@@ -87,7 +91,7 @@ def summary(
     after: Standing,
     publication: Mapping[str, Any] | None = None,
 ) -> CompactResult:
-    """What was done in a pool, from what became of its jobs."""
+    """The result for a pool, summed up from the results of its jobs."""
     kept = [result for result in results if result.version is not None]
     return CompactResult(
         pool_name,
@@ -104,14 +108,14 @@ def summary(
 
 
 def pool_line(done: CompactResult) -> str:
-    """What became of a pool."""
+    """The result for a pool, in a line."""
     publication = f"; {done.publication}" if done.publication else ""
     work = work_line(vars(done)) if done.jobs or done.dropped else "nothing was merged"
     return f"{done.pool}: {work}; overlap {done.depth_before:,} -> {done.depth_after:,}{publication}"
 
 
 def work_line(done: Mapping[str, Any]) -> str:
-    """What was merged, from the figures of a pool or of all."""
+    """What was merged, in words, from the figures of one pool or of all."""
     dropped = f" ({done['dropped']:,} dropped: an input changed)" if done["dropped"] else ""
     return (
         f"{counted(done['jobs'], 'job')}{dropped} merged {counted(done['inputs'], 'object')} "
@@ -121,7 +125,7 @@ def work_line(done: Mapping[str, Any]) -> str:
 
 
 def lag_text(depth: int, *, allowed: int) -> str:
-    """The depth of a pool, which is more than its policy allows, though the agent has worked on it."""
+    """Says that the depth still exceeds the policy after the agent worked on the pool."""
     return (
         f"the agent lags: {overlap(depth)}, the policy allows {allowed:,}; more is loaded than is merged. If this "
         "stays, run it more often, or give it more slots"

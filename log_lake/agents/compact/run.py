@@ -1,6 +1,6 @@
-"""The compact agent without Spark: which pools have work; `rewriting.compaction` does the jobs.
+"""The compact agent without Spark: finds the pools that have work.  `rewriting.compaction` does the jobs.
 
-Looking at a pool costs a read of its journal's end, and a plan, which is pure.  Callers: the DAG, the Spark
+A look at a pool reads the end of its journal, and makes a plan, which is pure.  Callers: the DAG, the Spark
 application, `lake compact`.
 """
 
@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 def plan_pool(
     lake: Lake, name: str, *, branch: str = MAIN, strategy: str | None = None, now: float
 ) -> CompactionPlan:
-    """The plan of the pool's policy, or of another strategy.  Raises NotFound, InvalidInput."""
+    """The plan by the pool's policy, or by another strategy.  Raises NotFound, InvalidInput."""
     return _plan(lake.pool(name).at_branch(branch), strategy=strategy, now=now)
 
 
@@ -66,7 +66,8 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
 
 
 class CompactWork(Work, frozen=True, kw_only=True):
-    """A pool to compact or to publish: the depth that its policy `allowed`, jobs, and the run's own strategy."""
+    """A pool to compact or to publish: the depth that its policy `allowed`, the jobs, and the run's own
+    strategy."""
 
     allowed: int | msgspec.UnsetType = msgspec.UNSET
     jobs: tuple[NamedJob, ...] = ()
@@ -78,10 +79,11 @@ class CompactWork(Work, frozen=True, kw_only=True):
 
 
 def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, Standing]:
-    """The jobs that `find` handed out, as they are now; how many of them have lost an input since; the standing.
+    """The jobs that `find` handed out, in their current form; how many have lost an input since; the pool's
+    standing.
 
-    If one has, because deletes were applied or another compaction was faster, the pool is planned anew: what is
-    left may still be too deep.
+    A job loses an input if deletes were applied, or if another compaction was faster.  Then the pool is planned
+    again, because what is left may still be too deep.
     """
     references = lake.pool(work.pool).at_branch(work.branch).references
     jobs = jobs_still_there(references, work.jobs)
@@ -94,7 +96,7 @@ def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, S
 
 
 def log_job(job: CompactionJob, result: CompactionResult) -> None:
-    """Log what became of a job."""
+    """Logs the result of a job."""
     log.info("%s", job_line(job, result))
 
 
@@ -106,7 +108,7 @@ def compact_pool(
     branch: str = MAIN,
     progress: JobProgress = lambda job, result: None,
 ) -> list[CompactionResult]:
-    """Carry out all jobs of a pool's plan, here."""
+    """Carries out all jobs of a pool's plan, in this process."""
     target = lake.pool(name).branch(branch)
     return run_jobs(target, plan.jobs, Here.of(lake.context), progress=progress)
 
@@ -114,14 +116,14 @@ def compact_pool(
 def finished(
     pool: Pool, results: Sequence[CompactionResult], *, branch: str, before: Standing
 ) -> CompactResult:
-    """What was done in a pool: publishes it, if it is to be, and looks how it stands."""
+    """The result for a pool: publishes the pool if it is due, and measures its standing."""
     after = standing_of(pool.at_branch(branch).references)
     publication = published(pool, branch=branch)
     return summary(pool.name, results, before=before, after=after, publication=publication)
 
 
 class CompactAgent(Agent[CompactWork, CompactResult]):
-    """Pools to compact or to publish."""
+    """The agent for pools to compact or to publish."""
 
     work, result = CompactWork, CompactResult
     nothing = "nothing to compact"
@@ -131,12 +133,12 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
     sums = ("jobs", "dropped", "inputs", "objects", "size_in", "size_out")
 
     def check(self, asked: Request) -> None:
-        """Raises InvalidInput for a strategy that there is not."""
+        """Raises InvalidInput for an unknown strategy."""
         if asked.strategy is not None:
             check_name(asked.strategy)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[CompactWork]:
-        """The plan of the pool, and whether it is to be published."""
+        """The plan of the pool, and whether a publication is due."""
         now, pool, asked = run.lake.context.now(), run.lake.pool(name), run.asked
         view = pool.at_branch(asked.branch)
         plan = _plan(view, strategy=asked.strategy, now=now)
@@ -153,7 +155,7 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         return PoolLook(lines=lines, rests=None if waits else pool.config)
 
     def run(self, lake: Lake, work: CompactWork, open_workers: OpenWorkers) -> CompactResult:
-        """Carry out the jobs; Spark does not start if there are none, as when the pool is only to be published."""
+        """Carries out the jobs.  Without jobs, as when the pool is only published, Spark does not start."""
         pool = lake.pool(work.pool)
         jobs, lost, before = jobs_now(lake, work)
         log.info("%s", start_line(work.pool, jobs, lost=lost))

@@ -19,7 +19,7 @@ from log_lake.texts.keytext import RangeText
 
 @dataclass(frozen=True)
 class NamedRecords:
-    """Records as a run names them: by a condition, by a range of keys as it was written, or by both."""
+    """The records that a run names: by a condition, by a range of keys as it was written, or by both."""
 
     span: RangeText
     where: str | None
@@ -28,8 +28,10 @@ class NamedRecords:
 def named_records(
     *, where: str | None, key: str | None, low: str | None, high: str | None, pools: tuple[str, ...]
 ) -> NamedRecords | None:
-    """The records that the run names; None if it names no records.  Raises InvalidInput: an ambiguous range,
-    or no pool."""
+    """The records that the run names; None if it names none.
+
+    Raises InvalidInput for an ambiguous range, or if the run names no pool.
+    """
     if key is not None and (low is not None or high is not None):
         raise InvalidInput("give either the parameter 'key', or 'from' and 'to'; nothing was done")
     if where is None and key is None and low is None and high is None:
@@ -43,7 +45,8 @@ def named_records(
 
 @dataclass(frozen=True)
 class ErasurePlan:
-    """`pending` erasures to resume, oldest first; `is_new`: the run's records are those of none of them."""
+    """The `pending` erasures to resume, oldest first.  `is_new`: none of them erases the records that the run
+    names."""
 
     pending: tuple[Receipt, ...]
     is_new: bool = False
@@ -57,7 +60,7 @@ class ErasurePlan:
 def plan_erasures(
     receipts: Iterable[Receipt], *, sub_pool: str, span: KeyRange | None = None, where: str | None = None
 ) -> ErasurePlan:
-    """The plan for a pool, or for one sub-pool of it.
+    """The plan for a pool, or for one of its sub-pools.
 
     `span` is the range of the records that the run names, None if it names none; `where` is their condition.
     """
@@ -74,16 +77,16 @@ def plan_erasures(
 
 @dataclass(frozen=True)
 class ErasurePolicy:
-    """How an erasure treats objects that may still be needed.
+    """How an erasure treats objects that a load may still need.
 
-    `grace`: seconds for which an object that was never committed may be that of a load under way.
+    `grace`: for this many seconds an object that was never committed may belong to a load that still runs.
     """
 
     grace: float
 
 
 def policy_of(settings: Settings, *, grace: str | None = None) -> ErasurePolicy:
-    """The policy that `vacuum.grace` spells, or the duration `grace` of the run.  Raises InvalidInput."""
+    """The policy from `vacuum.grace`, or from the run's duration `grace`.  Raises InvalidInput."""
     if grace is None:
         return ErasurePolicy(settings["vacuum.grace"])
     try:

@@ -1,6 +1,6 @@
-"""What erasures would find and what they did, in words: for the agent's logs, its report and `lake erase`.
+"""The words for what erasures would find and what they did: for the agent's logs, its report and `lake erase`.
 
-No line says which records are meant: the receipt alone holds the condition.
+No line says which records are erased: only the receipt holds the condition.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MAX_HOLDERS = 100
 
 @dataclass(frozen=True)
 class ErasureResult:
-    """What became of an erasure, from its beginning on.
+    """The result of one erasure, since its beginning.
 
-    `deleted` objects of `freed` bytes held such records, `written` of `size_written` bytes took their place.
-    `purged`: the version up to which the journal was purged, 0 if it was not.  `held` objects stay because of
-    `by`.  `not_searched`: records of sub-pools that were not looked at.  `version`: the newest that this run
-    committed, None if it committed nothing.
+    `deleted` objects of `freed` bytes held matching records; `written` objects of `size_written` bytes replaced
+    them. `purged`: the version up to which the journal was purged, 0 if it was not.  `held` objects stay,
+    because of `by`. `not_searched`: records of sub-pools that were not searched.  `version`: the newest version
+    that this run committed, None if it committed nothing.
     """
 
     pool: str
@@ -45,14 +45,14 @@ class ErasureResult:
 
 @dataclass(frozen=True)
 class ErasuresResult(Result):
-    """What became of the erasures of a pool; `version` is the newest that the run committed."""
+    """The results of all erasures of a pool; `version` is the newest version that the run committed."""
 
     version: int | None
     erasures: tuple[ErasureResult, ...]
 
 
 def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureResult:
-    """The values of a receipt that a person reads; `before` is the receipt as the run found it."""
+    """The result from a receipt; `before` is the receipt as the run found it."""
     new = {one.id: one.version for one in receipt.transactions}
     for one in before.transactions:
         new.pop(one.id, None)
@@ -75,7 +75,7 @@ def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureRe
 
 
 def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -> str:
-    """The result of an erasure's dry run; `erasure_id` is that of a pending one."""
+    """What a dry run found, in a line; `erasure_id` is the id of a pending erasure."""
     which = f"pending erasure {erasure_id}: " if erasure_id else ""
     line = (
         f"{pool_name}: {which}would rewrite {counted(len(sighting.referred), 'object')} "
@@ -91,7 +91,7 @@ def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -
 
 
 def bound_text(bound: Bound) -> str:
-    """The objects and records that an erasure may touch, in words."""
+    """The objects and records that an erasure may touch at most, in words."""
     objects = counted(bound.objects, "object")
     return f"up to {objects} of {counted(bound.records, 'record')}, {human_size(bound.size)}"
 
@@ -113,7 +113,7 @@ def erasure_line(result: ErasureResult) -> str:
 
 
 def release_lines(result: ErasureResult) -> Iterator[str]:
-    """The holders of such records, and how to release the objects, a line each."""
+    """A line for each holder of matching records, with the way to release the objects."""
     for by in result.by:
         how = release(by, pool_name=result.pool, erasure_id=result.erasure)
         yield f"{result.pool}: erasure {result.erasure} is held by {by}: {how}"

@@ -1,9 +1,8 @@
-"""The erasure agent: which erasures are pending or asked for, and the work itself.
+"""The erasure agent: finds the erasures that are pending or asked for, and does the work.
 
-`find` begins what the run names: it writes the receipt.  From then on the erasure is pending until it is done, so
-a run that is killed, or that meets a tag or a reader, is gone on with by the next one.  The erasures of a pool are
-worked on one after another, since each changes the pool for the others.  Objects are read and written by any
-`Workers`.
+`find` begins an erasure when it writes the receipt.  From then on the erasure is pending until it is done.  If a
+run is killed, or meets a tag or a reader, the next run resumes it.  The erasures of a pool run one after
+another, because each changes the pool for the others.  Any `Workers` read and write the objects.
 """
 
 from __future__ import annotations
@@ -50,7 +49,8 @@ log = logging.getLogger(__name__)
 
 
 def plan(pool: Pool, named: NamedRecords | None = None) -> ErasurePlan:
-    """What there is to do; lists and reads the receipts of the pool.  Raises InvalidInput, Corrupt, Unavailable."""
+    """The erasures to do; lists and reads the receipts of the pool.  Raises InvalidInput, Corrupt,
+    Unavailable."""
     span = span_of(pool, named) if named is not None else None
     where = named.where if named is not None else None
     return plan_erasures(receipts.read_all(pool), sub_pool=pool.sub_pool, span=span, where=where)
@@ -71,10 +71,10 @@ def erase_pending(
     keeps_history: bool = False,
     workers: Workers | None = None,
 ) -> list[ErasureResult]:
-    """Go on with these erasures of a pool; None: with all that are pending.
+    """Continues these erasures of a pool; None: all pending ones.
 
-    One that fails does not hold back the others.  Raises the first failure in the end: NotFound, Conflict,
-    Corrupt, OutcomeUnknown, Unavailable; finished steps stay, and the next run resumes.
+    If one fails, the others still run.  In the end it raises the first failure: NotFound, Conflict, Corrupt,
+    OutcomeUnknown, Unavailable.  Finished steps stay, and the next run resumes.
     """
     pool = lake.pool(pool_name)
     policy = policy_of(pool.settings, grace=grace)
@@ -96,7 +96,7 @@ def erase_pending(
 
 
 class NewErasure(msgspec.Struct, frozen=True):
-    """An erasure that a task `run` begins, since a person is asked first; `pool` may be a sub-pool."""
+    """An erasure that the task `run` begins, after a person has approved it; `pool` may be a sub-pool."""
 
     pool: str
     span: RangeText
@@ -104,9 +104,9 @@ class NewErasure(msgspec.Struct, frozen=True):
 
 
 class ErasureWork(Work, frozen=True, kw_only=True):
-    """The erasures of a pool: the ids of pending ones, those to `begin`, and what a person is asked about each.
+    """The erasures of a pool: ids of pending ones, those to `begin`, and the question to a person about each.
 
-    `erasures` is None if the pool could not be read: then the task goes on with all that are pending.
+    `erasures` is None if the pool could not be read: then the task resumes all pending ones.
     """
 
     erasures: tuple[str, ...] | None
@@ -121,19 +121,20 @@ class ErasureWork(Work, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """A line an erasure."""
+        """One line for each erasure."""
         return self.says or (self.title,)
 
     @property
     def is_begun(self) -> bool:
-        """Whether one of them is pending already."""
+        """Whether one of them is already pending."""
         return bool(self.erasures)
 
 
 class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
-    """Pools with pending erasures, and those that a run names.
+    """The agent for pools with pending erasures, and for pools that a run names.
 
-    What the run names is checked in all pools before it is begun in one.  A dry run logs what holds such records.
+    It checks what the run names in all pools before it begins an erasure in any.  A dry run logs what holds such
+    records.
     """
 
     work, result = ErasureWork, ErasuresResult
@@ -145,12 +146,13 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
     sums = ("deleted", "freed", "written", "size_written", "held")
 
     def check(self, asked: Request) -> None:
-        """Raises InvalidInput for an ambiguous range, records without a pool, or a grace that is no duration."""
+        """Raises InvalidInput for an ambiguous range, for records without a pool, or if `grace` is not a
+        duration."""
         _named(asked)
         policy_of(Settings({}), grace=asked.grace)
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
-        """Begin what the run names, unless a person is asked first, or it is a dry run."""
+        """Begins the erasures that the run names, unless a person must approve first, or it is a dry run."""
         named = _named(asked)
         if named is None:
             return
@@ -164,11 +166,11 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
             log.info("%s: erasure %s is pending", name, receipt.id)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
-        """All, if the run names records: a pool may be quiet before their erasure begins."""
+        """All pools, if the run names records: a pool without other work may hold them."""
         return list(names) if _named(run.asked) is not None else super().others(run, names)
 
     def paused(self, run: AgentRun, put_off: Sequence[PutOff]) -> list[PutOff]:
-        """Pools in which an erasure is pending or asked for; one that cannot be read may have one."""
+        """The deferred pools with a pending or named erasure; a pool that cannot be read may have one."""
         waiting = {one.pool: one for one in put_off}
         kept = []
         for name, seen in looks(self.others(run, list(waiting)), partial(self._look, run)):
@@ -188,7 +190,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         return pool, plan(pool, _named(run.asked))
 
     def look(self, run: AgentRun, name: str) -> PoolLook[ErasureWork]:
-        """The erasures that are pending, and the one that the run names."""
+        """The pending erasures, and the one that the run names."""
         asked, named = run.asked, _named(run.asked)
         pool, due = self._look(run, name)
         if asked.dry_run:
@@ -206,14 +208,14 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         )
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> ErasureWork | PutOff:
-        """Work, unless a person is asked first, who cannot approve what is not known."""
+        """Work; but not if a person must approve it, because the person could not see what it does."""
         if not asked.begins:
             return asked.put_off(name, "it cannot be read")
         how = {"grace": asked.grace, "keep_history": asked.keep_history}
         return asked.work(ErasureWork, split_pool(name)[0], "cannot be read", erasures=None, **how)
 
     def merged(self, all_work: Sequence[ErasureWork]) -> list[ErasureWork]:
-        """One piece a pool, whose sub-pools the run may have named too."""
+        """One piece of work for each pool; a run may name several of its sub-pools."""
         by_pool: dict[str, ErasureWork] = {}
         for work in all_work:
             before = by_pool.setdefault(
@@ -238,7 +240,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         return list(by_pool.values())
 
     def run(self, lake: Lake, work: ErasureWork, open_workers: OpenWorkers) -> ErasuresResult:
-        """Begin what is to be begun, and go on with the erasures of a pool."""
+        """Begins the new erasures of a pool, and continues all."""
         ids = begin_handed_out(lake, work)
         with open_workers(lake.context, f"lake erasure {work.pool}") as workers:
             done = erase_pending(
@@ -262,7 +264,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         )
 
     def failures(self, handed: Found[ErasureWork], results: Sequence[ErasuresResult]) -> list[str]:
-        """Pools that failed, what holds pending erasures, and pools that were put off with one."""
+        """Pools that failed, holders of pending erasures, and deferred pools that have a pending one."""
         erasures = [one for result in results for one in result.erasures if one.status == PENDING]
         return [
             *super().failures(handed, results),
@@ -289,9 +291,10 @@ def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Ite
 
 
 def begin_handed_out(lake: Lake, work: ErasureWork) -> list[str] | None:
-    """The ids of the erasures of a piece of work, None for all that are pending; those that it names are begun.
+    """The ids of the erasures of a piece of work, None for all pending ones; begins the new ones that it names.
 
-    A task that is tried again finds the same ones pending.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
+    If the task is retried, it finds the same erasures pending.  Raises InvalidInput, NotFound, Corrupt,
+    Unavailable.
     """
     if work.erasures is None:
         return None

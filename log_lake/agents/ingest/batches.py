@@ -1,12 +1,12 @@
-"""One batch of source files, committed exactly once: what can be loaded of it, and which files are refused.
+"""Commits one batch of source files exactly once: the good files are loaded, the bad ones refused.
 
 The agent commits the good files of a batch and parks the bad ones.  First it loads all files together
-(`load_files`).  If one is refused, it builds every file on its own: one more pass tells the bad files from the good
-ones, and the good ones are one transaction.  If even that is refused (two files disagree about the key), it commits
+(`load_files`). If one is refused, it builds every file on its own.  This second pass shows which files are bad,
+and the good ones become one transaction.  If even that is refused (two files disagree about the key), it commits
 the files one after another.
 
-Killed at any point and run again, the agent ingests every file once: a batch is committed under a token made of its
-files, and a transaction records the files that it ingested.
+If it is killed at any point and run again, it still ingests every file once: a batch is committed under a token
+made of its files, and a transaction records the files that it ingested.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Refused = tuple[SourceFile, str]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What became of a batch."""
+    """The result of a batch."""
 
     result: LoadResult
     refused: tuple[Refused, ...] = ()
@@ -48,7 +48,7 @@ class BatchResult:
 def ingest_waiting(
     workers: Workers, lake: Lake, pool: Pool, files: list[SourceFile], *, branch: str
 ) -> BatchResult:
-    """`ingest_or_park`; if files have changed since they were found, without those."""
+    """Like `ingest_or_park`, but without files that have changed since they were found."""
     try:
         return ingest_or_park(workers, lake, pool.name, files, branch=branch)
     except (Conflict, NotFound) as error:
@@ -83,7 +83,8 @@ def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
 def ingest_or_park(
     workers: Workers, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str
 ) -> BatchResult:
-    """Commit what can be loaded of a batch.  Raises what `load_files` raises, InvalidInput excepted."""
+    """Commits the good files of a batch, and parks the others.  Raises what `load_files` raises, except
+    InvalidInput."""
     try:
         return BatchResult(_load(workers, lake, pool_name, files, branch=branch))
     except InvalidInput as error:

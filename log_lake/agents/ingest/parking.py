@@ -40,7 +40,7 @@ try."""
 
 
 class Parked(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was refused, in the form it had; `time` is seconds since 1970."""
+    """A file that was refused, with its size and etag at that time; `time` is in seconds since 1970."""
 
     file: str
     size: int
@@ -51,7 +51,7 @@ class Parked(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
 
     def holds(self, file: SourceFile, settings: str) -> bool:
-        """Whether the file would be read again just as it was."""
+        """Whether the agent would read the same file with the same settings again."""
         return (self.file, self.size, self.etag, self.settings) == (file.uri, file.size, file.etag, settings)
 
 
@@ -62,7 +62,7 @@ def reading_digest(settings: Mapping[str, str]) -> str:
 
 
 def park(pool: Pool, file: SourceFile, *, why: str, now: float, branch: str = MAIN) -> Parked:
-    """Remember that the file was refused.  Raises Unavailable."""
+    """Writes the note that the file was refused.  Raises Unavailable."""
     parked = Parked(
         file=file.uri,
         size=file.size,
@@ -99,13 +99,13 @@ def _read(store: Store, name: str) -> Parked | None:
 
 
 def still_parked(parked: Iterable[Parked], files: Iterable[SourceFile], settings: str) -> list[Parked]:
-    """Those whose file is there and would be read as before; pure."""
+    """The parked files that still exist and would be read in the same way; pure."""
     there = {file.uri: file for file in files}
     return [one for one in parked if one.file in there and one.holds(there[one.file], settings)]
 
 
 def release(pool: Pool, parked: Iterable[Parked]) -> None:
-    """Forget them: the agent tries their files again.  Raises Unavailable."""
+    """Deletes the notes, so that the agent tries these files again.  Raises Unavailable."""
     for one in parked:
         pool.store.delete(_name(pool, one.file, one.branch))
         log.info("%s: released %s", pool.name, without_secrets(one.file))

@@ -1,13 +1,13 @@
-"""Which source files are ingested together, and how tasks share them; pure.
+"""Decides which source files are ingested together, and how tasks share them; pure.
 
-A batch is full at `max_files` files or `max_bytes` bytes; a file larger than that is a batch alone.  A batch that
-is not full waits until its oldest file is `age` seconds old, so that small files are gathered; if `age` is 0,
+A batch is full at `max_files` files or `max_bytes` bytes; a larger file is a batch by itself.  A batch that is
+not full waits until its oldest file is `age` seconds old, so that small files are gathered; if `age` is 0,
 nothing waits.  Files keep the order of their names.  The same files, policy and time give the same batches with
-the same tokens: a token is the hash of a batch's files, so a batch that is run twice is committed once.
+the same tokens.  A token is the hash of a batch's files, so a batch that runs twice is committed once.
 
-A unit is what one task reads, sorts and writes.  Units are stretches of neighbouring parts, so that their numbers
-keep the order of arrival; a part is a file, or some row groups of a large Parquet file.  No unit is made smaller
-than `smallest` bytes for the sake of parallelism, because a task has a price.
+A unit is what one task reads, sorts and writes: neighbouring parts, so that the numbers of units keep the order
+of arrival.  A part is a file, or some row groups of a large Parquet file.  No unit is made smaller than
+`smallest` bytes for more parallelism, because each task has a cost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from log_lake.loading.source_files import SourceFile
 
 @dataclass(frozen=True)
 class IngestBatch:
-    """Files to be committed together."""
+    """Files to commit together."""
 
     files: tuple[SourceFile, ...]
 
@@ -40,7 +40,7 @@ class IngestBatch:
 
 
 def plan_batches(files: Iterable[SourceFile], policy: BatchPolicy, *, now: float) -> list[IngestBatch]:
-    """Batches of the files, which are not ingested yet; files that must still wait are left out."""
+    """Batches of files that are not ingested yet, without the files that must still wait."""
     batches: list[IngestBatch] = []
     gathered: list[SourceFile] = []
     size = 0
@@ -72,7 +72,7 @@ class FilePart:
 
 @dataclass(frozen=True)
 class Unit:
-    """What one task does; `number` orders the units by arrival."""
+    """The work of one task; `number` orders the units by arrival."""
 
     number: int
     parts: tuple[FilePart, ...]
@@ -84,7 +84,7 @@ class Unit:
 
 
 def plan_units(parts: Sequence[FilePart], *, parallelism: int, smallest: int) -> list[Unit]:
-    """At most `parallelism` units of about equal size, of neighbouring parts."""
+    """At most `parallelism` units of about equal size, each of neighbouring parts."""
     left = sum(p.size for p in parts)
     units: list[Unit] = []
     gathered: list[FilePart] = []
@@ -105,7 +105,7 @@ def plan_units(parts: Sequence[FilePart], *, parallelism: int, smallest: int) ->
 
 
 def split_row_groups(file: str, sizes: Sequence[int], *, target: int) -> list[FilePart]:
-    """A Parquet file as parts of about `target` bytes, cut between row groups of the sizes given."""
+    """Parts of about `target` bytes of a Parquet file, cut between its row groups, which have these sizes."""
     parts: list[FilePart] = []
     first = size = 0
     for number, group in enumerate(sizes):

@@ -9,7 +9,7 @@ from log_lake.settings import Settings
 
 @dataclass(frozen=True)
 class BatchPolicy:
-    """When a batch is full (files, bytes), and how many seconds one that is not may wait."""
+    """When a batch is full (files, bytes), and how many seconds a batch that is not full may wait."""
 
     max_files: int
     max_bytes: int
@@ -17,7 +17,7 @@ class BatchPolicy:
 
 
 def policy_of(settings: Settings, *, wait: bool = True) -> BatchPolicy:
-    """The policy that the settings `ingest.batch_*` spell; without `wait` no batch waits to fill."""
+    """The policy from the settings `ingest.batch_*`; without `wait`, no batch waits to fill."""
     return BatchPolicy(
         max_files=settings["ingest.batch_files"],
         max_bytes=settings["ingest.batch_bytes"],

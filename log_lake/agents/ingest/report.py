@@ -1,4 +1,4 @@
-"""What the ingest agent found and what it did, in words: for its logs and its report."""
+"""The words for what the ingest agent found and did: for its logs and its report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MAX_PARKED = 100
 def plan_lines(
     pool_name: str, waiting: Sequence[SourceFile], batches: Mapping[str, IngestBatch], policy: BatchPolicy
 ) -> Iterator[str]:
-    """What is decided for a pool, in lines: its batches by token, then what waits for a batch to fill."""
+    """The decision for a pool, in lines: its batches with their tokens, then the files that wait for a batch
+    to fill."""
     size = sum(batch.size for batch in batches.values())
     gathered = sum(len(batch.files) for batch in batches.values())
     if batches:
@@ -53,7 +54,7 @@ def parked_text(pool_name: str, parked: Sequence[Parked]) -> str:
 
 
 def changed_text(pool_name: str, changed: Sequence[SourceFile]) -> str:
-    """Which files were ingested before and have changed since, and what to do."""
+    """Which files changed after they were ingested, and what to do."""
     files = counted(len(changed), "file was", "files were")
     return (
         f"{pool_name}: {files} ingested before and changed since: all records are loaded again, beside those of "
@@ -64,10 +65,10 @@ def changed_text(pool_name: str, changed: Sequence[SourceFile]) -> str:
 
 @dataclass(frozen=True)
 class IngestLag:
-    """The agent's lag behind the files that arrive at a pool.
+    """How far the agent lags behind the files that arrive for a pool.
 
-    `late` files wait although they are older than the policy and `LATE` allow.  The oldest has `waited` so many
-    seconds; it may for `age`.
+    `late` files still wait, although they are older than the policy and `LATE` allow.  The oldest has waited for
+    `waited` seconds; the policy allows `age`.
     """
 
     late: int
@@ -84,7 +85,7 @@ class IngestLag:
 
 
 def lag_of(files: Sequence[SourceFile], policy: BatchPolicy, *, now: float) -> IngestLag:
-    """How far the agent lags behind if these files wait on."""
+    """The lag if these files wait on."""
     late = sum(now - file.modified > policy.age + LATE for file in files)
     return IngestLag(late, now - min(file.modified for file in files), policy.age)
 
@@ -96,7 +97,8 @@ class _OfBatch(Result):
 
 @dataclass(frozen=True)
 class IngestResult(LoadResult, _OfBatch):
-    """What became of a batch: the load; the first `parked` files with the reason; how many were parked."""
+    """The result of a batch: the load, the first `parked` files with their reasons, and the number of parked
+    files."""
 
     parked: tuple[tuple[str, str], ...] = ()
     parked_files: int = 0

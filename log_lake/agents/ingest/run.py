@@ -1,8 +1,8 @@
-"""The ingest agent: it lists the pools' batches that are to be ingested, and commits a batch (`batches`).
+"""The ingest agent: finds the batches of each pool that are due, and commits them (`batches`).
 
-One bad thing does not hold back the others.  If a pool's source or journal cannot be read, the run reports it
-and continues with the other pools.  The agent looks before it starts Spark, and not again: if another run
-commits a batch meanwhile, the commit knows it by its token, or refuses it because of its files.
+If a pool's source or journal cannot be read, the run reports it and continues with the other pools.  The agent
+looks once, before it starts Spark.  If another run commits a batch meanwhile, the commit recognizes its token,
+or refuses the batch because of its files.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class IngestWork(Work, frozen=True, kw_only=True):
-    """A batch: its token, its files, and how far the agent lags behind without it (`report.IngestLag`)."""
+    """A batch: its token, its files, and the agent's lag if it is not done (`report.IngestLag`)."""
 
     token: str
     files: tuple[SourceFile, ...]
@@ -64,13 +64,13 @@ class IngestWork(Work, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class IngestLook(PoolLook[IngestWork]):
-    """What there is in a pool's source, and the files that are parked."""
+    """What the agent found in a pool's source, and the parked files."""
 
     parked: Sequence[Parked] = ()
 
 
 class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
-    """Pools with `ingest.source`."""
+    """The agent for pools with `ingest.source`."""
 
     work, result = IngestWork, IngestResult
     nothing = "no batch is due"
@@ -83,11 +83,11 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
     skips_gone = False
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
-        """Those that take part."""
+        """The names of the pools with `ingest.source`."""
         return pools_that_ingest(lake, asked.pools)
 
     def others(self, run: AgentRun, names: Sequence[str]) -> list[str]:
-        """All that are there: whether one is quiet is known when its source was listed."""
+        """All these pools: only a listing of the source shows whether there are new files."""
         return [name for name in names if name in run.configs]
 
     def look(self, run: AgentRun, name: str) -> IngestLook:
@@ -132,7 +132,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         )
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> PutOff:
-        """The report fails for it, and the next run looks again."""
+        """A failure for the report; the next run looks again."""
         return asked.put_off(name, "it cannot be read", failed=str(error))
 
     def left(
@@ -142,7 +142,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         work: Sequence[IngestWork],
         handed: Found[IngestWork],
     ) -> Found[IngestWork]:
-        """Parked files, and files that the limit leaves waiting too long, are recorded as deferred too."""
+        """Adds, as deferred, the parked files and the files that wait too long because of the limit."""
         tokens = {one.token for one in handed.work}
         late = summed_lags(one for one in work if one.token not in tokens)
         parked = {
@@ -154,10 +154,10 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         return replace(handed, put_off=[*handed.put_off, *alone])
 
     def run(self, lake: Lake, work: IngestWork, open_workers: OpenWorkers) -> IngestResult:
-        """Commit a batch exactly once, and park the files that are refused.
+        """Commits a batch exactly once, and parks the files that are refused.
 
-        Files that changed or vanished, or that another run ingested meanwhile, wait for the next run; the others
-        are ingested all the same.
+        Files that changed, vanished, or were ingested by another run meanwhile are left to the next run; the
+        others are ingested.
         """
         pool = lake.pool(work.pool)
         files = list(work.files)
@@ -197,7 +197,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         return super().totals(handed, results) | {"parked": parked, "late": late}
 
     def failures(self, handed: Found[IngestWork], results: Sequence[IngestResult]) -> list[str]:
-        """Batches and pools that failed, and the files that this run parked; later runs only mention them."""
+        """Failed batches and pools, and the files that this run parked; later runs only mention these."""
         return [
             *missing(handed.work, results, by="token"),
             *(line for result in results for line in parked_lines(result)),
@@ -206,7 +206,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
 
 
 def summed_lags(all_work: Iterable[IngestWork]) -> dict[str, IngestLag]:
-    """By pool, how far the agent lags behind if this work is not done; without pools in which it does not."""
+    """By pool: the agent's lag if this work is not done; pools without a lag are left out."""
     lags: dict[str, IngestLag] = {}
     for work in all_work:
         if work.late:

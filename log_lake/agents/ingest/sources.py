@@ -1,8 +1,8 @@
 """The source files of a pool: those that wait to be ingested, and those that are parked.
 
-To look at a pool costs a listing of its `ingest.source`, one of its parked files, and a look at its journal.  If an
-earlier look at the same files found nothing to do, the first listing is all (`quiet`).  A pool takes part if that
-setting names a place.
+A look at a pool costs a listing of its `ingest.source`, one of its parked files, and a look at its journal.  If
+an earlier look at the same files found nothing to do, only the first listing is needed (`quiet`).  The agent
+ingests into pools whose setting `ingest.source` names a place.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from log_lake.settings import Settings
 class SourceFiles:
     """The source files at a pool's `ingest.source`: those `waiting` to be ingested, and the `parked` ones.
 
-    `changed` are those that wait although they were ingested before: they have another size or etag now.  All their
-    records are loaded, beside those of before.  `forgotten` are notes of files that are gone or have changed; a
-    changed file waits again.
+    `changed` are waiting files that were ingested before with another size or etag; all their records will be
+    loaded, in addition to the old ones.  `forgotten` are notes of files that are gone or have changed; a changed
+    file waits again.
     """
 
     waiting: tuple[SourceFile, ...]
@@ -41,7 +41,7 @@ class SourceFiles:
 
 
 def files_there(settings: Settings, *, access: Address) -> list[SourceFile]:
-    """The files at a pool's `ingest.source`, without those of no bytes; `access` is the address of the lake.
+    """The files at a pool's `ingest.source`, without empty files; `access` is the address of the lake.
 
     Raises NotFound, InvalidInput, Unavailable.
     """
@@ -56,18 +56,18 @@ def files_there(settings: Settings, *, access: Address) -> list[SourceFile]:
 
 
 def digest_of(files: Sequence[SourceFile]) -> str:
-    """A digest of the files in their form (name, size and etag)."""
+    """A digest of the names, sizes and etags of the files."""
     named = [(file.uri, file.size, file.etag) for file in files]
     return hashlib.sha256(msgspec.msgpack.encode(named)).hexdigest()[:32]
 
 
 def look(pool: Pool, *, branch: str = MAIN) -> SourceFiles:
-    """The source files of a pool, as `sort_out`.  Raises what `files_there` raises, and Corrupt."""
+    """The source files of a pool, divided by `sort_out`.  Raises what `files_there` raises, and Corrupt."""
     return sort_out(pool, files_there(pool.settings, access=address_of(pool.store)), branch=branch)
 
 
 def sort_out(pool: Pool, there: Sequence[SourceFile], *, branch: str = MAIN) -> SourceFiles:
-    """Of the files that are there: those not ingested, or not in this form, and the parked ones."""
+    """Divides the existing files into those to ingest, because they are new or changed, and the parked ones."""
     state = pool.at(branch).state
     notes = parking.parked_files(pool, branch=branch)
     kept = parking.still_parked(notes, there, parking.reading_digest(pool.config.settings))
@@ -83,5 +83,8 @@ def sort_out(pool: Pool, there: Sequence[SourceFile], *, branch: str = MAIN) -> 
 
 
 def pools_that_ingest(lake: Lake, only: Sequence[str] = ()) -> list[str]:
-    """Names of the pools with `ingest.source`; of `only`, if any are named.  Raises NotFound, InvalidInput."""
+    """The names of the pools with `ingest.source`; if `only` names pools, only these count.
+
+    Raises NotFound, InvalidInput.
+    """
     return pools_with(lake, "ingest.source", only, example="PLACE")

@@ -1,7 +1,8 @@
-"""An interval of time as a range of keys and as a place of files; pure.
+"""An interval of time as a range of keys, and as a path of files; pure.
 
-A run of a schedule stands for an interval [begin, end); what it loads replaces exactly the keys in it.  The leading
-key field may hold timestamps, dates, seconds since 1970, or texts that begin with a date as ISO 8601 writes it.
+A run of a schedule stands for an interval [begin, end).  Its load replaces exactly the keys in the interval.
+The leading key field may hold timestamps, dates, seconds since 1970, or texts that begin with a date in ISO
+8601.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from log_lake.settings.time_format import interval_place
 
 @dataclass(frozen=True)
 class IntervalsPolicy:
-    """`source` is a path with the time of an interval in it; `include` and `exclude` are globs of file names.
+    """Where the files of an interval are.
 
-    `may_be_missing`: an interval without a file is empty; otherwise it is not loaded.
+    `source` is a path pattern with the time of an interval; `include` and `exclude` are globs of file names.
+    `may_be_missing`: an interval without files becomes empty; otherwise the run fails.
     """
 
     source: str
@@ -30,7 +32,7 @@ class IntervalsPolicy:
 
 
 def policy_of(settings: Settings) -> IntervalsPolicy:
-    """The policy that `intervals.*`, `include` and `exclude` spell."""
+    """The policy from the settings `intervals.*`, `include` and `exclude`."""
     return IntervalsPolicy(
         settings["intervals.source"],
         settings["include"],
@@ -40,9 +42,9 @@ def policy_of(settings: Settings) -> IntervalsPolicy:
 
 
 def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:
-    """The keys of [begin, end), two instants with a zone.  `key_class` is that of the leading field.
+    """The keys of [begin, end), two instants with a zone.  `key_class` is the class of the leading field.
 
-    Raises InvalidInput if the field is no time, or cannot tell the instants from others.
+    Raises InvalidInput if the field holds no time, or if its values cannot express the instants exactly.
     """
     if not key.fields:
         raise InvalidInput(
@@ -57,7 +59,7 @@ def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_cl
 
 
 def empty_interval(begin: dt.datetime, end: dt.datetime) -> str:
-    """What is wrong with an interval that has no time in it, and what to do."""
+    """The error text for an interval that contains no time."""
     return (
         f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must come after "
         "its beginning; in Airflow, schedule by CronDataIntervalTimetable"
@@ -94,11 +96,11 @@ def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
 
 
 def path_of(pattern: str, begin: dt.datetime) -> str:
-    """Where the files of the interval that begins then are: the pattern with `%Y`, `%m`, `%d`, `%H`, ... filled in.
+    """The path of the files of the interval that begins at that time: the pattern with `%Y`, `%m`, `%d`, `%H`,
+    ... filled in.
 
-    The day and the hour are those of the zone of `begin`: a day in Tokyo begins on the day before in UTC.
-
-    Raises InvalidInput if the pattern names no time: every interval would load the same files.
+    The day and the hour are those in the zone of `begin`: a day in Tokyo begins on the day before in UTC.
+    Raises InvalidInput if the pattern names no time, because every interval would load the same files.
     """
     try:
         interval_place(pattern)

@@ -1,4 +1,4 @@
-"""What the intervals agent found and what it did, in words: for its logs and its report."""
+"""The words for what the intervals agent found and did: for its logs and its report."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class _OfInterval(Result):
 
 @dataclass(frozen=True)
 class IntervalsResult(LoadResult, _OfInterval):
-    """What became of an interval of a pool, named by its beginning; "" for files that were appended by hand."""
+    """The result for an interval of a pool, named by its begin; "" for files that a person named."""
 
 
 def plan_line(
     pool_name: str, files: Sequence[SourceFile], *, begin: dt.datetime | None, end: dt.datetime | None
 ) -> str:
-    """What is decided for a pool, in a line."""
+    """The decision for a pool, in a line."""
     what = f"{counted(len(files), 'file')}, {human_size(sum(f.size for f in files))}"
     if not (begin and end):
         return f"{pool_name}: append {what}, as the run asks"
@@ -34,7 +34,7 @@ def plan_line(
 
 
 def interval_line(result: IntervalsResult) -> str:
-    """The result for an interval of a pool, or for files that were appended by hand."""
+    """The result for an interval of a pool, or for files that a person named."""
     if result.version is None and result.begin:
         return f"{result.pool}: no files for {result.begin}: nothing changed"
     return load_line(result.pool, result)

@@ -1,9 +1,9 @@
-"""The intervals agent: which files belong to an interval of time, pool by pool, and their load.
+"""The intervals agent: finds the files of an interval of time, pool by pool, and loads them.
 
-A run for an interval replaces exactly that interval of a pool with the files of the interval, in one transaction;
-so it may be run twice, in any order and beside others, and ends in the same state.  If there are no files, it
-fails, or with `intervals.missing=empty` the interval becomes empty.  A run without an interval appends the files
-that it is given, once.  A pool takes part if its setting `intervals.source` says where the files are.
+A run for an interval replaces exactly that interval of a pool by the files of the interval, in one transaction.
+So runs may be repeated, in any order and in parallel, and end in the same state.  If there are no files, the run
+fails; with `intervals.missing=empty` the interval becomes empty.  A run without an interval appends the files
+that it names, once. The agent works on pools whose setting `intervals.source` says where the files are.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 
 def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Address) -> list[SourceFile]:
-    """The files of the interval that begins then; `access` is the address of the lake.
+    """The files of the interval that begins at that time; `access` is the address of the lake.
 
-    Raises NotFound if there is none, unless the pool says that an interval may be without files: a folder that is
-    late, or misspelt, would empty the interval.
+    Raises NotFound if there is no file, unless the pool allows intervals without files.  Otherwise a folder that
+    is late, or misspelt, would empty the interval.
     """
     path = path_of(policy.source, begin)
     try:
@@ -52,7 +52,8 @@ def find_source_files(policy: IntervalsPolicy, begin: dt.datetime, *, access: Ad
 class IntervalsWork(Work, frozen=True, kw_only=True):
     """An interval of a pool, as two instants in ISO 8601; `begin` is "" if the run appends files.
 
-    `files` is None if `find` could not list them: then the task meets the same error, and holds no other pool back.
+    `files` is None if `find` could not list them: then the task meets the same error, and holds no other pool
+    back.
     """
 
     begin: str = ""
@@ -70,7 +71,7 @@ class IntervalsWork(Work, frozen=True, kw_only=True):
 
     @property
     def replaces(self) -> bool:
-        """Whether it has an interval."""
+        """Whether the work has an interval."""
         return bool(self.begin)
 
     @property
@@ -82,7 +83,7 @@ class IntervalsWork(Work, frozen=True, kw_only=True):
 
 
 class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
-    """Pools with `intervals.source`; `begin` and `end` of the request are those of the run's interval."""
+    """The agent for pools with `intervals.source`; `begin` and `end` of the request are the run's interval."""
 
     work, result = IntervalsWork, IntervalsResult
     nothing = "no pool has intervals.source"
@@ -92,11 +93,11 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
     skips_gone = False
 
     def pools(self, lake: Lake, asked: Request) -> list[str]:
-        """Those that take part."""
+        """The names of the pools with `intervals.source`."""
         return pools_with(lake, "intervals.source", asked.pools, example="PATTERN")
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
-        """Raises InvalidInput for a run without an interval and files, or with both."""
+        """Raises InvalidInput if the run has neither an interval nor files, or has both."""
         if asked.begin is None and (not asked.files or len(names) != 1):
             raise InvalidInput(
                 "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
@@ -119,15 +120,15 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
         return PoolLook(lines=[line], work=[_work(asked, name, files)])
 
     def unreadable(self, asked: Request, name: str, error: LakeError) -> IntervalsWork:
-        """Its interval without files.  Raises the error if the run has no other pool."""
+        """The interval without files.  Raises the error if the run has no other pool."""
         if asked.begin is None:
             raise error
         return _work(asked, name, None)
 
     def run(self, lake: Lake, work: IntervalsWork, open_workers: OpenWorkers) -> IntervalsResult:
-        """Replace the interval, or append the files, once for each run.
+        """Replaces the interval, or appends the files, once for each run.
 
-        An interval is replaced as a whole or not at all, so a file that is refused fails the task.
+        It replaces an interval as a whole or not at all, so a file that is refused fails the task.
         """
         pool, interval = lake.pool(work.pool), work.interval
         if work.files is None and interval is not None:
@@ -153,9 +154,9 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
         return result
 
     def has_changed(self, lake: Lake, work: IntervalsWork) -> bool:
-        """Whether the files of the interval are not those that `find` found any more.
+        """Whether the files of the interval differ from those that `find` found.
 
-        Files that a person named, and those that `find` could not list, are not compared.  Raises Unavailable.
+        It does not compare files that a person named, nor files that `find` could not list.  Raises Unavailable.
         """
         if work.interval is None or work.files is None:
             return False
@@ -170,7 +171,7 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
         return interval_line(result)
 
     def failures(self, handed: Found[IntervalsWork], results: Sequence[IntervalsResult]) -> list[str]:
-        """Pools that failed, and those that were put off: no later run does their interval."""
+        """Pools that failed, and deferred pools: no later run does their interval."""
         return [*super().failures(handed, results), *(one.title for one in handed.put_off)]
 
 

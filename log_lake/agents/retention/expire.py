@@ -1,8 +1,8 @@
-"""Expiring: the plan of a branch is made and committed, and made again if the branch has changed meanwhile.
+"""Expires records: plans what a branch loses, commits it, and plans again if the branch has changed meanwhile.
 
-One transaction removes the references and deletes by condition.  Only in append pools, where references do not
-depend on each other, more than `MAX_REMOVED` are removed by several.  It changes no object: `lake undo` or
-`lake revert` takes it back until the vacuum has deleted the objects.  Callers: `run`, `lake expire`.
+One transaction removes references and deletes by condition.  Only in append pools, where references do not
+depend on each other, several transactions may remove more than `MAX_REMOVED`.  No object changes: `lake undo` or
+`lake revert` restores the records until the vacuum has deleted the objects.  Callers: `run`, `lake expire`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ MAX_REMOVED = 10_000
 
 @dataclass(frozen=True)
 class ExpireResult:
-    """What expired: references, their records and bytes; whether records were deleted by the field's time too.
+    """What expired: references, their records and bytes; and whether records were also deleted by the time in a
+    field.
 
     `version` is that of the last transaction, None if nothing expired.
     """
@@ -88,16 +89,16 @@ def _may_delete(branch: Branch, revision: Revision, work: ExpirePlan) -> bool:
 
 
 def expire(pool: Pool, *, branch: str = MAIN) -> ExpireResult:
-    """Remove what expires now.
+    """Removes what expires now.
 
-    Raises NotFound, Conflict (the branch changes all the time), ObjectMissing, Corrupt, OutcomeUnknown,
-    Unavailable; then run it again.
+    Raises NotFound, Conflict (the branch keeps changing), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable;
+    then run it again.
     """
     return expire_and_look(pool, branch=branch)[0]
 
 
 def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]:
-    """As `expire`; and the branch as it was before.  Raises what `expire` raises."""
+    """Like `expire`; also returns the branch as it was before.  Raises what `expire` raises."""
     done = ExpireResult(pool.name, branch)
     before: Revision | None = None
     lost: Conflict | None = None

@@ -1,13 +1,14 @@
-"""What expires: which references go as a whole, and what a tombstone must hide; what else is due.  Deterministic.
+"""Decides what expires: which references are removed whole, what a tombstone must hide, and what else is due.
+Deterministic.
 
-- By the time in a field: references whose statistics say that all records are old go; a tombstone hides the old
-  records of the others.
-- By the load, by records, by bytes: only whole references go, oldest first.  A reference is as old as its newest
-  record, so what a compaction wrote is as young as its youngest input.  Objects of one load go together.
+- By the time in a field: a reference is removed if its statistics say that all its records are old; a tombstone hides
+  the old records of the others.
+- By the load, by records, by bytes: only whole references are removed, oldest first.  A reference is as old as its
+  newest record, so the output of a compaction is as young as its youngest input.  Objects of one load expire together.
 
-No older version of a record comes back, and no value of an aggregate changes: a reference that hides records of
-others stays (`history.revealing`).  On a branch, what is not merged yet stays too, because a merge must bring it.
-Records that arrive late expire with the next run.
+No older version of a record may reappear, and no value of an aggregate may change: a reference that hides
+records of others stays (`history.revealing`).  On a branch, unmerged references stay too, because a merge must
+bring them. Records that arrive late expire with the next run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ NO_TIME = "the field expire.by tells no time; declare its type: lake set POOL ty
 
 @dataclass(frozen=True)
 class Expired:
-    """A reference that goes, and the setting that says so."""
+    """A reference to remove, and the setting that says so."""
 
     reference: Reference
     why: str
@@ -46,12 +47,11 @@ class Expired:
 
 @dataclass(frozen=True)
 class ExpirePlan:
-    """What goes from a branch at a version.
+    """What a branch loses at a version.
 
-    `removed` are in the order of their age.  `tombstone` hides the old records of other references, among
-    `hidden`, which may hold some; None if it is not needed.  `older_than` is the moment, in seconds since 1970,
-    before which the time in the field `by` must lie.  `stays` counts references that are old enough and stay, by
-    the reason.
+    `removed` are in the order of their age.  `tombstone` hides the old records of other references, `hidden`,
+    which may hold some; None if it is not needed.  A record is old if the time in the field `by` is before
+    `older_than` (seconds since 1970).  `stays` counts, by reason, the references that are old enough but stay.
     """
 
     read_version: int
@@ -69,29 +69,29 @@ class ExpirePlan:
 
     @property
     def records(self) -> int:
-        """Records of the references that go."""
+        """Records of the removed references."""
         return sum(e.reference.records for e in self.removed)
 
     @property
     def size(self) -> int:
-        """Bytes of the references that go."""
+        """Bytes of the removed references."""
         return sum(e.reference.size for e in self.removed)
 
     @property
     def why(self) -> dict[str, int]:
-        """How many references go, by setting."""
+        """The number of removed references, by setting."""
         return dict(Counter(e.why for e in self.removed))
 
 
 @dataclass(frozen=True)
 class RetentionPlan:
-    """What there is to do in a pool.
+    """The work in a pool.
 
-    `rests`: there is nothing, and time alone brings nothing for as long as the agent remembers that (`quiet`).
-    `deletable`: the removed objects that a vacuum may delete, `size` in bytes, and `held`, how many stay by what
-    keeps them.  `unfinished`: vacuums that were interrupted, of `begun` objects and `begun_size` bytes.
-    `has_new_names`: there are names that no scan for
-    orphans has looked at, and that are old enough.  `entries`: those of the journal that a purge may delete.
+    `rests`: there is none, and time alone brings none for as long as the agent remembers that (`quiet`).
+    `deletable`: the removed objects that a vacuum may delete, with `size` in bytes.  `held`: the number of
+    objects that stay, by what keeps them.  `unfinished`: interrupted vacuums, of `begun` objects and
+    `begun_size` bytes.  `has_new_names`: there are names that are old enough and that no scan for orphans has
+    looked at.  `entries`: the journal entries that a purge may delete.
     """
 
     expiry: ExpirePlan
@@ -115,7 +115,7 @@ class RetentionPlan:
 def plan_expiry(revision: Revision, policy: RetentionPolicy, *, loaded_before: int) -> ExpirePlan:
     """What expires of a revision at its time.
 
-    `loaded_before`: the greatest version that surely was committed more than `policy.age` ago.
+    `loaded_before`: the newest version that was certainly committed more than `policy.age` ago.
     """
     own = revision.references
     tombstone = _of_field(revision, policy)

@@ -11,8 +11,8 @@ from log_lake.settings import Settings
 class RetentionPolicy:
     """What expires; None: no such limit.
 
-    `age` is in seconds, and counts from the time in the field `by`, or from the load if that is empty.
-    `records` and `size` (bytes) are what the newest loads must hold together, so that older ones go.
+    `age` is in seconds, from the time in the field `by`, or from the load if `by` is empty.  If the newest loads
+    together hold `records`, or `size` bytes, older loads expire.
     """
 
     age: float | None = None
@@ -27,7 +27,7 @@ class RetentionPolicy:
 
 
 def policy_of(settings: Settings) -> RetentionPolicy:
-    """The policy that the settings `expire.*` spell."""
+    """The policy from the settings `expire.*`."""
     return RetentionPolicy(
         settings["expire.age"], settings["expire.by"], settings["expire.records"], settings["expire.bytes"]
     )

@@ -1,4 +1,4 @@
-"""What the retention agent plans and what it did, in words: for its logs, its report and `lake expire`."""
+"""The words for what the retention agent plans and did: for its logs, its report and `lake expire`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from log_lake.compaction.gain import Gain
 class RetentionResult(Result, Gain):
     """What the agent did in a pool.
 
-    `expired` references of the branch with so many `records` and bytes (`expired_size`); `deletes`: tombstones that
-    it committed, of older records of other objects.  `orphans` were found; `vacuumed` objects were deleted, which
-    `freed` so many bytes; `spared` stay for a lease.  `purged` entries of the journal.  `version`: the newest that
-    it committed, None if it committed nothing.
+    `expired` references of the branch, with `records` and `expired_size` bytes; `deletes`: tombstones that it
+    committed, for older records in other objects.  It found `orphans`, deleted `vacuumed` objects of `freed`
+    bytes, and left `spared` objects for a lease.  It purged `purged` entries of the journal.  `version`: the
+    newest version that it committed, None if it committed nothing.
     """
 
     branch: str
@@ -63,7 +63,7 @@ def expire_line(done: ExpireResult) -> str:
 
 
 def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
-    """What there is to do in a pool, a line a step."""
+    """The work in a pool, a line for each step."""
     if not work.expiry.idle or work.expiry.stays:
         yield plan_line(pool_name, work.expiry)
     if work.unfinished:
@@ -84,7 +84,7 @@ def pool_line(result: RetentionResult) -> str:
 
 
 def work_line(done: Mapping[str, Any]) -> str:
-    """What was done, from the figures of a pool or of all."""
+    """What was done, in words, from the figures of one pool or of all."""
     steps = [
         f"expired {_objects(done['expired'])}, {counted(done['records'], 'record')}"
         if done["expired"]

@@ -1,16 +1,16 @@
-"""The retention agent without Spark: which pools have work, and the work itself.
+"""The retention agent without Spark: finds the pools that have work, and does the work.
 
-    expire             `expire.*`: what is old leaves the branch; its objects go onto the list of the removed
-    scan for orphans   objects that were never committed go onto that list too
-    vacuum             objects of the list are deleted once `vacuum.grace` and `history.keep` are over
-    purge              entries older than `history.keep` are deleted, after a checkpoint
+    expire             removes what is old from the branch (`expire.*`); its objects join the list of removed objects
+    scan for orphans   puts objects that were never committed onto that list too
+    vacuum             deletes objects of the list once `vacuum.grace` and `history.keep` are over
+    purge              deletes entries older than `history.keep`, after a checkpoint
 
 A run for all pools also deletes dropped pools whose `vacuum.grace` is over.
 
-The purge comes last: the vacuum tells the age of a removal by the entries of the journal, and once these are
-purged, by a checkpoint, which is younger.  Every step may be repeated: killed at any point and run again, the agent
-plans anew.  Objects are listed and deleted by any `Workers`.  Callers: the DAG, the Spark application; `lake
-expire`, `lake vacuum` and `lake purge` do single steps.
+The purge comes last.  The vacuum tells the age of a removal by the entries of the journal; once these are
+purged, it only has a checkpoint, which is younger.  Every step may be repeated: if the agent is killed at any
+point, the next run plans again.  Any `Workers` list and delete objects.  Callers: the DAG, the Spark
+application; `lake expire`, `lake vacuum` and `lake purge` do single steps.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ DROPPED = "dropped pools"
 
 
 def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
-    """What there is to do.  A pool in which nothing was ever removed costs a look at its journal and one listing.
+    """The work in a pool.  If nothing was ever removed there, this costs a look at the journal and one listing.
 
     Raises NotFound, ObjectMissing, Corrupt, Unavailable.
     """
@@ -112,10 +112,10 @@ def retain(
     branch: str = MAIN,
     workers: Workers | None = None,
 ) -> RetentionResult:
-    """Do what there is to do.
+    """Does all steps of the work in a pool.
 
-    Raises NotFound, Conflict (the pool changes all the time), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable;
-    what was done stays, and the next run goes on.
+    Raises NotFound, Conflict (the pool keeps changing), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable;
+    finished steps stay, and the next run continues.
     """
     pool = lake.pool(pool_name)
     expired, before = expiry.expire_and_look(pool, branch=branch)
@@ -155,7 +155,7 @@ def _gain(before: Revision, after: PoolState, branch: str) -> Gain:
 
 
 def retain_dropped(lake: Lake) -> RetentionResult:
-    """Delete the dropped pools that nothing keeps any more.
+    """Deletes the dropped pools that nothing keeps any more.
 
     Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
@@ -185,12 +185,12 @@ class RetentionWork(Work, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The plan; of a pool that could not be read, its title."""
+        """The lines of the plan; for a pool that could not be read, its title."""
         return self.says or (self.title,)
 
 
 class RetentionAgent(Agent[RetentionWork, RetentionResult]):
-    """Pools in which something expires, or is to be deleted."""
+    """The agent for pools in which something expires, or objects are to be deleted."""
 
     work, result = RetentionWork, RetentionResult
     nothing = "nothing expires, nothing to delete"
@@ -203,7 +203,7 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
     )
 
     def look(self, run: AgentRun, name: str) -> PoolLook[RetentionWork]:
-        """What expires, and what is to be deleted."""
+        """What expires in a pool, and which objects are to be deleted."""
         pool = run.lake.pool(name)
         due = _plan(pool, branch=run.asked.branch, now=run.lake.context.now())
         lines = tuple(retention_lines(name, due))
@@ -211,7 +211,7 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
         return PoolLook(lines=lines, work=work, rests=pool.config if due.rests else None)
 
     def beside(self, run: AgentRun) -> Sequence[RetentionWork]:
-        """The dropped pools, in a run for all pools."""
+        """The work on dropped pools, in a run for all pools."""
         dropped = [] if run.asked.pools else [p.name for p in plan_dropped(run.lake) if p.held is None]
         if not dropped:
             return ()
@@ -220,7 +220,7 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
         return [run.asked.work(RetentionWork, DROPPED, "delete", says=(line,))]
 
     def run(self, lake: Lake, work: RetentionWork, open_workers: OpenWorkers) -> RetentionResult:
-        """Do what there is to do by now.  Spark starts only if there are many names to list or to delete."""
+        """Does the work that is due now.  Spark starts only if there are many names to list or to delete."""
         if work.pool == DROPPED:
             return retain_dropped(lake)
         with open_workers(lake.context, f"lake retention {work.pool}") as workers:

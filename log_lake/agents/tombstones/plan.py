@@ -1,10 +1,11 @@
-"""Applying tombstones: which references have to be searched or rewritten, which tombstones are done; deterministic.
+"""Plans how to apply tombstones: which references to search or rewrite, and which tombstones are finished;
+deterministic.
 
-A tombstone is due when it is older than the policy says, or when there are more than readers should bear.  Each
-reference that it may cover, by range, age and statistics, is searched.  If the reference holds deleted records it
-is rewritten, otherwise it is marked, so that it is not searched again.  A tombstone that can cover nothing any
-more is retired; that of a replace is kept a while longer, because loads that began before the replace must still
-learn of it.
+A tombstone is due if it is older than the policy says, or if there are more than readers should have to apply.
+Each reference that a due tombstone may cover, by range, age and statistics, is searched.  If the reference holds
+deleted records, it is rewritten; otherwise it is marked, so that no later run searches it again.  A tombstone
+that can cover nothing any more is retired.  The tombstone of a replace stays a while longer, because loads that
+began before the replace must still see it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ WHY = "remove deleted records"
 
 @dataclass(frozen=True)
 class ApplyPlan:
-    """What is to be done: remove the references `removable` as a whole, search `suspects`, retire the tombstones
+    """The work: remove the references `removable`, search the references `suspects`, retire the tombstones
     `retirable`.
 
     `due` and `remaining` count tombstones.  `waits`: time alone may bring work.
@@ -56,7 +57,7 @@ class ApplyPlan:
 
 
 def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
-    """The work on a branch's tombstones.  References whose records have all aged off are removed too."""
+    """The work on a branch's tombstones.  It also removes references whose records have all aged off."""
     state, rule = revision.state, revision.rule
     ordered = sorted(revision.held.tombstones.values(), key=lambda t: t.seq)
     too_many = max(0, len(ordered) - MAX_TOMBSTONES)
@@ -92,7 +93,8 @@ def plan_apply(revision: Revision, policy: TombstonesPolicy) -> ApplyPlan:
 
 
 def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) -> list[CompactionJob]:
-    """Jobs for what is covered as a whole, and for each of the `dirty` references, which hold deleted records."""
+    """Jobs for references that are covered completely, and for each of the `dirty` ones, which hold deleted
+    records."""
     jobs = []
 
     def kind(reference: Reference) -> tuple[str, bool]:  # a job holds references of one sub-pool and one side
@@ -106,7 +108,7 @@ def plan_jobs(work: ApplyPlan, dirty: Sequence[Reference], *, target_size: int) 
 
 @dataclass(frozen=True)
 class CoverSearch:
-    """One reference and all tombstones that may cover records of it, as plain values for any worker.
+    """One reference and all tombstones that may cover its records, as plain values for any worker.
 
     `schema`: the fields of the key and of the conditions.
     """
@@ -120,7 +122,7 @@ class CoverSearch:
 
 
 def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[CoverSearch]:
-    """A search for each reference, which may be of a sub-pool."""
+    """A search for each reference; references may belong to sub-pools."""
     of_sub_pools = {name: revision.of_sub_pool(name) for name in {r.sub_pool for r in references}}
     for reference in references:
         of = of_sub_pools[reference.sub_pool]

@@ -1,4 +1,4 @@
-"""When tombstones are applied and forgotten: a pool's settings `tombstones.*` at a time, as one value."""
+"""When tombstones are applied and retired: a pool's settings `tombstones.*` at a time, as one value."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from log_lake.settings import Settings
 
 @dataclass(frozen=True)
 class TombstonesPolicy:
-    """Times in microseconds since 1970: tombstones up to `due` are applied, those of replaces up to `forget` may be
-    retired.
+    """Times in microseconds since 1970: tombstones up to `due` are applied; those of replaces up to `forget` may
+    be retired.
 
-    `due` None: all are applied, also those of writers whose clock is ahead.
+    `due` None: all are applied, even if the clock of their writer was ahead.
     """
 
     due: int | None

@@ -1,4 +1,4 @@
-"""What the tombstones agent plans and what it did, in words: for its logs, its report and `lake tombstones`."""
+"""The words for what the tombstones agent plans and did: for its logs, its report and `lake tombstones`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from log_lake.compaction.gain import Gain
 class ApplyResult(Result, Gain):
     """What the agent did in a pool: numbers of references, bytes rewritten, tombstones retired and left.
 
-    `covered` is how many references those that are left may still cover.  `version`: the newest that it committed,
-    None if it committed nothing.
+    `covered`: the number of references that the remaining tombstones may still cover.  `version`: the newest
+    version that it committed, None if it committed nothing.
     """
 
     version: int | None
@@ -48,7 +48,7 @@ def plan_line(pool_name: str, work: ApplyPlan) -> str:
 
 
 def search_line(pool_name: str, *, dirty: Sequence[Reference], clean: Sequence[Reference]) -> str:
-    """What a search found, in a line: `dirty` references hold deleted records."""
+    """The result of a search, in a line: `dirty` references hold deleted records."""
     size = human_size(sum(r.size for r in dirty))
     rewrite = f"{counted(len(dirty), 'object')}, {size}, to rewrite" if dirty else "none to rewrite"
     return f"{pool_name}: {rewrite}; {counted(len(clean), 'object')} without deleted records"
@@ -69,7 +69,7 @@ def pool_line(result: ApplyResult, *, remember: str = "tombstones.remember") -> 
 
 
 def work_line(done: Mapping[str, Any]) -> str:
-    """What was done, from the figures of a pool or of all."""
+    """What was done, in words, from the figures of one pool or of all."""
     work = f"searched {counted(done['searched'], 'object')}, rewrote {done['rewritten']:,}"
     if done["rewritten"]:
         work += f" ({human_size(done['size_in'])} -> {human_size(done['size_out'])})"

@@ -1,10 +1,10 @@
-"""The tombstones agent without Spark: it removes deleted records from the objects, and retires the tombstones.
+"""The tombstones agent without Spark: removes deleted records from the objects, and retires tombstones.
 
-    search -> mark what holds nothing covered -> rewrite what does -> retire what covers nothing any more
+    search -> mark references without deleted records -> rewrite the others -> retire finished tombstones
 
-Every step is a transaction of its own and may be repeated: killed at any point and run again, the agent plans anew.
-Loads, deletes and compactions go on meanwhile; if a compaction takes a reference first, it has applied the
-tombstones itself.  References are searched and rewritten by any `Workers`.  Callers: the DAG, the Spark
+Every step is its own transaction and may be repeated: if the agent is killed at any point, the next run plans
+again. Loads, deletes and compactions continue meanwhile; if a compaction rewrites a reference first, it has
+applied the tombstones itself.  Any `Workers` search and rewrite references.  Callers: the DAG, the Spark
 application, `lake tombstones`.
 """
 
@@ -69,7 +69,7 @@ def apply(
     at_once: bool = False,
     workers: Workers | None = None,
 ) -> ApplyResult:
-    """Do the work that is due at `now`, on these workers (default: here).
+    """Does the work that is due at `now`, on these workers (default: in this process).
 
     Raises InvalidInput (`Branch.revision_to_rewrite`), ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
     """
@@ -123,7 +123,8 @@ def _apply(branch: Branch, workers: Workers, *, now: float, at_once: bool) -> Ap
 
 
 def retire(branch: Branch, *, now: float) -> tuple[int, int | None]:
-    """Retire the tombstones that can cover nothing any more: how many, and the version, None if nothing was."""
+    """Retires the tombstones that can cover nothing any more.  Returns how many, and the version (None if
+    none was)."""
     revision = branch.revision(now=now)
     work = plan_apply(revision, policy_of(branch.settings, now=now))
     actions = [RemoveTombstone(name) for name in work.retirable]
@@ -144,7 +145,7 @@ def _commit(
 
 
 class TombstonesAgent(Agent[Work, ApplyResult]):
-    """Pools in which deletes are due."""
+    """The agent for pools in which deletes are due."""
 
     work, result = Work, ApplyResult
     nothing = "no deletes to apply"
@@ -162,7 +163,7 @@ class TombstonesAgent(Agent[Work, ApplyResult]):
         return PoolLook(lines=[plan_line(name, due)], work=work, rests=rests)
 
     def run(self, lake: Lake, work: Work, open_workers: OpenWorkers) -> ApplyResult:
-        """Apply what is due by now."""
+        """Does the work that is due now."""
         branch = lake.pool(work.pool).branch(work.branch)
         due = plan(branch, now=branch.context.now())
         if not (due.removable or due.suspects):  # Spark is not worth starting
