@@ -1,7 +1,7 @@
-"""A block of records as a reader yields it: a table, and the records that could not be read.
+"""A block of records, as a reader yields it: a table, and the records that could not be read.
 
-A bad record is named by file, line and field.  Under the policy `fail` the first one raises; under `quarantine` it
-goes with the block, to the sub-pool `$rejected`.
+Messages name a bad record by file, line and field.  Under the policy `fail` the first bad record raises; under
+`quarantine` it stays with the block and goes to the sub-pool `$rejected`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def batch_rows(schema: pa.Schema, most: int) -> int:
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The limits for reading one file; `Reading` has it.  The first four are bytes."""
+    """The limits for reading one file, a part of `Reading`.  The first four are bytes."""
 
     kept_csv: int = 64 << 20
     """Text and values of a CSV file that are kept in memory until its types are known; more goes to disk."""
@@ -66,8 +66,8 @@ QUARANTINE = "quarantine"
 class Rejected:
     """One record that could not be read.
 
-    `line` counts from 1: the line in which the record begins, or the row in a format without lines.  `raw` is the
-    record's text, in which bytes that are not UTF-8 are replaced; `raw_bytes` then holds the true bytes.
+    `line` counts from 1: the line in which the record begins, or the row in a format without lines.  `raw` is
+    the record's text, with bytes that are not UTF-8 replaced; `raw_bytes` then has the original bytes.
     """
 
     file: str
@@ -98,9 +98,9 @@ class Block:
     """Some records of one file, in its order.
 
     `locate` is None if the format has no text to show.  `rows` has the columns `hidden.ROW` of the records, null
-    for those that were changed on the way; it is None if the file has no types of its own.  `faults` says by row of
-    the table what no type holds; the value is null there, and `raws` has the text of some of these records.
-    `checked`: every record is within the limits, and `table` has what `rows` had.
+    for records that were changed on the way; it is None if the file has no types of its own.  `faults`: by row
+    of the table, why no type can hold a value; the table has null there, and `raws` has the text of some of
+    these records.  `checked`: every record is within the limits, and `table` includes what `rows` had.
     """
 
     table: pa.Table
@@ -118,14 +118,13 @@ def silent(*_: object) -> None:
 
 @dataclass
 class Reading:
-    """The reading of one file: declared fields, the fields of the key, the options, and the policy for bad
-    records.
+    """How to read one file: declared fields, the fields of the key, the options, and the policy for bad records.
 
-    `rule` has the functions of the pool's fields: values that they cannot combine make bad records.
+    `rule` has the functions of the pool's fields; a value that they cannot combine makes a bad record.
 
-    `path` is where the bytes are, if not at `file`.  `access` is as in `opening.remote`.  `constants` are
-    fields that the file's folders give to each record.  The reader calls `progress` with the bytes read,
-    `tell` with what it detected.  `fields` counts the fields of all files of the load, `expansion` bounds the
+    `path` is where the bytes are, if not at `file`.  `access` is as in `opening.remote`.  `constants` are fields
+    that the file's folders add to each record.  The reader calls `progress` with the number of bytes read, and
+    `tell` with what it detected.  `fields` counts the fields of all files of the load; `expansion` limits the
     content of the file.
     """
 
@@ -165,7 +164,7 @@ class Reading:
         return name in self.declared or (self.contract is not None and name in self.contract.scalars)
 
     def reject(self, line: int, reason: str, raw: str | bytes | None) -> Rejected:
-        """The rejected record; raises InvalidInput if the policy is to fail."""
+        """The record as a rejected one.  Raises InvalidInput if the policy is `fail`."""
         if self.bad_records != QUARANTINE:
             raise InvalidInput(f"{self.file}, line {line}: {reason}")
         if not isinstance(raw, bytes):
@@ -177,14 +176,14 @@ class Reading:
             return Rejected(self.file, line, reason, raw.decode(errors="replace"), raw)
 
     def unreadable(self, line: int, reason: str) -> NoReturn:
-        """Raises InvalidInput for a damaged file: its records are not there to be quarantined."""
+        """Raises InvalidInput for a damaged file: it shows no single records that could be quarantined."""
         where = f", line {line}" if line else ""
         one_line = " ".join(line.strip() for line in reason.splitlines())  # Arrow's have several
         raise InvalidInput(f"{self.file}{where}: {one_line}")
 
 
 def rejected_table(rejected: list[Rejected], *, transaction: str, time: dt.datetime) -> pa.Table:
-    """Rejected records of a load as the sub-pool stores them."""
+    """Rejected records of a load, in the form in which the sub-pool stores them."""
     return pa.Table.from_pylist(
         [{**vars(r), "transaction": transaction, "time": time} for r in rejected], schema=REJECTED_SCHEMA
     )

@@ -1,9 +1,9 @@
-"""From blocks to objects: gather up to the memory budget, sort, write, and describe.
+"""Turns blocks into objects: gathers records up to the memory budget, sorts, writes and describes them.
 
-An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full.  Records
-without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  It returns all that a transaction needs.
-One builder serves one load, or one task of a distributed load: `first_ordinal` keeps the order of arrival between
-tasks.
+An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full.
+Records without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  It returns everything that a
+transaction needs.  One builder serves one load, or one task of a distributed load; `first_ordinal` keeps the
+order of arrival between tasks.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ObjectBuilder:
     _alike_bytes: int = 0
 
     def add(self, block: Block) -> None:
-        """Take a block; raises InvalidInput if the key has no order, or the block exceeds a limit."""
+        """Adds a block.  Raises InvalidInput if the key has no order, or the block exceeds a limit."""
         if not block.checked:
             block = replace(block, table=program_table(block.table, tuple(self.key.names), self.rule))
             if fault := self._fields.take(block.table.schema):
@@ -108,7 +108,7 @@ class ObjectBuilder:
         self._gather("", keyed)
 
     def finish(self) -> list[WrittenObject]:
-        """Write the rest, and return all objects of the load."""
+        """Writes the rest, and returns all objects of the load."""
         self._take_alike()
         for sub in list(self._pending):
             self._write(sub)
@@ -170,10 +170,10 @@ def _no_order(name: str, column: pa.ChunkedArray) -> str:
 
 
 def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
-    """Tables that become one object each, in their order.
+    """Groups of tables that become one object each, in their order.
 
-    In one object each table has the fields of all.  A group ends if the absent values would be too many.  The more
-    fields there are, the fewer may be absent, since chunks of columns are short then.
+    Within an object every table has the fields of all.  A group ends when missing values would be too many.  The
+    more fields there are, the fewer values may be missing, because chunks of columns are then short.
     """
     group: list[pa.Table] = []
     rows = values = 0
@@ -194,8 +194,8 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
 def by_key(table: pa.Table, key: PoolKey) -> tuple[pa.Table, pa.Table]:
     """The records with the key, and those without.
 
-    A record has the key if the leading key field is there and not null.  Further key fields may be null; null sorts
-    first.
+    A record has the key if the leading key field exists and is not null.  Further key fields may be null; null
+    sorts first.
     """
     if not key.fields:
         return table, table.slice(0, 0)

@@ -1,8 +1,8 @@
 """The checks of every file, in any format: UTF-8, the limits of values and keys, a record with the key.
 
-A record that fails is a bad record: named by line or row, and rejected or quarantined.  Arrow checks a column at a
-time; only if one fails, its rows are checked one by one.  Called by `detect` for each file, and by `builder` for
-tables of a program.
+A record that fails is a bad record: named by line or row, and rejected or quarantined.  Arrow checks a column at
+a time; only if a column fails, its rows are checked one by one.  Called by `detect` for each file, and by
+`builder` for tables of a program.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ MAX_VALUE_BYTES = 16 << 20
 
 
 def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = False) -> Iterator[Block]:
-    """The blocks of one file without records that exceed a limit; raises InvalidInput.
+    """The blocks of one file without records that exceed a limit.  Raises InvalidInput.
 
-    `trusts_json`: the reader wrote the typed JSON of the blocks itself.
+    `trusts_json`: the reader wrote all typed JSON in the blocks itself.
 
-    If no record of the file has the key, and the policy is to fail, it raises before the last block.
+    If no record of the file has the key, and the policy for that is `fail`, it raises before it yields the last
+    block.
     """
     row, keyed, last = 0, False, None
     for block in blocks:
@@ -120,7 +121,7 @@ def _without_empty_types(table: pa.Table, reading: Reading) -> pa.Table:
 
 
 def program_table(table: pa.Table, key: tuple[str, ...], rule: Rule) -> pa.Table:
-    """A program's table with the fields of the key.
+    """A program's table, with the fields of the key added.
 
     Raises InvalidInput if a record exceeds a limit, or cannot be combined.
     """

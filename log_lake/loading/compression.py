@@ -1,7 +1,7 @@
-"""Compressed files: known by their first bytes, and read as their content.
+"""Compressed files: recognizes them by their first bytes, and gives their content.
 
-Members or frames that follow one another are one stream.  A file that ends in the middle of a member is refused;
-the message names the file.  Called by `opening`.
+If several members or frames follow one another, they are one stream.  A file that ends in the middle of a member
+is refused; the message names the file.  Called by `opening`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, pa.ArrowInval
 
 
 def compression_of(begin: bytes) -> str:
-    """The compression by the first bytes of a file; "" if it has none."""
+    """The compression, by the first bytes of a file; "" if it is not compressed."""
     if begin.startswith(b"\x1f\x8b"):
         return "gzip"
     if begin.startswith((_ZSTD, *_SKIPPABLE)):
@@ -43,7 +43,7 @@ def compression_of(begin: bytes) -> str:
 
 
 def unpacked(file: BinaryIO, compression: str) -> BinaryIO:
-    """The unpacked bytes of the file; reading a damaged one raises one of DAMAGED."""
+    """The unpacked content of the file.  Reading raises an exception in DAMAGED if the file is damaged."""
     opened: dict[str, Callable[[], object]] = {
         "gzip": lambda: gzip.GzipFile(fileobj=file, mode="rb"),
         "bz2": lambda: io.BufferedReader(_Members(file, bz2.BZ2Decompressor), 1 << 20),
@@ -104,7 +104,7 @@ class _Members(io.RawIOBase):
 
 @contextmanager
 def naming(file: str, compression: str) -> Iterator[None]:
-    """Within the block an exception of a decompressor becomes InvalidInput that names the file."""
+    """Inside the block an exception of a decompressor becomes InvalidInput that names the file."""
     try:
         yield
     except DAMAGED as error:

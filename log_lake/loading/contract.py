@@ -1,9 +1,9 @@
 """The fields of a pool as a contract: the settings `schema=freeze` and `schema=discard` (decision 250).
 
-A record that brings a new field, or a value that its field cannot hold, breaks the contract.  Under `freeze` it is
-a bad record; under `discard` it is loaded without that field or value, which is counted.  A value that the field's
-type holds exactly is taken, as for a declared type.  Called by `checks` for files, by `builder` for tables of a
-program; the commit checks the fields once more (`history.fields.check_kept`).
+A record that brings a new field, or a value that its field cannot hold, breaks the contract.  Under `freeze` it
+is a bad record.  Under `discard` it is loaded without that field or value, which is counted.  A value that the
+field's type holds exactly is accepted, as for a declared type.  Called by `checks` for files, by `builder` for
+tables of a program; the commit checks the fields once more (`history.fields.check_kept`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _Misfit = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class Conforming:
-    """Records as the contract keeps them; by row the bad ones; and what was left out, by field."""
+    """Records after the contract was applied; the bad records by row; and by field what was left out."""
 
     table: pa.Table
     wrong: Faults = field(default_factory=dict)
@@ -56,9 +56,9 @@ class Conforming:
 
 @dataclass(frozen=True)
 class Contract:
-    """The fields that records may have, and the policy for others: `FREEZE` or `DISCARD`.
+    """The fields that records may have, and the policy for other fields and values: `FREEZE` or `DISCARD`.
 
-    A value that does not fit a field of the `key` makes a bad record under either policy.
+    If a value does not fit a field of the `key`, its record is bad under either policy.
     """
 
     policy: str
@@ -76,7 +76,7 @@ class Contract:
 
     @property
     def scalars(self) -> dict[str, pa.Field]:
-        """The fields whose values a text can hold: a reader of CSV reads them as their types."""
+        """The fields that one text can hold a value of; a CSV reader reads these in the pool's types."""
         return {
             name: target
             for name, target in self._known.items()
@@ -84,7 +84,8 @@ class Contract:
         }
 
     def keep(self, table: pa.Table, *, first: bool = False) -> Conforming:
-        """The records as the contract keeps them, not marked yet; with `first` one bad value a field is enough."""
+        """The records after the contract was applied, not marked yet; with `first`, one bad value a field is
+        enough."""
         wrong, lost = Faults(), LostValues()
         if all(map(self._is_alike, table.schema)):
             return Conforming(table)
@@ -108,7 +109,8 @@ class Contract:
         return Conforming(kept, wrong, +lost)
 
     def bad(self, name: str, faults: Faults, lost: LostValues) -> Faults:
-        """The rows that are bad records because a value of the field does not fit; the others count as `lost`."""
+        """The bad records: rows where a value does not fit the field.  Other values that do not fit count as
+        `lost`."""
         if name not in self._known or not faults:
             return faults
         if self.policy == DISCARD and name not in self.key:
@@ -172,9 +174,9 @@ class Contract:
 
 
 def contract_of(policy: str, fields: pa.Schema, config: PoolConfig) -> Contract | None:
-    """The contract of a pool with these fields; None if its fields may change, or it has none yet.
+    """The contract of a pool with these fields; None if its fields may change, or if it has no fields yet.
 
-    A field that counts its records takes any value: the pool stores the number, whatever the records bring.
+    A field that counts its records accepts any value, because the pool stores only the number.
     """
     if policy == EVOLVE or not len(fields):
         return None
@@ -201,7 +203,7 @@ def changed_rows(before: pa.Table, after: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def lost_line(lost: LostValues) -> str:
-    """What was left out of records, in words; "" if nothing was."""
+    """Describes what was left out of records; "" if nothing was."""
     parts = [f"{name} of {counted(count, 'record')}" for name, count in sorted(lost.items()) if count]
     return (
         f"left out, because the pool's fields stay as they are (schema=discard): {', '.join(parts)}"
@@ -222,10 +224,10 @@ _BEGINS = (
 
 
 def misfits(table: pa.Table, fields: pa.Schema) -> dict[str, int | None]:
-    """By field of the table, how many of its values the pool's field does not hold; None if that is unknown.
+    """By field: how many of its values the pool's field cannot hold; None if that is not known.
 
-    Nothing for fields that the pool's fields hold.  A value in typed JSON is told by how its text begins, so that a
-    load which changes a type costs one more look at the column.
+    Fields whose values all fit are left out.  For typed JSON, the beginning of the text shows the class of the
+    value, so a load that changes a type needs only one more look at the column.
     """
     targets = {target.name: target for target in fields}
     counts: dict[str, int | None] = {}

@@ -31,18 +31,18 @@ from log_lake.texts.value import WHOLE, NotReadable, read, show
 
 
 class DoesNotFit(ValueError):
-    """The value is not of the declared type; the message says so in a few words."""
+    """The value does not fit the declared type; the message says why in a few words."""
 
 
 class OtherClass(DoesNotFit):
-    """No value of the column's type is of the declared type."""
+    """No value of the column's type can be a value of the declared type."""
 
 
 _READ_FROM_TEXT = ("decimal", "bytes", "date", "timestamp", "timestamp with zone", "time", "duration")
 
 
 def convert(value: Any, field: pa.Field) -> Any:
-    """A JSON value, its numbers exact, as a value of the declared type; raises DoesNotFit."""
+    """A JSON value (numbers exact) as a value of the declared type.  Raises DoesNotFit."""
     if value is None or is_json(field):
         return value
     try:
@@ -94,9 +94,9 @@ def _json_kind(value: Any) -> str:
 
 
 def declared_columns(table: pa.Table, declared: Mapping[str, pa.Field], *, source: str) -> pa.Table:
-    """Typed records with the declared fields in their types.
+    """Typed records, with the declared fields in their types.
 
-    `source` says in errors whose records these are.  Raises InvalidInput.
+    `source` names the records in errors.  Raises InvalidInput.
     """
     try:
         return _columns(table, declared)
@@ -117,9 +117,9 @@ def _columns(table: pa.Table, declared: Mapping[str, pa.Field]) -> pa.Table:
 def fitting_values(
     column: pa.ChunkedArray, field: pa.Field, target: pa.Field, *, first: bool
 ) -> tuple[pa.ChunkedArray, dict[int, str]]:
-    """The column in the declared type, null where a value is not of it; and by row why.
+    """The column in the declared type, with null where a value does not fit; and by row, why it does not.
 
-    `first`: only the first such value is wanted; what follows it is null.  Raises OtherClass.
+    `first`: only the first such value is needed; the values after it may be null.  Raises OtherClass.
     """
     try:
         return _converted(column, field, target), {}

@@ -1,9 +1,9 @@
-"""A limit on content that is much larger than its file (decision 152).
+"""Limits content that is much larger than its file (decision 152).
 
-Eight megabytes may hold 82 GB: a value that is written once and counted, or a stream of zeros.  Readers work in
-bounded memory, but a load of such a file would not end, and its objects would fill the store.  So content is
-compared with the file's size: what a decompressor gives, and the decoded columns of formats that have columns.
-Text is compared when it is unpacked; its columns may be larger if its records differ in their fields.
+Eight megabytes may hold 82 GB: a value that is written once with a count, or a stream of zeros.  Readers work in
+bounded memory, but a load of such a file would not end, and its objects would fill the store.  So the content is
+compared with the file's size: the output of a decompressor, and the decoded columns of columnar formats.  Text
+is compared when it is unpacked; its columns may be larger if its records have different fields.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lake_core.phrases import human_size
 
 @dataclass
 class Expansion:
-    """`most`: the content may have this many times the file's bytes (`expansion.max`).  `free`: bytes that
-    are allowed whatever the file's size.
+    """The limit: `most` times the file's bytes (`expansion.max`), and always `free` bytes, whatever the file's
+    size.
 
     `size`: the bytes of the file, known once it is open.
     """
@@ -30,11 +30,11 @@ class Expansion:
 
     @property
     def allowed(self) -> int:
-        """Bytes that the content may have."""
+        """The number of bytes that the content may have."""
         return max(self.free, self.most * self.size)
 
     def fault(self, content: int) -> str:
-        """The reason why this many bytes of content are too many; "" if they are allowed."""
+        """Why this many bytes of content are too many; "" if they are allowed."""
         if content <= self.allowed:
             return ""
         return (
@@ -44,7 +44,7 @@ class Expansion:
 
 
 def least_bytes(schema: pa.Schema) -> int:
-    """Bytes of one decoded record at least, whatever its values are."""
+    """The minimum number of bytes of a decoded record, whatever its values are."""
     return max(1, sum(_bits(field.type) for field in schema) // 8)
 
 
@@ -60,7 +60,7 @@ def _bits(kind: pa.DataType) -> int:
 
 
 def content_of(table: pa.Table) -> int:
-    """Bytes of the table's values, those of dictionaries as often as they occur; at least one a record."""
+    """Bytes of the table's values; a dictionary's values count each time they occur.  At least one a record."""
     texts = sum(_texts(chunk) for column in table.columns for chunk in column.chunks)
     return max(table.nbytes + texts, table.num_rows)
 

@@ -1,8 +1,8 @@
-"""Why a file that the caller named cannot be opened, as an error of the lake that says what to do.
+"""Turns the failure to open a file that a user named into an error of the lake that says what to do.
 
-A wrong name stays wrong, so it is the caller's error.  A server or a disk that does not answer may answer in a
-moment.  The clients of stores raise classes of many families: botocore's are no OSError, and the one of fsspec for
-HTTP hides every failure in a FileNotFoundError.  Callers: `opening`, `sources`, and the reading of a policy file.
+A wrong name stays wrong, so it is the user's error.  A server or a disk that does not answer may answer in a
+moment. Clients of stores raise unrelated classes: botocore's are not OSError, and fsspec's HTTP client turns
+every failure into a FileNotFoundError.  Callers: `opening`, `sources`, and the reading of a policy file.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _MISSING = (404, 410)
 
 
 def unopened(what: str, error: Exception) -> LakeError:
-    """NotFound, InvalidInput or Unavailable; `what` names the file, as `file 'a.csv'`.
+    """The error: NotFound, InvalidInput or Unavailable.  `what` names the file, as in `file 'a.csv'`.
 
-    Errors of the lake are returned as they are.
+    Errors of the lake are returned unchanged.
     """
     if isinstance(error, LakeError):
         return error

@@ -1,4 +1,4 @@
-"""Reading several files as one load: their records, notes on detected options, the limit of bad records."""
+"""Reads several files as one load: their records, notes on detected options, the limit of bad records."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from log_lake.settings.setting_types import Limit
 
 
 class FileSource:
-    """Reads files one after another.  `notes` are complete when all blocks were taken."""
+    """Reads files one after another.  `notes` are complete once all blocks were read."""
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         self._readings = readings
         self._files_by_note: dict[str, list[str]] = {}
 
     def blocks(self, format: str, *, limit: Limit | None = None) -> Iterator[Block]:
-        """The records of all files; raises InvalidInput, also if there are more bad records than a count in
-        `limit`."""
+        """The records of all files, in blocks.
+
+        Raises InvalidInput, also if `limit` has a count and there are more bad records.
+        """
         rejected, first, fields = 0, "", Fields()
         for reading in self._readings:
             reading.fields = fields

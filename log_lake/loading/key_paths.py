@@ -1,9 +1,9 @@
-"""Key fields inside of records: the key `user.id` of `{"user": {"id": 5}}`.
+"""Key fields inside records: the key `user.id` of `{"user": {"id": 5}}`.
 
-Everything below a load knows a key as a field of its own, by its exact name.  So a load gives each record the field
-`user.id`, a copy of what is at the path, and the pool keeps both (decision 146).  A record that has a field of that
-exact name keeps it: the path counts only if there is no such field, or it is null.  A path leads through records,
-maps with keys of text, and fields that are JSON.  If fields of several names fit, each record has the value of the
+All code after a load knows a key field only by its exact name.  So a load gives each record a field `user.id`, a
+copy of the value at the path, and the pool stores both (decision 146).  If a record has a field of that exact
+name, it keeps it: the path counts only if that field is missing or null.  A path leads through records, maps
+with text keys, and fields that are JSON.  If fields of several names fit, each record has the value of the
 longest name that is not null in it (decision 182).  No path leads into a list.
 
 Pure.  Called by `checks` for each block of a file, and for tables of a program.
@@ -34,7 +34,8 @@ FieldValues = tuple[pa.Field, pa.ChunkedArray]
 
 @dataclass(frozen=True)
 class Keyed:
-    """Records with the fields of their key, and those whose value at a path is not of the declared type: why."""
+    """Records with the fields of their key, and by row why the value at a path does not have the declared
+    type."""
 
     table: pa.Table
     wrong: Mapping[int, str]
@@ -42,7 +43,7 @@ class Keyed:
 
 
 def with_key_paths(table: pa.Table, names: Iterable[str], declared: Mapping[str, pa.Field]) -> Keyed:
-    """The records, in which each name of the key that leads into records is a field too."""
+    """The records, with a field added for each key name that is a path into records."""
     wrong: dict[int, str] = {}
     added = False
     for name in names:
@@ -73,12 +74,12 @@ def _filled(first: FieldValues, second: FieldValues) -> FieldValues:
 
 
 def may_have_key(name: str, fields: Collection[str]) -> bool:
-    """Whether records of these fields may have the field of a key: by its name, or as a path."""
+    """Whether records with these fields may have a key field: by its name, or as a path."""
     return name in fields or any(head in fields for head, _ in cuts(name))
 
 
 def cuts(name: str) -> Iterator[tuple[str, str]]:
-    """The name cut at each of its dots, the longest beginning first."""
+    """The name cut at each of its dots, the longest first part first."""
     at = name.rfind(".")
     while at >= 0:  # bounded by the name
         if 0 < at < len(name) - 1:

@@ -1,8 +1,8 @@
-"""Opening files to be loaded: their bytes as they are, unpacked, or as UTF-8 text.
+"""Opens files to load: their bytes unchanged, unpacked, or as UTF-8 text.
 
 `open_bytes` counts the bytes for the progress, and turns exceptions of a store's client into errors of the lake.
-`open_text` unpacks, and turns other encodings into UTF-8.  `open_seekable` is for formats that are read in any
-order. `detect` tells formats by `first_bytes`.  Called by the readers of formats.
+`open_text` unpacks, and converts other encodings to UTF-8.  `open_seekable` is for formats that are read in any
+order. `detect` recognizes formats by `first_bytes`.  Called by the readers of formats.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _MARKS = (  # UTF-32's little-endian mark begins with that of UTF-16
 
 @contextmanager
 def open_bytes(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]:
-    """The bytes of a file, unchanged; each adds `count` to the progress.
+    """The bytes of a file, unchanged.  Each byte read adds `count` to the progress.
 
-    Raises NotFound, Unavailable, and InvalidInput for a name that can be none of a file.
+    Raises NotFound, Unavailable, and InvalidInput if no file can have this name.
     """
     path = reading.path or reading.file
     try:
@@ -70,8 +70,8 @@ CLOUDS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 def remote(uri: str, access: Address | None = None) -> tuple[Any, str]:
     """The file system of a URI, and the path in it; listings are not cached.  Raises InvalidInput, Unavailable.
 
-    `access` is the address of a store, the lake's: its options, such as credentials, open files in the same kind of
-    store too.  None: this machine's own credentials.
+    `access` is the address of the lake's store: its options, such as credentials, are used for files in the same
+    kind of store too.  None: only this machine's own credentials.
     """
     scheme = uri.partition("://")[0]
     if scheme in CLOUDS:
@@ -97,7 +97,7 @@ def _opened(path: str, access: Address | None) -> BinaryIO:
 
 
 def waiting(path: str) -> AbstractContextManager[object]:
-    """The block asks the store of a file, and fails when the store serves nothing for too long."""
+    """While the block waits for the store of a file, it fails if the store answers nothing for too long."""
     return Waiting(of_sources(), path) if path.partition("://")[0] in CLOUDS else nullcontext()
 
 
@@ -300,13 +300,13 @@ def open_seekable(reading: Reading, *, count: float = 1.0) -> Iterator[BinaryIO]
 
 
 def first_bytes(reading: Reading) -> bytes:
-    """The first bytes of the file's unpacked content; raises as `open_unpacked` does."""
+    """The first bytes of the file's unpacked content.  Raises what `open_unpacked` raises."""
     with open_unpacked(reading, count=0) as file:
         return file.read(FIRST)
 
 
 def last_bytes(reading: Reading, size: int) -> bytes:
-    """The last bytes of the file's unpacked content, at most `size`; raises as `open_seekable` does."""
+    """The last bytes of the file's unpacked content, at most `size`.  Raises what `open_seekable` raises."""
     with open_seekable(reading, count=0) as file:
         file.seek(max(0, file.seek(0, io.SEEK_END) - size))
         return file.read(size)
@@ -354,7 +354,7 @@ LONGEST_LINE = 64 << 20
 def pieces(file: BinaryIO, reading: Reading, *, begin: bytes) -> Iterator[tuple[int, bytes]]:
     """Pieces of `block_bytes`, each with the number of the line in which it begins, from 1.
 
-    `begin` was read from the file before.
+    `begin`: the bytes that were already read from the file.
     """
     line, piece = 1, begin
     while piece:  # bounded by the file
@@ -366,7 +366,8 @@ def pieces(file: BinaryIO, reading: Reading, *, begin: bytes) -> Iterator[tuple[
 def line_blocks(file: BinaryIO, reading: Reading, *, begin: bytes = b"") -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines of about `block_bytes`, each with the number of its first line, from 1.
 
-    `begin` was read from the file before.  Raises InvalidInput for a line that is longer than LONGEST_LINE.
+    `begin`: the bytes that were already read from the file.  Raises InvalidInput if a line is longer than
+    LONGEST_LINE.
     """
     line = 1
     while True:  # bounded by the file

@@ -1,7 +1,7 @@
-"""Which hosts are this machine, or reached by it alone; and redirects of web servers that lead there.
+"""Recognizes addresses that only this machine can reach, and stops redirects of web servers to them.
 
-A service at such an address (a metadata server that hands out credentials, a database) trusts the machine.  A
-person who names a file must not reach it with a worker's rights, nor must a web server by a redirect.
+A service at such an address (a metadata server with credentials, a database) trusts the machine.  A person who
+names a file must not reach it with a worker's rights, nor must a web server by a redirect.
 
 Called by `opening`, and by `airflow_lake.allowed`.
 """
@@ -32,7 +32,7 @@ _IPV4_INSIDE = frozenset(
 
 
 def is_own_machine(host: str, resolve: Resolve) -> bool:
-    """Whether a host is this machine, or link-local, in any spelling, or by a name of such an address."""
+    """Whether a host is this machine or link-local, in any spelling, or is a name for such an address."""
     if not host:
         return True
     spelt = _address(host)
@@ -65,7 +65,7 @@ def _is_own(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) -> bo
 
 
 def resolved(host: str) -> list[str]:
-    """The addresses of a host, as this machine finds them."""
+    """The addresses of a host, as this machine resolves them."""
     try:
         return [str(info[4][0]) for info in socket.getaddrinfo(host, None)]
     except (OSError, UnicodeError):
@@ -73,9 +73,9 @@ def resolved(host: str) -> list[str]:
 
 
 async def http_client(**options: Any) -> Any:
-    """A client of fsspec for HTTP that follows no redirect from another host to this machine.
+    """An HTTP client of fsspec that follows no redirect from another host to this machine.
 
-    Its requests raise InvalidInput then.  A host that is this machine may redirect as it likes.
+    For such a redirect its requests raise InvalidInput.  A host that is this machine may redirect anywhere.
     """
     import aiohttp
 

@@ -35,8 +35,8 @@ class Preview:
     """The result of a dry run.
 
     `schema` and `sample` are of records with the key; `rejected` are the first of the `bad` records.  `fails`: a
-    load would fail, because of the bad records and the policy for them.  `why`: the message if they are too many.
-    `changes`: a line for each field that the load would change.
+    load would fail, because of the bad records and the policy for them.  `why`: the message if there are too
+    many.  `changes`: a line for each field that the load would change.
     """
 
     schema: pa.Schema
@@ -52,7 +52,7 @@ class Preview:
 
 
 class Nowhere:
-    """The store, except that new objects are written nowhere."""
+    """A store like the given one, except that it discards new objects."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -62,14 +62,14 @@ class Nowhere:
 
     @contextmanager
     def open_output(self, name: str) -> Iterator[BinaryIO]:
-        """A file that keeps nothing."""
+        """A file that discards what is written."""
         with open(os.devnull, "wb") as nothing:
             yield nothing
 
 
 @dataclass
 class PreviewBuilder(ObjectBuilder):
-    """Builds objects on a store that keeps none, and remembers what a dry run shows."""
+    """Builds objects on a store that discards them, and collects what a dry run shows."""
 
     _schema: pa.Schema = field(default_factory=lambda: pa.schema([]))
     _sample: list[pa.Table] = field(default_factory=list)
@@ -79,7 +79,7 @@ class PreviewBuilder(ObjectBuilder):
     _bad: int = 0
 
     def add(self, block: Block) -> None:
-        """Take a block, as a load does."""
+        """Adds a block, as a load does."""
         self._bad += len(block.rejected)
         self._rejected += block.rejected[: SHOWN_REJECTED - len(self._rejected)]
         super().add(block)

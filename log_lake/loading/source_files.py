@@ -1,4 +1,4 @@
-"""A source file, as a listing showed it."""
+"""A source file, as it appears in a listing."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class SourceFile(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> Source:
-        """The file as a transaction records it."""
+        """The file in the form in which a transaction records it."""
         return Source(self.uri, self.size, self.etag)

@@ -1,7 +1,8 @@
-"""Records of formats with types, the declared fields in their types; a record with a wrong value is a bad record.
+"""Records of formats with types, after the declared types were applied; a wrong value makes a bad record.
 
-Arrow converts a column at a time.  Only if that fails are its values looked at (`declared`).  The wrong value is
-null in the table, so the record's text is made before.  Called by the readers of Parquet, Avro, ORC and ZNG.
+Arrow converts a column at a time.  Only if that fails, its values are checked one by one (`declared`).  The
+table has null for a wrong value, so the record's text is made before.  Called by the readers of Parquet, Avro,
+ORC and ZNG.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from log_lake.objects.normalize import normalized
 
 @dataclass(frozen=True)
 class TypedRecords:
-    """Records; by row what is wrong with them; and the text of those with a wrong value, None if they have none."""
+    """Records; by row what is wrong with them; and the texts of the wrong ones, None if one has no text."""
 
     table: pa.Table
     faults: Faults = field(default_factory=dict)
@@ -38,9 +39,10 @@ class TypedRecords:
 
 
 def with_declared(table: pa.Table, reading: Reading) -> TypedRecords:
-    """The records with the declared fields in their types; if the policy is to fail, one fault a field is enough.
+    """The records with the declared fields in their types.  Under the policy `fail`, one fault a field is
+    enough.
 
-    Raises InvalidInput if no value of a field's type is of the declared type.
+    Raises InvalidInput if no value of a field's type can have the declared type.
     """
     written, faults = table, Faults()
     for name, target in reading.declared.items():
@@ -62,7 +64,11 @@ def with_declared(table: pa.Table, reading: Reading) -> TypedRecords:
 
 
 def united_records(parts: Sequence[TypedRecords], order: npt.NDArray[np.int64], *, what: str) -> TypedRecords:
-    """Records of several types as records of one, mixed: `order` numbers those of one part after the other."""
+    """Records of several types as one table.
+
+    `order` gives the order of the records: it numbers those of the first part, then those of the next, and so
+    on.
+    """
     stored = [normalized(part.table) if part.table.num_columns else part.table for part in parts]
     table = mixed_table(stored, unite_schemas(one.schema for one in stored), order, what=what)
     rows = np.argsort(order)
@@ -75,7 +81,7 @@ def united_records(parts: Sequence[TypedRecords], order: npt.NDArray[np.int64], 
 
 
 def shown_record(record: pa.Table) -> str | None:
-    """The record as JSON, without fields that cannot be written so; None if no field is left."""
+    """The record as JSON, without fields that JSON cannot express; None if no field is left."""
     (text,) = _shown_records(record, [0])
     return text
 

@@ -1,11 +1,12 @@
-"""Checksums of a data object: of its blocks while it is written, of its tail when it ends.
+"""Checksums of a data object: of its blocks while it is written, and of its tail at the end.
 
-Parquet checks its pages and not its footer, and DataFusion does not check pages.  So an object says in its metadata
-the CRC-32 of each block of its data, and in a pair of its own (`lake.crc32`) the one of its tail: page index and
-footer, computed with eight zeros instead of that number.  A reader checks the tail when it opens the object.  Arrow
-checks each page that it decodes.  DataFusion checks no pages, so a thread checks the blocks (decision 32).
+Parquet has checksums of its pages but not of its footer, and DataFusion does not check pages.  So an object
+stores in its metadata the CRC-32 of each block of its data.  A separate pair (`lake.crc32`) has the CRC-32 of
+its tail (page index and footer), computed with eight zeros in place of that number.  A reader checks the tail
+when it opens the object, and Arrow checks each page that it decodes.  For DataFusion a thread checks the blocks
+(decision 32).
 
-Objects from before there were checksums have neither; a reader reads them unchecked.
+Objects from before there were checksums have neither; they are read unchecked.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _PLACE = KEY + b"\x18\x08"
 
 
 class SummedFile:
-    """A file to write to, and the checksums of the bytes written."""
+    """A file to write to, with checksums of the bytes written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -42,7 +43,8 @@ class SummedFile:
         self._tail: list[bytes] | None = None
 
     def write(self, data: Any) -> int:
-        """Take bytes, and hand them to the file a block at a time, because each call of a store's file costs.
+        """Buffers bytes, and writes them to the file a block at a time, because each call of a store's file has
+        a cost.
 
         From the beginning of the tail on, the bytes stay in memory until `end_tail`.
         """
@@ -65,7 +67,8 @@ class SummedFile:
             self._blocks.append(zlib.crc32(block))
 
     def take_sum(self) -> int:
-        """The checksum of the bytes written since this was called last; 0 at the first call, which begins it."""
+        """The checksum of the bytes written since the last call; the first call starts the sum, and returns
+        0."""
         taken, self._part_sum = self._part_sum, 0
         return taken or 0
 
@@ -77,14 +80,14 @@ class SummedFile:
         return self._size, tuple(self._blocks)
 
     def end_tail(self) -> None:
-        """Write the tail, with its checksum instead of the eight zeros."""
+        """Writes the tail, with its checksum in place of the eight zeros."""
         assert self._tail is not None
         tail = b"".join(self._tail)
         position = tail.rindex(_PLACE + NOTHING_YET) + len(_PLACE)
         self._file.write(tail[:position] + _text(zlib.crc32(tail)) + tail[position + len(NOTHING_YET) :])
 
     def end_plain_tail(self) -> None:
-        """Write the tail as it is: it has its own checksum."""
+        """Writes the tail unchanged, for formats whose tail has its own checksum."""
         assert self._tail is not None
         self._file.write(b"".join(self._tail))
 
@@ -108,13 +111,13 @@ class SummedFile:
         return False
 
     def close(self) -> None:
-        """The store closes its file."""
+        """Does nothing: the store closes its file."""
 
 
 def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int, *, name: str) -> None:
     """Raises Corrupt if page index or footer differ from the bytes written.
 
-    Two places say that an object has checksums.  If only one of them does, the other is damaged.
+    Two places say whether an object has checksums.  If only one of them does, the other is damaged.
     """
     written = pairs.get(KEY)
     if written is None and not data_end:
@@ -137,7 +140,7 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
 
 @dataclass(frozen=True)
 class Sums:
-    """The checksums of an object's blocks, for a reader of the part [begin, end).
+    """The checksums of an object's blocks, to check the part [begin, end).
 
     `blocks` is empty for an object from before there were checksums.
     """
@@ -160,7 +163,7 @@ class Sums:
             self.check_open(file, name=path)
 
     def check_open(self, file: Any, *, name: str) -> None:
-        """As `check`, of a file that is open."""
+        """Like `check`, for a file that is already open."""
         for number in range(self.begin // BLOCK, min(len(self.blocks), -(-self.end // BLOCK))):
             at = number * BLOCK
             file.seek(at)

@@ -1,11 +1,11 @@
-"""Checks whether a Parquet file's footer describes possible column chunks.
+"""Checks whether the column chunks that a Parquet file's footer describes are possible.
 
-pyarrow looks at a column chunk without a guard.  If its sizes, its statistics of sizes or its encryption contradict
-the schema, C++ throws, and the whole process ends (`terminate called after throwing`).  So `check_column_chunks`
-first has Arrow plan a read of all of them, which makes the same checks and gives their errors.  The plan is made
-for a file that refuses the first read, so no data are read.  It costs less than opening the file (decision 193).
+pyarrow looks at a column chunk without a guard.  If its sizes, size statistics or encryption contradict the
+schema, C++ throws, and the whole process ends (`terminate called after throwing`).  So `check_column_chunks`
+first lets Arrow plan a read of all chunks, which makes the same checks but reports errors.  The plan is for a
+file that refuses the first read, so no data are read.  This costs less than opening the file (decision 193).
 
-Callers: the container of Parquet, and the reader of Parquet files that are loaded, before they ask for a chunk.
+Callers: the container of Parquet, and the reader of Parquet files that are loaded, before they look at a chunk.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _OnlyPlanned(io.RawIOBase):
 
 
 def check_column_chunks(footer: pq.FileMetaData, *, size: int) -> None:
-    """Raises an error of Arrow if a column chunk cannot be; `size` is that of the file, in bytes."""
+    """Raises an error of Arrow if a column chunk is impossible; `size` is that of the file, in bytes."""
     groups = list(range(footer.num_row_groups))
     source = pa.PythonFile(_OnlyPlanned(size), mode="r")
     planned = pq.ParquetFile(source, metadata=footer, pre_buffer=True)

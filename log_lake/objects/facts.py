@@ -1,8 +1,8 @@
 """Facts about one data object: its footer and its content.  Other rooms decide by them.
 
-`read_facts` reads the footer, whose checksum covers it.  `read_content` reads every byte and every record of a key
-range: the checksums of the blocks, those of the pages, the order of the records, and the statistics that the
-catalog should have.  Both read the object as it is on the store now.
+`read_facts` reads the footer, which its checksum covers.  `read_content` reads every byte and every record of a
+key range: the checksums of blocks and pages, the order of the records, and the statistics that the catalog
+should have. Both read what is on the store now, not a cache.
 
 Callers: `repair.check_objects` compares the facts with references; `repair.rebuild` makes references of them.
 """
@@ -33,8 +33,8 @@ NOT_CUT = 1 << 40
 
 
 class ObjectFacts(msgspec.Struct, frozen=True):
-    """The footer of an object, and the size of its file in bytes.  `schema_id` is made of the fields
-    there."""
+    """An object's footer, and the size of its file in bytes.  `schema_id` is computed from the footer's
+    fields."""
 
     size: int
     metadata: ObjectMetadata
@@ -44,9 +44,9 @@ class ObjectFacts(msgspec.Struct, frozen=True):
 class Content(msgspec.Struct, frozen=True):
     """The records of an object in a key range.
 
-    `low` and `last` are the first and the last key, b"" if there are no records.  `columns` are exact, or cut as
-    the catalog holds them.  `sequences` are all that the records carry, in order.  `faults`
-    say what is wrong inside the object.
+    `low` and `last` are the first and the last key, b"" if there are no records.  `columns` are exact bounds, or
+    cut like those in the catalog.  `sequences` are all sequences in the records, in order.  `faults` say what is
+    wrong inside the object.
     """
 
     records: int
@@ -58,7 +58,8 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def key_of(footer: ObjectMetadata) -> PoolKey:
-    """The key by which the object says that it is sorted.  Raises InvalidInput if it is none."""
+    """The key by which the footer says that the object is sorted.  Raises InvalidInput if it is not a valid
+    key."""
     return PoolKey.of_footer(footer.key) if footer.key else ARRIVAL
 
 
@@ -70,9 +71,9 @@ def read_facts(data: DataObject) -> ObjectFacts:
 def read_content(
     data: DataObject, *, key: PoolKey, key_range: KeyRange = EVERYTHING, cut: bool = False
 ) -> Content:
-    """All records in the key range, read and checked; with `cut` the bounds are those that the catalog would hold.
+    """All records in the key range, read and checked; with `cut`, bounds are cut like those in the catalog.
 
-    Raises Corrupt if the bytes or the pages are damaged, Unavailable.
+    Raises Corrupt if bytes or pages are damaged, Unavailable.
     """
     data.check_bytes()
     told = data.metadata

@@ -1,8 +1,8 @@
-"""Turning Arrow's failures, in reads and writes of objects, into errors of the lake.
+"""Turns Arrow's failures, in reads and writes of objects, into errors of the lake.
 
-Arrow raises classes of many families (ArrowInvalid, OSError, KeyError, RuntimeError, ...), depending on the
-damaged byte.  A caller cannot act on them, so each becomes the error of the lake that says what to do, in one
-line.  Errors of the lake pass unchanged: a store that is gone for a moment raises its own through Arrow.
+Arrow raises unrelated classes (ArrowInvalid, OSError, KeyError, RuntimeError, ...), depending on the damaged
+byte.  A caller cannot act on them, so each becomes an error of the lake that says what to do, in one line.
+Errors of the lake pass unchanged: a store that does not answer raises its own error through Arrow.
 
 Callers: `read` and `write` here, `checkpoints`, `inspection`, and the merge in which DataFusion reads files.
 """
@@ -18,7 +18,7 @@ from lake_core.store.failures import words
 
 
 def missing(where: str, name: str, what: str = "restore it, or take it out (lake repair)") -> ObjectMissing:
-    """The error for a data object that the store does not have; `where` is the store, or the folder of the name."""
+    """The error for a data object that the store does not have; `where` names the store, or the folder."""
     full = f"{where}/{name}" if where else name
     return ObjectMissing(
         f"{full}: this data object is missing from the store; {what}", object_id=naming.data_id(name) or ""

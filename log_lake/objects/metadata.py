@@ -26,7 +26,7 @@ ALL_KEYS: tuple[bytes, bytes | None] = (b"", None)
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The writer of an object, and its purpose; given by the caller of `objects.write`."""
+    """Who wrote an object, and why; the caller of `objects.write` passes it."""
 
     lake: str
     pool_id: str = msgspec.field(name="pool")
@@ -79,7 +79,7 @@ class ObjectMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
             raise Corrupt(f"{name}: written by a newer version (format {self.version}); upgrade this program")
 
     def check(self, object_id: str, *, records: int, groups: int, name: str) -> None:
-        """Raises Corrupt if this is another object's, or contradicts what its file holds."""
+        """Raises Corrupt if this belongs to another object, or contradicts the content of its file."""
         for what, told, true_value in (
             ("object", self.object, object_id),
             ("records", self.records, records),
@@ -100,7 +100,7 @@ def encode(metadata: ObjectMetadata) -> bytes:
 
 
 def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
-    """The metadata of the object `name`; raises Corrupt if it is not that of a data object."""
+    """The metadata of the object `name`.  Raises Corrupt if it is not the metadata of a data object."""
     if data is None:
         raise Corrupt(f"{name}: a Parquet file without the metadata of a data object")
     with decoding(name, "the metadata of this data object is damaged"):
@@ -110,10 +110,10 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
 
 
 class Sample:
-    """Evenly spaced keys of a stream of records of unknown length: every `step`-th one.
+    """Evenly spaced keys of a stream of records of unknown length: every `step`-th key.
 
-    If there are too many keys, every second one goes and the step doubles.  So of many records SAMPLES / 2 to
-    SAMPLES keys are left, of few records all.  The last record is added at the end.
+    If there are too many keys, every second one is dropped and the step doubles.  So many records leave SAMPLES
+    / 2 to SAMPLES keys, and few records leave all.  The last record is added at the end.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class Sample:
         self._keys: list[tuple[int, bytes]] = []
 
     def wants(self, first: int, count: int) -> list[int]:
-        """The ranks of those records in [first, first + count) that the caller must `take`."""
+        """The ranks in [first, first + count) of the records that the caller must `take`."""
         step = self._step
         while (len(self._keys) * self._step + count) // step > SAMPLES:  # it doubles
             step *= 2
@@ -131,10 +131,10 @@ class Sample:
         return list(range(-(-first // step) * step, first + count, step))
 
     def take(self, ranked_keys: Iterable[tuple[int, bytes]]) -> None:
-        """Ranks and keys of records that were wanted."""
+        """Adds the ranks and keys of wanted records."""
         self._keys += ranked_keys
 
     def done(self, last: int, key: bytes) -> tuple[tuple[int, bytes], ...]:
-        """The sample, given rank and key of the last record."""
+        """The sample, completed with rank and key of the last record."""
         end = [] if self._keys and self._keys[-1][0] == last else [(last, key)]
         return (*self._keys, *end)

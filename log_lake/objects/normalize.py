@@ -53,11 +53,11 @@ _AS_IT_IS = frozenset(
 
 
 def normalized(table: pa.Table, *, marks_hold: bool = False) -> pa.Table:
-    """The records in the types that objects store: fields are marked if they need it, foreign metadata is left out.
+    """The records in the types that objects store; marks fields that need it, and drops other programs'
+    metadata.
 
-    Marks of ZNG types are compared with the values, unless `marks_hold` says that they were made of such values.
-
-    Raises InvalidInput for a type that the lake does not store.
+    Marks of ZNG types are checked against the values, unless `marks_hold` says that they were made from these
+    values.  Raises InvalidInput for a type that the lake does not store.
     """
     arrays, fields = [], []
     for field, column in zip(table.schema, table.columns, strict=True):

@@ -1,8 +1,8 @@
-"""Reading one data object: its records of a key range, in order, a batch at a time.
+"""Reads one data object: the records of a key range, in order, a batch at a time.
 
-The first keys in the footer say which groups a range can touch; binary search cuts the ends, because the
-records are sorted.  Columns are chosen by exact name.  Objects never change, so a process keeps the footers that
-it used last: for a point read, reading the footer again would cost more than the record.
+The first keys in the footer show which groups a range can touch.  Binary search cuts the first and the last
+group, because the records are sorted.  Columns are chosen by exact name.  Objects never change, so a process
+caches the footers that it used last: for a point read, reading the footer again would cost more than the record.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ FIRST_RECORD = 4 << 10
 
 
 class Footers:
-    """The footers used last, by the objects' names; safe to use from several threads."""
+    """A cache of the footers used last, by object name; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._footers: OrderedDict[str, Footer] = OrderedDict()
@@ -70,7 +70,7 @@ class Footers:
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Footer | None:
-        """The footer, if it is kept."""
+        """The footer, if the cache has it."""
         with self._lock:
             footer = self._footers.get(name)
             if footer is not None:
@@ -78,7 +78,7 @@ class Footers:
             return footer
 
     def keep(self, name: str, footer: Footer) -> Footer:
-        """Keep the footer, and drop the one that was used least recently."""
+        """Caches the footer, and drops the least recently used one."""
         with self._lock:
             before = self._footers.pop(name, None)
             self._footers[name] = footer
@@ -95,12 +95,12 @@ _FOOTERS: weakref.WeakKeyDictionary[Store, Footers] = weakref.WeakKeyDictionary(
 
 
 def footers(store: Store) -> Footers:
-    """The footers kept for the store."""
+    """The cache of footers for the store."""
     return _FOOTERS.setdefault(store, Footers())
 
 
 class Open(Protocol):
-    """Opens an object of a format; `footer` is that of an earlier reader."""
+    """A function that opens an object of a format; `footer` is that of an earlier reader."""
 
     def __call__(
         self, file: pa.NativeFile, footer: Footer | None, /, *, name: str, object_id: str
@@ -165,7 +165,7 @@ class DataObject:
         self.close()
 
     def close(self) -> None:
-        """Close the file.  A failure is ignored, because the records read are good."""
+        """Closes the file.  A failure is ignored, because the records were read without error."""
         for file in (self._container, self._file):
             with contextlib.suppress(Exception):
                 file.close()
@@ -182,11 +182,13 @@ class DataObject:
         groups: list[int] | None = None,
         took: float = 0.0,
     ) -> Iterator[pa.RecordBatch]:
-        """Records with keys in `span`, sorted.  If `span` cuts the object, `columns` must contain the key fields.
+        """Records with keys in `span`, sorted.  If `span` cuts the object, `columns` must contain the key
+        fields.
 
-        A batch has at most `batch_rows` records and about `batch_bytes`, or one record that is larger; each record
-        counts as `record_bytes` at least.  `groups` are some of `self.groups(span)`; None: all of them.
+        A batch has at most `batch_rows` records and about `batch_bytes`, or one record that is larger; each
+        record counts as `record_bytes` at least.  `groups` are some of `self.groups(span)`; None: all of them.
         `took`: decoded bytes of a record of this object, as measured before; 0 if none was decoded yet.
+
         Raises Corrupt if the file cannot be decoded.
         """
         inside = self.inside(key_range)
@@ -331,7 +333,7 @@ class DataObject:
 
     @property
     def group_offsets(self) -> list[int]:
-        """Where each group begins in the file."""
+        """The position in the file at which each group begins."""
         return [self._container.begin(group) for group in range(len(self.group_rows))]
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
@@ -339,17 +341,17 @@ class DataObject:
         return self._container.column_sizes(names)
 
     def check_bytes(self) -> None:
-        """Read all data and compare their checksums.  Raises Corrupt, Unavailable."""
+        """Reads all data and compares their checksums.  Raises Corrupt, Unavailable."""
         footer = self.metadata
         with reading(self.name):
             Sums(footer.blocks, footer.data_end, 0, footer.data_end).check_open(self._file, name=self.name)
 
     def weigh(self, key_range: KeyRange, columns: list[str]) -> Weight:
-        """Decoded bytes of the groups that the range touches, as the footer says."""
+        """Decoded bytes of the groups that the range touches, according to the footer."""
         return self._container.weigh(self.groups(key_range), columns)
 
     def rows(self, key_range: KeyRange) -> int:
-        """The number of records in the groups that the range touches: at least as many as in the range."""
+        """The number of records in the groups that the range touches, an upper bound for the range."""
         return sum(self._rows(group) for group in self.groups(key_range))
 
     def sums(self, key_range: KeyRange) -> Sums:
@@ -378,21 +380,23 @@ class DataObject:
 
 @dataclass(frozen=True)
 class BatchSize:
-    """The most records and bytes of a batch; a record counts as `least` bytes or more."""
+    """The maximum records and bytes of a batch; a record counts as at least `least` bytes."""
 
     most_rows: int
     most_bytes: int
     least: int
 
     def rows(self, record: float) -> int:
-        """The number of records of `record` bytes in a batch."""
+        """How many records of `record` bytes fit into a batch."""
         size = max(1.0, record, self.least)
         most = self.most_bytes / 2 if size > LARGE_RECORD else self.most_bytes
         return max(1, min(self.most_rows, int(most / size)))
 
     def first_rows(self, record: float) -> int:
-        """The number of records of the first batch.  Their size is known only from the footer so far; they
-        may be larger."""
+        """How many records the first batch may have.
+
+        Only the footer tells their size so far, and they may be larger.
+        """
         return min(self.rows(record), FIRST_ROWS, max(1, self.most_bytes // FIRST_RECORD))
 
 

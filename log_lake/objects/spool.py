@@ -39,10 +39,10 @@ class SpooledBatch:
 
 
 class Spool:
-    """A context; the file is made when the first batch is put.
+    """A context that stores batches in a temporary file, made when the first batch is put.
 
-    `work` is whose batches they are, for messages.  `packed`: the batches are compressed, which takes less of the
-    disk and as much of the processor (decision 50).
+    `work` says for messages whose batches they are.  `packed`: batches are compressed, which takes less disk
+    space and as much processor time (decision 50).
     """
 
     def __init__(self, work: str, *, packed: bool = False) -> None:
@@ -82,7 +82,7 @@ class Spool:
         return self._file is not None
 
     def put(self, batch: pa.RecordBatch) -> SpooledBatch:
-        """Write a batch; raises Unavailable if the disk refuses it."""
+        """Writes a batch.  Raises Unavailable if the disk refuses it."""
         data = batch.serialize()
         unpacked = data.size
         if self._codec is not None:
@@ -98,7 +98,7 @@ class Spool:
         return piece
 
     def take(self, piece: SpooledBatch, schema: pa.Schema) -> pa.RecordBatch:
-        """The batch, whose space is free afterwards; raises Unavailable."""
+        """Reads a batch back and frees its space.  Raises Unavailable."""
         data = pa.allocate_buffer(piece.size)
         view, at = memoryview(data), piece.at
         try:

@@ -22,16 +22,16 @@ LONGEST_BOUND = 64
 
 
 def column_statistics(table: pa.Table, *, longest: int = LONGEST_BOUND) -> tuple[Column, ...]:
-    """One Column a field; bounds of more than `longest` bytes are cut."""
+    """The statistics of each field; bounds longer than `longest` bytes are cut."""
     return tuple(
         _column(field, column, longest) for field, column in zip(table.schema, table.columns, strict=True)
     )
 
 
 def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[str]:
-    """The faults of stored statistics, given those of the records with full bounds.
+    """The faults of stored statistics, found by comparing them with full bounds of the records.
 
-    A field without statistics, or without bounds, is no fault.
+    A field without statistics, or without bounds, is not a fault.
     """
     by_name = {column.name: column for column in exact}
     lies = []
@@ -49,7 +49,7 @@ def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[s
 
 
 def unite_statistics(earlier: tuple[Column, ...], more: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The statistics of two sets of records together; both have the same fields, or `earlier` has none yet."""
+    """The statistics of two sets of records together; both have the same fields, or `earlier` is still empty."""
     return tuple(_unite(a, b) for a, b in zip(earlier, more, strict=True)) if earlier else more
 
 
@@ -94,7 +94,8 @@ def _above(cut: bytes) -> bytes:
 
 
 def exact_value(bound: bytes) -> Value:
-    """The value of a bound; None if it was cut.  A cut one ends before the end of the text or the bytes."""
+    """The value of a bound; None if the bound was cut, so that it holds only the beginning of a text or
+    bytes."""
     try:
         return decode_value(bound)
     except InvalidInput:

@@ -40,9 +40,10 @@ ALWAYS_STORABLE = frozenset(
 
 
 def unstorable(column: pa.ChunkedArray, field: pa.Field | None = None) -> dict[int, str]:
-    """For each row that cannot be stored: why.  Most columns have no such row.
+    """By row: why the row cannot be stored.  Most columns have no such row.
 
-    With the `field` of the column, typed JSON is read too, at any depth: another program may have written it.
+    If the `field` of the column is given, typed JSON is checked too, at any depth: another program may have
+    written it.
     """
     reads_json = field is not None
     field = pa.field("", column.type) if field is None else field

@@ -1,7 +1,7 @@
-"""Estimates of the decoded bytes of records, from their types and from a Parquet footer.
+"""Estimates the decoded bytes of records, from their types and from a Parquet footer.
 
-The footer knows the size of encoded columns.  With a dictionary that is less than the decoded size, so readers
-begin with few records, and then go by the size of these (decision 33).
+The footer has the sizes of encoded columns.  With a dictionary these are below the decoded sizes.  So readers
+begin with few records, and then use the measured size of these (decision 33).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ MAX_SAMPLED = 16
 
 @dataclass(frozen=True)
 class Weight:
-    """Bytes of some row groups in some columns: of all of them, of the largest, and of a record on average."""
+    """Decoded bytes of some row groups in some columns: in total, of the largest group, and of a record on
+    average."""
 
     total: int = 0
     largest_group: int = 0
@@ -27,8 +28,11 @@ class Weight:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Tells the bytes of records of a schema.  Only columns of variable width are asked, because asking one takes
-    longer than sorting a few of its values."""
+    """Measures the bytes of records of a schema.
+
+    It measures only columns of variable width, because measuring a column takes longer than sorting a few of its
+    values.
+    """
 
     fixed: int
     variable: tuple[int, ...]
@@ -37,7 +41,7 @@ class Sizes:
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Sizes:
-        """The sizes of records of the schema."""
+        """A measure for records of the schema."""
         variable = tuple(i for i, field in enumerate(schema) if not _is_fixed(field.type))
         fixed = sum(_width(field.type) for field in schema if _is_fixed(field.type))
         return cls(fixed, variable, sum(_leaves(field.type) for field in schema))
@@ -88,7 +92,7 @@ def _leaves(kind: pa.DataType) -> int:
 
 
 def weigh(footer: pq.FileMetaData, groups: Sequence[int], chunks: Sequence[int] | None) -> Weight:
-    """The weight of the row groups in the given column chunks; None: in all."""
+    """The weight of the row groups in these column chunks; None: in all."""
     if not groups:
         return Weight()
     sizes = [footer.row_group(group).total_byte_size for group in groups]

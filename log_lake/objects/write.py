@@ -1,13 +1,12 @@
-"""Sorting records and writing one data object.
+"""Sorts records and writes one data object.
 
-A load hands over a table that fits its memory budget (`write_object`).  It is sorted by the pool key, records of
-equal keys in their order of arrival, and written.  A compaction hands over sorted tables one after another
-(`ObjectWriter`), with the sequence and ordinal of each record.  Both write under a fresh id and describe the
-object by the AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees
-the object.
+A load passes a table that fits its memory budget (`write_object`).  It is sorted by the pool key, with records
+of equal keys in their order of arrival, and written.  A compaction passes sorted tables one after another
+(`ObjectWriter`), with the sequence and ordinal of each record.  Both write under a new id and return the
+AddObject that a transaction will carry.  Until that transaction is in the journal, no reader sees the object.
 
-Groups are small, so that a point read decodes little (decision 124).  `objects.containers` defines the bytes
-of a group.
+Groups are small, so that a point read decodes little (decision 124).  `objects.containers` defines the bytes of
+a group.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ _BEYOND = b"\0"
 
 @dataclass(frozen=True)
 class WrittenObject:
-    """A new object as a transaction needs it: the action, and the schema that the action names.
+    """A new object in the form that a transaction needs: the action, and the schema that the action names.
 
-    `misfits`: by field, the records whose value its field in the pool cannot hold; None if they were not counted.
-    `lost`: by field, the records of the worker's files that it was left out of (schema=discard); the first object
-    has them.
+    `misfits`: by field, how many records have a value that the pool's field cannot hold; None if they were not
+    counted. `lost`: by field, from how many records of the worker's files it was left out (schema=discard); only
+    the first object of the worker has this.
     """
 
     action: AddObject
@@ -84,11 +83,10 @@ def write_object(
     rule: Rule = APPEND,
     limits: ObjectLimits = OBJECT_LIMITS,
 ) -> WrittenObject:
-    """Sort, combine by the rule, and write the records (at least one, `normalized`).
+    """Sorts, combines by the rule, and writes the records (at least one, `normalized`).
 
-    The format is that of `object_id`, or the next plainer one that holds the records.
-
-    Raises InvalidInput if a key field has a type without order, Unavailable if the store fails.
+    The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput if
+    a key field has a type without order, Unavailable if the store fails.
     """
     for name in key.names:
         key_class(table.schema.field(name).type)
@@ -115,9 +113,9 @@ def write_object(
 
 
 def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]]) -> WrittenObject | None:
-    """Write the tables as the writer's object; None if they have no records.
+    """Writes the tables as the writer's object; None if they have no records.
 
-    If a record does not fit the format, begin again with all tables, in the next plainer format.
+    If a record does not fit the format, it begins again with all tables, in the next plainer format.
     """
     while True:  # ends: Parquet holds all records of a pool
         try:
@@ -133,10 +131,11 @@ def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]])
 
 @dataclass
 class ObjectWriter:
-    """Writes sorted tables of one schema as one object: a context, whose end makes the object and `written`.
+    """Writes sorted tables of one schema as one object.  It is a context: its end makes the object and sets
+    `written`.
 
-    Tables of a compaction have the hidden columns of `hidden.ORDER`.  If the block raises, or writes no record, no
-    object appears.  Raises Unavailable if the store fails.
+    Tables of a compaction have the hidden columns of `hidden.ORDER`.  If the block raises, or writes no record,
+    no object appears.  Raises Unavailable if the store fails.
     """
 
     store: Store
@@ -212,7 +211,7 @@ class ObjectWriter:
         return writing(f"{self.store.uri}/{self.name}")
 
     def write(self, table: pa.Table) -> None:
-        """Take the next records; all tables have the schema of the first."""
+        """Writes the next records; all tables have the schema of the first."""
         if not table.num_rows:
             return
         if naming.format_of(self.object_id) == naming.PARQUET:

@@ -1,27 +1,27 @@
-"""A branch of a pool as an Iceberg table, which other programs read without the lake.
+"""Publishes a branch of a pool as an Iceberg table, which other programs read without the lake.
 
     place        where a table is, and how readers name it
     published    which table is there now: numbered metadata, the hint
-    lag          how far the table is behind the branch
-    fields       which fields of the pool the table has; what Iceberg does not have
-    names        how the table and the objects name the fields of the key
+    lag          how far the table lags behind the branch
+    fields       which fields of the pool the table has; what Iceberg cannot express
+    names        the names of key fields in the table and in the objects
     schema       columns with their ids, the name mapping, the sort order
-    rules        which objects the table has, and by which rule records of them are hidden: pure
-    positions    the positions of the hidden records, by the lake's own reader, as a file of deletes
+    rules        which objects the table has, and by which rule records of them are hidden; pure
+    positions    the positions of the hidden records, found by the lake's own reader, as a file of deletes
     bounds       statistics of the lake as bounds of Iceberg
     data_files   an object, and its deletes, as Iceberg describes them
-    manifests    lists of files; only what changed is written anew
+    manifests    lists of files; only changed ones are written again
     metadata     the table's metadata
-    files        which descriptions are carried over, and which are new
-    tags         the tags that keep what is published
+    files        which descriptions the next table reuses, and which are new
+    tags         the tags that keep published versions
     commit       files, metadata and hint on the store
     leftovers    files of older tables that no table needs
     run          publishes: tag, files, metadata, hint
     report       what was done, in words
 
 No data is copied: the table names the pool's own data objects.  A tag keeps the version that the table shows, so
-that no vacuum deletes what readers of the table need.  A publication writes the metadata of the next number, which
-only one of several publishers can create, and then the hint.  Until then readers see the table before.
+no vacuum deletes what readers of the table need.  A publication writes the metadata with the next number, which
+only one of several publishers can create, and then the hint.  Until then readers see the previous table.
 
 Called by `lake publish`, `lake show` and the compact agent.  docs/publish.md has the limits.
 """

@@ -1,8 +1,9 @@
-"""Statistics of the lake as bounds of Iceberg: for each column of an object, at or below and above all values.
+"""Converts statistics of the lake to bounds of Iceberg: for each column of an object, values at or below and at
+or above all its values.
 
-The lake has them in the encoding of keys, long texts cut.  Iceberg wants its own bytes of a value, texts as whole
-characters.  Doubles and floats get no upper bound: Spark counts NaN as greater than every number, and neither
-statistics of the lake nor bounds of Iceberg have NaN in them.  Pure.
+The lake stores bounds in the encoding of keys, with long texts cut.  Iceberg wants its own bytes of a value, and
+texts of whole characters.  Doubles and floats get no upper bound: Spark treats NaN as greater than every number,
+but neither statistics of the lake nor bounds of Iceberg include NaN.  Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 def lower_bound(kind: T.PrimitiveType, low: bytes | None) -> bytes | None:
-    """The bound at or below all values, of a low bound in the encoding of keys; None if there is none."""
+    """Iceberg's lower bound, from a low bound in the encoding of keys; None if there is none."""
     if low is None:
         return None
     value = exact_value(low)
@@ -32,7 +33,7 @@ def lower_bound(kind: T.PrimitiveType, low: bytes | None) -> bytes | None:
 
 
 def upper_bound(kind: T.PrimitiveType, high: bytes | None) -> bytes | None:
-    """The bound at or above all values, of a high bound in the encoding of keys; None if there is none."""
+    """Iceberg's upper bound, from a high bound in the encoding of keys; None if there is none."""
     if high is None or isinstance(kind, T.FloatType | T.DoubleType):
         return None
     value = exact_value(high)

@@ -1,6 +1,7 @@
-"""Files of a table on its store: created once; the metadata, which one publisher creates; the hint; leftovers.
+"""Stores a table's files: creates each once; creates the metadata, which only one publisher can; sets the hint;
+deletes leftovers.
 
-Files that the metadata names are created before it, under names that no other publisher uses.
+The files that the metadata names are created before it, under names that no other publisher uses.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def read_file(place: Place, location: str) -> bytes:
 
 
 def create_file(place: Place, location: str, data: bytes) -> None:
-    """Create a file of the table, whose name no other publisher uses.  Raises Unavailable."""
+    """Creates a file of the table under a name that no other publisher uses.  Raises Unavailable."""
     name = place.name_of(location)
     for _ in range(2):  # only a second attempt tells whether a create of unknown outcome acted
         if is_there(place.store, name, place.store.create(name, data)):
@@ -47,7 +48,8 @@ def create_file(place: Place, location: str, data: bytes) -> None:
 
 
 def commit_metadata(place: Place, number: int, text: bytes) -> bool:
-    """Whether this publisher created the metadata of the number.  Raises Unavailable if that is not known."""
+    """Creates the metadata of this number; returns whether this publisher did.  Raises Unavailable if it is
+    unknown."""
     name = place.metadata(number)
     created = place.store.create(name, text)
     if created is Created.UNKNOWN:
@@ -60,16 +62,16 @@ def commit_metadata(place: Place, number: int, text: bytes) -> bool:
 
 
 def point_hint(place: Place) -> None:
-    """Set the hint to the newest metadata, also if another publisher sets it at the same time.
+    """Sets the hint to the newest metadata, even if another publisher sets it at the same time.
 
-    The publisher looks again after each write, so the last write of all names the newest metadata.
+    A publisher looks again after each write, so the last write of all names the newest metadata.
     """
     while (newest := published_at(place)) is not None and newest.number != hinted(place):
         place.store.put(place.hint, str(newest.number).encode(), durable=True)
 
 
 def delete_leftovers(place: Place, *, number: int, locations: Collection[str], grace: float) -> None:
-    """Delete what no table needs any more; `locations` are the files of the table `number`."""
+    """Deletes files that no table needs any more; `locations` are the files of the table `number`."""
     needed = {place.hint, place.metadata(number), *map(place.name_of, locations)}
     infos = [info for part in ("metadata", "deletes") for info in place.store.list(place.name(part))]
     names = leftovers(infos, needed=needed, grace=grace)
@@ -86,18 +88,19 @@ _OURS = re.compile(
 
 
 def is_ours(name: str) -> bool:
-    """Whether a publication may have given the name."""
+    """Whether a publication may have made this name."""
     return _OURS.fullmatch(name) is not None
 
 
 def leftovers(infos: Sequence[ObjectInfo], *, needed: Collection[str], grace: float) -> list[str]:
-    """The names of the files that may be deleted; `infos` are all of the table's, `grace` is in seconds.  Pure.
+    """The names of the files that may be deleted.  `infos` are all files of the table; `grace` is in seconds.
+    Pure.
 
-    Earlier publications left these files, and no table needs them.  A reader of an older table may still open them,
-    and a publisher that is at work has written files that no table names yet; so a file stays for the pool's
-    `vacuum.grace`.  Its age is by the clock of the store: from when it was written to when the newest file was.  No
-    two publications write files of one name, so none needs what another one wrote.  Names that no publication gives
-    are not the lake's, and stay.
+    Earlier publications left these files, and no table needs them.  But a reader of an older table may still
+    open them, and a running publisher has written files that no table names yet.  So a file stays for the pool's
+    `vacuum.grace`.  Its age is the time between its own write and that of the newest file, by the store's clock.
+    No two publications write files of the same name, so no publication needs files of another.  Files with other
+    names are not the lake's, and stay.
     """
     newest = max((info.modified for info in infos), default=0.0)
     return [

@@ -1,7 +1,8 @@
-"""An object of the pool, and the file of its deletes, as Iceberg describes them.
+"""Describes an object of the pool, and its file of deletes, in Iceberg's form.
 
-Counts and bounds come from the state, which has them exactly; sizes, the number of records and where row groups
-begin from the object's footer.  Iceberg, too, counts only the first columns of very wide tables.
+Counts and bounds come from the state, which has them exactly.  Sizes, the number of records and the beginnings
+of row groups come from the object's footer.  Iceberg, too, has counts only for the first columns of very wide
+tables.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MAX_COUNTED = 100
 
 
 def data_file(data: DataObject, statistics: Iterable[Column], *, location: str, layout: Layout) -> DataFile:
-    """The description of an object.  Raises Corrupt, Unavailable."""
+    """Iceberg's description of an object.  Raises Corrupt, Unavailable."""
     records = data.metadata.records
     fields = layout.names.of_pool()
     counted = {fields.get(column.name, column.name): column for column in layout.schema.fields[:MAX_COUNTED]}
@@ -63,7 +64,7 @@ def data_file(data: DataObject, statistics: Iterable[Column], *, location: str, 
 
 
 def deletes_description(*, location: str, size: int, count: int, of: str) -> DataFile:
-    """The description of a file that hides `count` records of the object at the location `of`."""
+    """Iceberg's description of a file that hides `count` records of the object at the location `of`."""
     path = of.encode()
     return DataFile.from_args(
         content=DataFileContent.POSITION_DELETES,

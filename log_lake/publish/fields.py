@@ -1,4 +1,4 @@
-"""The fields of a pool as columns of an Iceberg table; and what Iceberg does not have.
+"""The fields of a pool as columns of an Iceberg table, and what Iceberg cannot express.
 
 | in the lake | in the table |
 |---|---|
@@ -10,11 +10,11 @@
 | records, lists, maps | struct, list, map |
 | a field that is null in every record | not in the table |
 
-Iceberg has no unsigned integers, no nanoseconds (before version 3), no durations, and no field of several kinds.
-Spark's reader of Iceberg compares statistics in milliseconds with microseconds, and loses records (decision 109).
-Its readers take an object's column for the table's if the types are equal, or if the table's is one of these wider
-ones: int to long, float to double, a decimal with more digits before the point.  Any other union of types is one
-that only the lake makes.
+Iceberg has no unsigned integers, no nanoseconds (before version 3), no durations, and no field of several
+classes. Timestamps in milliseconds are refused: Spark's reader of Iceberg compares their statistics with
+microseconds, and loses records (decision 109).  A reader accepts an object's column if its type is that of the
+table's column, or a narrower one: int for long, float for double, a decimal with fewer digits before the point.
+Only the lake can read other unions of types.
 
 Pure.
 """
@@ -38,7 +38,7 @@ RESERVED = frozenset(
 
 
 def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = ()) -> pa.Schema:
-    """The fields that the table has; raises InvalidInput for one that Iceberg cannot say."""
+    """The fields that the table has.  Raises InvalidInput for a field that Iceberg cannot express."""
     for name in without:
         if name not in schema.names:
             raise InvalidInput(
@@ -63,7 +63,7 @@ def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = 
 
 
 def upsert_fields(schema: pa.Schema) -> pa.Schema:
-    """The fields of an upsert pool without the one that tells delete markers."""
+    """The fields of an upsert pool without `_deleted`, which marks delete markers."""
     return pa.schema([f for f in schema if f.name != DELETED])
 
 
@@ -105,7 +105,7 @@ def _without_nulls(column: pa.Field) -> pa.Field:
 
 
 def plain_type(kind: pa.DataType) -> T.PrimitiveType | None:
-    """The type of the table; None for a type that Iceberg does not have, and for records, lists and maps."""
+    """The type in the table; None for records, lists, maps, and types that Iceberg does not have."""
     if pa.types.is_signed_integer(kind):
         return T.LongType() if kind.bit_width == 64 else T.IntegerType()
     if pa.types.is_decimal128(kind):
@@ -131,9 +131,9 @@ _SAME: dict[pa.DataType, T.PrimitiveType] = {
 
 
 def check_objects(columns: pa.Schema, stored: Mapping[pa.Schema, int], *, pool_name: str) -> None:
-    """Raises InvalidInput if readers would not give a column of an object as the table's.
+    """Raises InvalidInput if readers could not read a column of an object as the table's column.
 
-    `stored`: how many objects have each schema.
+    `stored`: the number of objects with each schema.
     """
     for column in columns:
         kinds: dict[str, int] = {}
@@ -170,7 +170,7 @@ def _reads_as(stored: pa.Field, column: pa.Field) -> bool:
 
 
 def is_wider(wider: T.IcebergType, kind: T.IcebergType) -> bool:
-    """Whether Iceberg lets a column of the type become one of the wider type, or both are equal."""
+    """Whether the types are equal, or Iceberg can read a column of type `kind` as one of type `wider`."""
     if isinstance(wider, T.DecimalType) and isinstance(kind, T.DecimalType):
         return wider.scale == kind.scale and wider.precision >= kind.precision
     pairs = ((T.IntegerType, T.LongType), (T.FloatType, T.DoubleType))

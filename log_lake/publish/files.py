@@ -1,8 +1,8 @@
-"""The files of the next table: which descriptions are carried over from the table before, and which are new.
+"""The files of the next table: which descriptions are reused from the previous table, and which are new.
 
-A description of an object is carried over as it is.  So is its file of deletes if the rule is the same: by the
-digest in its name, or, if there is none, by the rule of the revision that the table before shows.  Other objects
-are looked at, side by side.
+The description of an object is reused unchanged.  So is its file of deletes if the rule is the same: by the
+digest in its name, or, without a digest, by the rule in the revision that the previous table shows.  Other
+objects are read, several in parallel.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AT_ONCE = 8
 
 @dataclass
 class Before:
-    """The files of the table before, by object, and the rules of its objects, as far as they are known."""
+    """The files of the previous table by object, and the rules of its objects that are known."""
 
     listed: Sequence[Listed] = ()
     data: dict[str, DataFile] = field(default_factory=dict)
@@ -47,9 +47,9 @@ class Before:
 def files_before(
     before: TableMetadataV2 | None, layout: Layout, place: Place, rules: Mapping[str, ObjectRule]
 ) -> Before:
-    """The files of the earlier table that may be reused.
+    """The files of the previous table that may be reused.
 
-    Nothing is if a column got a wider type, or if readers do not find a field of the key by its own name any more.
+    None may if a column got a wider type, or if readers no longer find a key field by its own name.
     """
     if before is None or is_promoted(before, layout) or lost_names(before, layout):
         return Before()
@@ -64,7 +64,7 @@ def files_before(
 
 @dataclass(frozen=True)
 class Described:
-    """An object of the table: its description, and that of its deletes if it has some; whether they are new."""
+    """An object of the table: its description, that of its deletes if it has any, and whether these are new."""
 
     data: DataFile
     deletes: DataFile | None
@@ -83,7 +83,7 @@ class Describing:
     new_id: Callable[[], str]
 
     def described(self, rules: Iterable[ObjectRule]) -> list[Described]:
-        """The objects of the table, without those whose records are all hidden.
+        """Descriptions of the table's objects, without objects whose records are all hidden.
 
         Writes new files of deletes.  Raises InvalidInput, ObjectMissing, Corrupt, Unavailable.
         """
@@ -145,7 +145,7 @@ def manifests_of(
     snapshot_id: int,
     id: str,
 ) -> tuple[list[MemoryFile], list[ManifestFile], str]:
-    """The manifests of the table that are new, not stored yet; all of them; and the location of their list.
+    """The new manifests of the table, not stored yet; all its manifests; and the location of their list.
 
     `id` is in the names of the new ones.
     """
@@ -167,7 +167,7 @@ def manifests_of(
 
 
 def is_same(files: Sequence[Described], was: Before) -> bool:
-    """Whether the table before has these files and no others."""
+    """Whether the previous table has exactly these files."""
     deletes = {one.deletes.file_path for one in files if one.deletes is not None}
     return (
         not any(one.is_new or one.has_new_deletes for one in files)

@@ -19,7 +19,8 @@ the store."""
 class Lag:
     """A published table, and its lag behind the branch.
 
-    `transactions`: how many, at most `MAX_COUNTED`.  `seconds`: between the published transaction and the newest.
+    `transactions`: how many the branch has beyond it, counted up to `MAX_COUNTED`.  `seconds`: the time from the
+    published transaction to the newest.
     """
 
     published: Published
@@ -34,7 +35,7 @@ class Lag:
 
 
 def publication(pool: Pool, *, branch: str = MAIN, to: str = BESIDE) -> Lag | None:
-    """The table of the branch at a place, and its lag; None if none is published there.
+    """The published table of the branch at a place, and its lag; None if nothing is published there.
 
     Raises NotFound, InvalidInput, Corrupt, Unavailable.
     """

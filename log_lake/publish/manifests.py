@@ -116,11 +116,11 @@ class Files:
         self._read = read
 
     def new_input(self, location: str) -> InputFile:
-        """The file at a location, as pyiceberg asks for it.
+        """The file at a location, in the form that pyiceberg wants.
 
-        pyiceberg's decoder reads behind the end of a damaged file, and the process ends.  So fastavro, which looks
-        at the end, reads it first, and raises.  Both get the blocks without their compression, which are bounded
-        by the size of the file.
+        pyiceberg's decoder reads beyond the end of a damaged file, and then the process ends.  So fastavro,
+        which checks the end, reads the file first, and raises.  Both get the blocks uncompressed, in bounded
+        size.
         """
         data = self._read(location)
         container = open_container(io.BytesIO(data))
@@ -139,7 +139,7 @@ class Files:
 
 @dataclass
 class ManifestsOf:
-    """Manifests of one snapshot as they are written; `written` are the files that the caller must store."""
+    """Writes the manifests of one snapshot; `written` are the files that the caller must store."""
 
     snapshot_id: int
     schema: Schema
@@ -154,7 +154,7 @@ class ManifestsOf:
         kept: Collection[str],
         new: Sequence[DataFile],
     ) -> list[ManifestFile]:
-        """The manifests of the content: those of before with the files `kept`, and the new files."""
+        """The manifests with this content: the earlier files in `kept`, and the new files."""
         of_content = [one for one in before if one.manifest.content == content]
         manifests: list[ManifestFile] = []
         left: list[ManifestEntry] = []
@@ -187,7 +187,7 @@ class ManifestsOf:
         return writer.to_manifest_file()
 
     def manifest_list(self, manifests: Sequence[ManifestFile], *, sequence: int, location: str) -> None:
-        """Write the list of manifests of the snapshot, whose sequence number is `sequence`."""
+        """Writes the list of the snapshot's manifests; `sequence` is the snapshot's sequence number."""
         file = MemoryFile(location)
         with write_manifest_list(FORMAT, file, self.snapshot_id, None, sequence, _CODEC) as writer:
             if manifests:

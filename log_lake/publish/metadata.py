@@ -1,7 +1,7 @@
 """The metadata of a published table: pyiceberg's own class, with one snapshot.
 
-A table keeps its id, the ids of its columns and its sort orders from publication to publication.  It has the newest
-snapshot only: the objects of older ones are kept by no tag, so that a vacuum may delete them.
+A table keeps its id, the ids of its columns and its sort orders from publication to publication.  It has only
+the newest snapshot: no tag keeps the objects of older ones, so a vacuum may delete them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def current_snapshot(metadata: TableMetadataV2) -> Snapshot:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns and the order of a table, with those that it had before."""
+    """The columns and the sort order of a table, together with earlier ones."""
 
     schema: Schema
     schemas: tuple[Schema, ...]
@@ -65,9 +65,9 @@ class Layout:
 def layout_of(
     before: TableMetadataV2 | None, columns: pa.Schema, names: KeyNames, *, stored: Iterable[pa.Schema]
 ) -> Layout:
-    """The layout of a table with these fields of a pool, over objects of the schemas `stored`.
+    """The layout of a table with these fields of a pool, over objects with the schemas `stored`.
 
-    `before` is the table that was published before it.
+    `before` is the metadata of the previous table.
     """
     schemas = [] if before is None else list(before.schemas)
     orders = [SortOrder(order_id=0)] if before is None else list(before.sort_orders)
@@ -89,13 +89,13 @@ def layout_of(
 
 
 def is_promoted(before: TableMetadataV2, layout: Layout) -> bool:
-    """Whether a column got a wider type, so that its written bounds do not fit any more."""
+    """Whether a column got a wider type, so that bounds written earlier no longer fit."""
     earlier = _types(before.schema())
     return any(earlier.get(id, kind) != kind for id, kind in _types(layout.schema).items())
 
 
 def lost_names(before: TableMetadataV2, layout: Layout) -> frozenset[str]:
-    """The fields of the key whose names came to be those of fields inside of records."""
+    """The key fields whose names are now names of fields inside records."""
     lost = layout.inside - names_inside(before.properties[NAME_MAPPING])
     return lost.intersection(layout.names.key.names)
 
@@ -116,7 +116,10 @@ def table_metadata(
     properties: Mapping[str, str],
     now: float,
 ) -> bytes:
-    """The metadata of the next table; `earlier` is the location of the one before, `now` in seconds since 1970."""
+    """The metadata of the next table.
+
+    `earlier` is the location of the previous metadata; `now` is in seconds since 1970.
+    """
     time = int(now * 1000) if before is None else max(int(now * 1000), before.last_updated_ms)
     log: list[MetadataLogEntry] = []
     if before is not None:

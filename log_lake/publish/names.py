@@ -1,4 +1,4 @@
-"""Names of fields in the published table and in the pool's objects, where they differ from those of the pool.
+"""The names of fields in the published table and in the pool's objects, if they differ from those of the pool.
 
 | | key field `user.id`, beside a record `user` with a field `id` |
 |---|---|
@@ -6,8 +6,8 @@
 | in its objects | `user:id` (`objects.containers.stored_names`) |
 | in the table | `user_id`; without such a record it stays `user.id` |
 
-Iceberg has one name for a field in a record and a field with a dot, and allows a file that has both to no reader.
-Pure.
+Iceberg uses the same name for a field inside a record and for a field with a dot, and its readers open no file
+that has both.  Pure.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from log_lake.objects.containers.stored_names import renamed, stored_names
 
 @dataclass(frozen=True)
 class KeyNames:
-    """The key fields that the table calls otherwise, by field; and how objects name the fields of the key."""
+    """By field: the key fields that have another name in the table; and the names of key fields in objects."""
 
     key: PoolKey
     table: Mapping[str, str] = field(default_factory=dict)
 
     def of_table(self, name: str) -> str:
-        """The table's name of a field of the pool."""
+        """The name in the table of a field of the pool."""
         return self.table.get(name, name)
 
     def of_pool(self) -> dict[str, str]:
-        """The field of each column that the table calls otherwise."""
+        """By column of the table with another name: its field in the pool."""
         return {column: name for name, column in self.table.items()}
 
     def columns(self, schema: pa.Schema) -> pa.Schema:
-        """Fields of the pool as the table names them."""
+        """Fields of the pool, with their names in the table."""
         return renamed(schema, self.table)
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """Fields of the pool as an object with these fields names them."""
+        """Fields of the pool, with their names in an object that has these fields."""
         return renamed(schema, stored_names(schema.names, self.key))
 
     def fields(self, schema: pa.Schema) -> dict[str, str]:
-        """The field of each column that an object with these fields names otherwise."""
+        """By column of an object with these fields that has another name: its field."""
         return {column: name for name, column in stored_names(schema.names, self.key).items()}
 
 
@@ -69,7 +69,8 @@ def names_of(columns: pa.Schema, key: PoolKey) -> KeyNames:
 
 
 def check_columns(stored: Iterable[pa.Schema], names: KeyNames, *, pool_name: str) -> None:
-    """Raises InvalidInput if a column is a field of the key in one object, and another field in another object."""
+    """Raises InvalidInput if the same column is a key field in one object and another field in a different
+    object."""
     fields: dict[str, str] = {}
     for schema in stored:
         for column, name in zip(names.stored(schema).names, schema.names, strict=True):
@@ -82,7 +83,7 @@ def check_columns(stored: Iterable[pa.Schema], names: KeyNames, *, pool_name: st
 
 
 def inside(column: pa.Field, above: Path) -> Iterable[Path]:
-    """The paths of a field and of all fields inside of it."""
+    """The paths of a field and of all fields inside it."""
     path = (*above, column.name)
     yield path
     for part in parts_of(column.type):
@@ -90,7 +91,7 @@ def inside(column: pa.Field, above: Path) -> Iterable[Path]:
 
 
 def parts_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside of a record, list or map, named as in Parquet; none of a plain type."""
+    """The fields inside a record, list or map, with the names that Parquet uses; empty for other types."""
     if pa.types.is_list(kind):
         return [kind.value_field.with_name("element")]
     if pa.types.is_map(kind):
@@ -99,7 +100,7 @@ def parts_of(kind: pa.DataType) -> list[pa.Field]:
 
 
 def paths_of(column: T.NestedField, above: Path) -> Iterable[tuple[Path, tuple[int, T.IcebergType]]]:
-    """The path, the id and the type of a column of a table and of all fields inside of it."""
+    """Path, id and type of a table's column and of all fields inside it."""
     path = (*above, column.name)
     yield path, (column.field_id, column.field_type)
     kind = column.field_type

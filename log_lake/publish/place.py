@@ -1,9 +1,9 @@
 """Where a published table is, and how readers name it.
 
 A table is a folder: beside the pool's objects, or at a URI that the user named.  Its metadata is in `metadata`,
-numbered from 1 as Hadoop's tables have it (`v7.metadata.json`, `version-hint.text`), so that readers open the
-folder without a catalog.  Readers know a bucket as `s3://` or `gs://`, and a folder of this machine by its path
-alone: a path has no signs with a meaning of their own, as a `file:` URI has.
+numbered from 1 as in Hadoop's tables (`v7.metadata.json`, `version-hint.text`), so readers can open the folder
+without a catalog. Readers know a bucket as `s3://` or `gs://`, and a local folder only by its path: unlike a
+`file:` URI, a path has no characters with a special meaning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Place:
 
     @property
     def location(self) -> str:
-        """The folder as readers name it."""
+        """The folder, as readers name it."""
         return location_of(self.store, self.folder)
 
     def name(self, file: str) -> str:
@@ -39,11 +39,11 @@ class Place:
         return f"{self.folder}/{file}" if self.folder else file
 
     def location_of(self, file: str) -> str:
-        """A file of the table as readers name it."""
+        """The location of a file of the table, as readers name it."""
         return f"{self.location}/{file}"
 
     def name_of(self, location: str) -> str:
-        """The name on the store of a file of the table."""
+        """The name on the store, from the location of a file of the table."""
         return self.name(location.removeprefix(f"{self.location}/"))
 
     def metadata(self, number: int) -> str:
@@ -59,9 +59,8 @@ class Place:
 def place_of(pool: Pool, *, branch: str, to: str = BESIDE) -> Place:
     """The place of a branch's table; `to` is a URI or `beside`.
 
-    If the URI is of a store of the same kind, it is opened with the options that the lake was opened with.
-
-    Raises InvalidInput for a URI that names no store.
+    If the URI is of the same kind of store as the lake, it is opened with the lake's options.  Raises
+    InvalidInput for a URI that names no store.
     """
     if to == BESIDE:
         return Place(pool.store, naming.published(pool.config.id, ICEBERG, branch))
@@ -75,7 +74,7 @@ def _kind(uri: str) -> str:
 
 
 def location_of(store: Store, name: str) -> str:
-    """An object or a folder of a store as readers name it.  Raises InvalidInput if they cannot reach it."""
+    """The location of an object or folder of a store.  Raises InvalidInput if readers cannot reach it."""
     scheme, sign, rest = store.uri.partition("://")
     if sign and scheme == "memory":
         raise InvalidInput(

@@ -1,10 +1,11 @@
-"""The positions of the records of an object that its rule hides, by the lake's own reader; and a file of them.
+"""Finds the positions of an object's hidden records with the lake's own reader, and writes them into a file of
+deletes.
 
-The object is read in its order, in the columns that decide: those of the key, of conditions, and of markers.  Each
-record gets its position, then the references are clipped and the tombstones applied as in a scan.  What is not left
-is hidden.
+It reads the object in its order, only the columns that decide: those of the key, of conditions, and of delete
+markers. Each record gets its position.  Then the references are clipped and the tombstones applied as in a scan;
+records that do not remain are hidden.
 
-The file of deletes is as Iceberg has it: Parquet with the object's location and a position in each row, ascending.
+The file of deletes has Iceberg's form: Parquet, in each row the object's location and a position, ascending.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _clipped(table: pa.Table, reference: Reference, revision: Revision) -> tuple
 
 
 def deletes_file(location: str, positions: Ints) -> bytes:
-    """The file that hides the records at these positions of the object at the location."""
+    """The bytes of the file that hides the records at these positions of the object at the location."""
     paths = pa.DictionaryArray.from_arrays(np.zeros(len(positions), np.int32), [location]).cast(pa.string())
     table = pa.table([paths, positions], schema=DELETES)
     sink = pa.BufferOutputStream()

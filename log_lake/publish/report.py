@@ -41,7 +41,7 @@ def lag_line(lag: Lag) -> str:
 
 
 def lag_values(lag: Lag) -> dict[str, Any]:
-    """The same for programs."""
+    """The lag of a published table, as values for programs."""
     table = lag.published
     return {
         "location": table.location,

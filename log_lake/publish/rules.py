@@ -1,16 +1,17 @@
-"""Which objects a published table has, and by which rule records of each are hidden: pure.
+"""Which objects a published table has, and by which rule records of each are hidden; pure.
 
-A table has no merge: its rows are the records of its objects without those at hidden positions.  So it can say
+Readers of a table merge nothing: its rows are the records of its objects, without those at hidden positions.  So
+a table can express
 
 | of the pool | how |
 |---|---|
 | append | each object on its own, however many overlap |
-| upsert, aggregate | objects that overlap no other; records that combine are none of a table |
-| clips of references, tombstones, age-off, delete markers | hidden positions (`positions`) |
+| upsert, aggregate | only objects that overlap no other, because readers of a table combine no records |
+| clipped references, tombstones, age-off, delete markers | hidden positions (`positions`) |
 
-The rule of an object is the references to it, each with the tombstones that may hide records of it.  The same rule
-hides the same records, since objects never change.  So its digest is in the name of the file of deletes, and
-a publication that finds the rule of the one before has nothing to read.
+The rule of an object is the references to it, each with the tombstones that may hide records of it.  The same
+rule hides the same records, because objects never change.  So the name of the file of deletes has the rule's
+digest.  If a publication finds the same rule as the previous one, it reads nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from log_lake.reading.revision import Revision
 
 @dataclass(frozen=True)
 class ObjectRule:
-    """The references to one object, and the tombstones that may hide records of each, oldest first.
+    """The references to one object, each with the tombstones that may hide records of it, oldest first.
 
     `markers`: whether the object may hold delete markers.
     """
@@ -51,7 +52,7 @@ class ObjectRule:
         return self.references[0].object
 
     def digest(self, lifts: Lifts) -> str:
-        """A name of the rule; `lifts` are those that the references name."""
+        """A digest that names the rule; `lifts` are those that the references name."""
         parts = [
             (r.object, r.low, r.high, r.seq, r.oldest, [(b, lifts[b].writes) for b in r.lifts])
             for r in self.references
@@ -64,9 +65,10 @@ class ObjectRule:
 
 
 def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, ObjectRule]:
-    """The rule of each object of the table, by id, in the order of keys; without `ages` nothing has aged off.
+    """By id, in key order: the rule of each object of the table.  Without `ages`, aged-off records are not
+    hidden.
 
-    Raises InvalidInput if records of several objects would have to be combined, or an object is not Parquet.
+    Raises InvalidInput if records of several objects would have to be combined, or if an object is not Parquet.
     """
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     is_upsert = revision.rule.kind == "upsert"

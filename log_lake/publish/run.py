@@ -1,17 +1,17 @@
-"""Publishing: a branch as it is now becomes the table at a place.
+"""Publishes the current state of a branch as the table at a place.
 
-1. The newest metadata there is read: number N.
-2. Fields and objects that cannot be published are refused before anything is written (`fields`, `rules`).
-3. A tag is set on the branch.  From here on nothing that the table needs is deleted.
-4. Files of deletes, manifests and their list are written, under names that no other publisher uses.
-5. The metadata N+1 is created.  Of several publishers one creates it; the others have lost, and delete their tags.
-6. The hint is set to N+1.  Readers see the new table.
-7. Tags of earlier publications are deleted: those that are older than the tag of this one.  A publisher that set an
-   older tag has read a metadata up to N, so it has lost already or will.
-8. Files that no table needs any more are deleted (`leftovers`).
+1. It reads the newest metadata there: number N.
+2. It refuses fields and objects that cannot be published, before it writes anything (`fields`, `rules`).
+3. It sets a tag on the branch.  From here on, nothing that the table needs is deleted.
+4. It writes files of deletes, manifests and their list, under names that no other publisher uses.
+5. It creates the metadata N+1.  Only one of several publishers can; the others have lost, and delete their tags.
+6. It sets the hint to N+1.  Readers see the new table.
+7. It deletes the tags of earlier publications: those older than its own tag.  A publisher with an older tag has
+   read a metadata up to N, so it has lost or will lose.
+8. It deletes files that no table needs any more (`leftovers`).
 
-A publisher that is killed before step 5 leaves the table as it was, and a tag that the next publication deletes.
-After step 5 the new table is there; readers that go by the hint see the one before until the next publication.
+If a publisher is killed before step 5, the table stays as it was, and the next publication deletes the tag.
+After step 5 the new table is there; readers that use the hint see the previous one until the next publication.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ PUBLISHED, UNCHANGED, LOST = "published", "unchanged", "lost"
 class PublishResult:
     """The result of a publication.
 
-    `outcome`: `published`; `unchanged`, if the table showed this version already; `lost`, if another publisher was
-    faster.  `number` and `version` are those of the table there now.  `objects` and `delete_files` are all of it,
-    `added` and `added_deletes` those that this publication wrote.  `records` are those that the table shows,
-    `hidden` the others.
+    `outcome`: `published`; `unchanged`, if the table already showed this version; `lost`, if another publisher
+    was faster. `number` and `version` are those of the table that is there now.  `objects` and `delete_files`
+    count all files of the table, `added` and `added_deletes` those that this publication wrote.  `records` is
+    the number of records that the table shows, `hidden` that of the others.
     """
 
     pool: str
@@ -95,10 +95,10 @@ class PublishResult:
 def publish_iceberg(
     pool: Pool, *, branch: str = MAIN, to: str = BESIDE, without: Sequence[str] | None = None
 ) -> PublishResult:
-    """Publish a branch as an Iceberg table beside the pool's objects, or at a URI.
+    """Publishes a branch as an Iceberg table beside the pool's objects, or at a URI.
 
-    `without`: fields to leave out; None: those that the table there leaves out.  Raises InvalidInput (what Iceberg
-    cannot say, with what to do), NotFound, Corrupt, OutcomeUnknown, Unavailable.
+    `without`: fields to leave out; None: those that the existing table leaves out.  Raises InvalidInput (what
+    Iceberg cannot express, and what to do), NotFound, Corrupt, OutcomeUnknown, Unavailable.
     """
     need("iceberg", f"pool {pool.name!r}: publishing as Iceberg")
 
@@ -333,7 +333,7 @@ def _snapshot_id(id: str) -> int:
 
 
 def set_tag(pool: Pool, place: Place, *, branch: str) -> str:
-    """Tag the newest state of the branch, so that its objects stay while they are published; returns the
+    """Tags the newest state of the branch, so that its objects stay while they are published; returns the
     tag's name."""
     name = f"published-{pool.context.ids.new()}"
     pool.tag(name, at=branch, reason=_reason(place))
@@ -341,13 +341,13 @@ def set_tag(pool: Pool, place: Place, *, branch: str) -> str:
 
 
 def delete_tag(pool: Pool, name: str) -> None:
-    """Delete the tag, if another publisher has not."""
+    """Deletes the tag, unless another publisher already has."""
     with contextlib.suppress(NotFound):
         pool.delete_tag(name)
 
 
 def delete_tags_before(pool: Pool, place: Place, name: str) -> None:
-    """Delete the tags of publications to this place that are older than the tag of this name."""
+    """Deletes the tags of publications to this place that are older than the tag with this name."""
     tags = pool.tags
     if (own := tags.get(name)) is not None:
         for other, tag in tags.items():

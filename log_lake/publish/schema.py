@@ -1,7 +1,7 @@
 """The schema of a published table: its columns with their ids, the name mapping, the sort order.
 
-A column keeps its id from table to table.  It gets a new one if its type changes to one that Iceberg does not count
-as wider.  Our objects carry no ids: readers find columns by the names of the mapping.  Pure.
+A column keeps its id from table to table.  It gets a new id if its type changes to one that Iceberg does not
+regard as wider.  Our objects contain no ids: readers find columns by the names in the mapping.  Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from log_lake.publish.names import KeyNames, inside, parts_of, paths_of
 
 @dataclass
 class ColumnIds:
-    """Ids of columns: those that a table had before, with their types if they were columns of it; then new ones.
+    """Ids of columns: those that earlier tables used, with the types of their columns; then new ones.
 
     `last` is the greatest id that was ever used.
     """
@@ -48,7 +48,8 @@ class ColumnIds:
 
 
 def ids_of(schemas: Iterable[Schema], mapping: str, last: int) -> ColumnIds:
-    """The ids that a table had before: by its schemas, the newest last, and by its name mapping ("": none)."""
+    """The ids that earlier tables used, from their schemas, the newest last, and from their name mapping (""
+    if none)."""
     known_ids: dict[Path, tuple[int, T.IcebergType | None]] = {}
     for path, id in _mapped(parse_mapping_from_json(mapping).root if mapping else (), ()):
         known_ids[path] = (id, None)
@@ -88,10 +89,11 @@ def _nested(kind: pa.DataType, path: Path, ids: ColumnIds) -> T.IcebergType:
 
 
 def check_paths(columns: pa.Schema, stored: Iterable[pa.Schema], *, pool_name: str) -> None:
-    """Raises InvalidInput if readers would take one field for another by its path, written with dots.
+    """Raises InvalidInput if readers would confuse two fields, because their paths, written with dots, are
+    equal.
 
-    They index the columns of the table without regard to case.  They index all fields of its objects as they are
-    written, those that are left out too.
+    Readers index the columns of the table and ignore case.  They index all fields of its objects by their stored
+    names, even those that the table leaves out.
     """
     of_objects: dict[str, Path] = {}
     for path in dict.fromkeys(path for schema in stored for column in schema for path in inside(column, ())):
@@ -119,11 +121,11 @@ def _shown(path: Path) -> str:
 
 
 def name_mapping(stored: Iterable[pa.Schema], ids: ColumnIds, names: KeyNames) -> str:
-    """By which names readers find the columns, as a property of the table; `stored` are schemas of the pool.
+    """The names by which readers find the columns, as a property of the table; `stored` are schemas of the pool.
 
-    It has the columns of objects that are none of the table too, under ids that no schema has: pyiceberg opens an
-    object only if it finds all of its columns.  A field of the key has its own name too, as objects of earlier
-    programs have it, unless a field inside of a record has that name in Iceberg.
+    It also has the columns of objects that are not in the table, with ids that no schema uses: pyiceberg opens
+    an object only if it finds all its columns.  A key field is also listed under its own name, which objects of
+    earlier programs have, unless a field inside a record has that name in Iceberg.
     """
     columns: dict[Path, dict[Path, Any]] = {}
     fields: dict[str, str] = {}
@@ -176,9 +178,10 @@ def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, 
 
 
 def sort_order(names: KeyNames, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:
-    """The order of the records in each object, as far as the table has its fields; an earlier one if it is equal.
+    """The order of the records in each object, as far as the table has its fields; an earlier sort order if it
+    is equal.
 
-    Null comes first in either direction.  Floats end it, since Iceberg sorts -0.0 before 0.0.
+    Null comes first in either direction.  The order ends before a float, because Iceberg sorts -0.0 before 0.0.
     """
     fields = []
     for part in names.key.fields:

@@ -8,7 +8,7 @@
 | bytes | bytes, and a text in base64 |
 | boolean | true, false; only with = and != |
 | date | a date, and a text |
-| timestamp | a timestamp, a date (its midnight), and a text; if only one of field and value has a zone, the other is UTC |
+| timestamp | a timestamp, a date (its midnight), a text; if only one of the two has a zone, the other is UTC |
 | time, duration | one of these, and a text |
 | json | any; each record reads it as a field of the record's own class would |
 

@@ -1,12 +1,13 @@
-"""Addresses, networks and bytes-as-text as Arrow strings, and back; most without a Python object a value.
+"""Converts addresses, networks and bytes-as-text to Arrow strings and back, mostly without a Python object a
+value.
 
 | type | text |
 |---|---|
 | ip | `10.0.0.1`, `fe80::1`; 16 bytes that hold an address of 4 are `::ffff:102:304` |
-| net | address, `/`, bits of the mask; the mask in hexadecimal digits if it has holes |
-| bstring, error | UTF-8; a byte that is not is `\\xff`, and so is a backslash before `x` and two digits |
+| net | address, `/`, bits of the mask; if the mask has gaps, its hexadecimal digits |
+| bstring, error | UTF-8; another byte becomes `\\xff`, and so does a backslash before `x` and two digits |
 
-Each value has its own text, so that the bytes come back.
+Different values have different texts, so the bytes can be restored.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _escaped(body: bytes) -> str:
 
 
 def ip_bodies(array: pa.Array) -> pa.Array:
-    """The bytes of addresses.  Raises InvalidInput for text that is none."""
+    """The bytes of addresses.  Raises InvalidInput if a text is not an address."""
     distinct = array.dictionary_encode()
     texts = distinct.dictionary
     bodies = _v4_bodies(texts)
@@ -133,7 +134,7 @@ def _v4_bodies(texts: pa.Array) -> pa.Array | None:
 
 
 def net_bodies(array: pa.Array) -> pa.Array:
-    """The bytes of networks.  Raises InvalidInput for text that is none."""
+    """The bytes of networks.  Raises InvalidInput if a text is not a network."""
     return _back(array, net_body, "net")
 
 
@@ -178,7 +179,7 @@ def net_body(text: str) -> bytes:
 
 
 def pieces_of(array: pa.Array) -> Pieces:
-    """The bytes of an array of strings or bytes, as pieces; nulls are empty."""
+    """The bytes of an array of strings or bytes, as pieces to gather; nulls are empty."""
     small = array.cast(pa.string() if pa.types.is_string(array.type) else pa.binary())
     _, offsets, data = small.buffers()
     rows = len(small)

@@ -1,9 +1,9 @@
-"""Which Arrow type holds the values of a ZNG type, and the other way round; docs/zng-zst.md lists it for users.
+"""Maps ZNG types to Arrow types and back; docs/zng-zst.md lists them for users.
 
-Every ZNG type has one Arrow type.  Several may have the same one (text: string, bstring, ip, net, error,
-enum), so a field carries its ZNG type as metadata, `ZNG_MARK`.  Without it the type is the plainest of those.
-Types that only Arrow has become names, `lake.date` over int32, so that both ways lead back.  Objects store
-half floats as floats; the mark keeps the original type.
+Every ZNG type has one Arrow type.  Several may share one (text: string, bstring, ip, net, error, enum), so a
+field stores its ZNG type as metadata, `ZNG_MARK`.  Without the mark, the plainest of these types is meant.
+Types that only Arrow has become named types, such as `lake.date` over int32, so the mapping works in both
+directions.  Objects store half floats as floats; the mark keeps the original type.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _ARROW_ONLY = re.compile(
 
 
 def arrow_field(name: str, kind: Type) -> pa.Field:
-    """The field of the values, with its mark if the Arrow type does not say all."""
+    """The Arrow field for the values, with a mark if the Arrow type alone does not identify the ZNG type."""
     field = pa.field(name, arrow_type(kind), metadata=JSON_MARK if _is_json_type(kind) else None)
     return (
         field
@@ -101,7 +101,7 @@ def arrow_field(name: str, kind: Type) -> pa.Field:
 
 @lru_cache(maxsize=4_096)
 def arrow_schema(kind: Type) -> pa.Schema:
-    """The schema of a super type.  Raises InvalidInput if it is no record."""
+    """The schema for a super type.  Raises InvalidInput if it is not a record."""
     record = plain(kind)
     if not isinstance(record, Record):
         raise InvalidInput(f"values of type <{type_text(kind)}> are no records; make them a field of one")
@@ -111,7 +111,7 @@ def arrow_schema(kind: Type) -> pa.Schema:
 
 @lru_cache(maxsize=4_096)
 def arrow_type(kind: Type) -> pa.DataType:
-    """The Arrow type of the values.  Raises InvalidInput for a union of too many types."""
+    """The Arrow type for the values.  Raises InvalidInput for a union of too many types."""
     match kind:
         case Primitive():
             return _PRIMITIVES[kind]
@@ -144,7 +144,7 @@ def arrow_type(kind: Type) -> pa.DataType:
 
 
 def arrow_only(kind: Named) -> pa.DataType | None:
-    """The Arrow type of one of our type names; None for other names."""
+    """The Arrow type for one of the lake's own type names; None for other names."""
     match = _ARROW_ONLY.fullmatch(kind.name)
     if match is None or not isinstance(kind.target, Primitive):
         return None
@@ -181,7 +181,7 @@ def zng_schema(schema: pa.Schema) -> Type:
 
 
 def zng_type(field: pa.Field) -> Type:
-    """The type of the field's values: that of its mark if it fits, otherwise the plainest."""
+    """The ZNG type of the field's values: that of its mark if it fits, otherwise the plainest."""
     marked = _marked(field.metadata)
     if marked is not None and _is_form_of(marked, field.type):
         return marked

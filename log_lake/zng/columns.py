@@ -1,15 +1,15 @@
-"""Values of one type as columns: the form between rows (ZNG), segments (ZST) and Arrow.
+"""Values of one type as columns: the common form between rows (ZNG), segments (ZST) and Arrow.
 
 | type | column | holds |
 |---|---|---|
-| primitive, enum, map | `Leaf` | where each tagged body is |
-| record | `RecordColumn` | which are null; for each field a column of those that are not |
-| array, set | `ListColumn` | how many elements each has, -1 for null; a column of all elements |
-| union | `UnionColumn` | which type each has, -1 for null; for each type a column of its values |
+| primitive, enum, map | `Leaf` | the position of each tagged body |
+| record | `RecordColumn` | which records are null; for each field a column of the records that are not |
+| array, set | `ListColumn` | the number of elements of each, -1 for null; a column of all elements |
+| union | `UnionColumn` | the type of each, -1 for null; for each type a column of its values |
 
-Names do not change what a column is.  A map stays one body: its entries are taken apart only for Arrow.  Every
-column is read from bodies by `of_bodies`, and written as tagged values by `encoded`; a value costs no Python
-object.
+Names of types do not change the column.  A map stays one body: its entries are taken apart only for Arrow.
+`of_bodies` makes every column from bodies, and `encoded` writes it as tagged values, without a Python object a
+value.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FEW_ROWS = 8
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """Values that are one body each."""
+    """A column in which each value is one body."""
 
     slices: Slices
 
@@ -62,7 +62,7 @@ class Leaf:
         return self if self.valid.all() else Leaf(self.slices[self.valid])
 
     def spread(self, valid: Mask) -> Leaf:
-        """The values where `valid` is set, and null elsewhere."""
+        """A column with the values where `valid` is set, and null elsewhere."""
         slices = self.slices
         start, length, tag = (np.zeros(len(valid), np.int64) for _ in range(3))
         start[valid], length[valid], tag[valid] = slices.start, slices.length, slices.tag
@@ -76,7 +76,7 @@ class Leaf:
 
 @dataclass(frozen=True, eq=False)
 class RecordColumn:
-    """Records; the columns of the fields hold only those that are not null."""
+    """A column of records; the columns of its fields leave out null records."""
 
     valid: Mask
     fields: tuple[Column, ...]
@@ -89,7 +89,7 @@ class RecordColumn:
         return RecordColumn(self.valid[self.valid], self.fields)
 
     def spread(self, valid: Mask) -> RecordColumn:
-        """The values where `valid` is set, and null elsewhere."""
+        """A column with the values where `valid` is set, and null elsewhere."""
         mask = valid.copy()
         mask[valid] = self.valid
         return RecordColumn(mask, self.fields)
@@ -103,7 +103,7 @@ class RecordColumn:
 
 @dataclass(frozen=True, eq=False)
 class ListColumn:
-    """Arrays or sets; -1 elements are null."""
+    """A column of arrays or sets; a length of -1 means null."""
 
     lengths: Ints
     values: Column
@@ -121,7 +121,7 @@ class ListColumn:
         return ListColumn(self.lengths[self.valid], self.values)
 
     def spread(self, valid: Mask) -> ListColumn:
-        """The values where `valid` is set, and null elsewhere."""
+        """A column with the values where `valid` is set, and null elsewhere."""
         lengths = np.full(len(valid), -1)
         lengths[valid] = self.lengths
         return ListColumn(lengths, self.values)
@@ -136,7 +136,7 @@ class ListColumn:
 
 @dataclass(frozen=True, eq=False)
 class UnionColumn:
-    """Values of several types; -1 is a null union, which has none of these types."""
+    """A column of values of several types; -1 is a null union, which has none of these types."""
 
     selector: Ints
     columns: tuple[Column, ...]
@@ -154,7 +154,7 @@ class UnionColumn:
         return UnionColumn(self.selector[self.valid], self.columns)
 
     def spread(self, valid: Mask) -> UnionColumn:
-        """The values where `valid` is set, and null elsewhere."""
+        """A column with the values where `valid` is set, and null elsewhere."""
         selector = np.full(len(valid), -1)
         selector[valid] = self.selector
         return UnionColumn(selector, self.columns)
@@ -190,7 +190,7 @@ def nulls(kind: Type, rows: int) -> Column:
 
 
 def of_bodies(kind: Type, slices: Slices) -> Column:
-    """The column of the values.  Raises Corrupt if bytes are no values of the type."""
+    """The column of these bodies.  Raises Corrupt if bytes are not valid for the type."""
     match kind := plain(kind):
         case Record():
             return _records(kind, slices)
@@ -270,8 +270,7 @@ def _unions(kind: Union, slices: Slices) -> UnionColumn:
 
 
 def map_entries(slices: Slices) -> tuple[Ints, Slices, Slices]:
-    """The number of entries of each map, all keys and all values.  Raises Corrupt for a key without a
-    value."""
+    """The number of entries of each map, all keys, and all values.  Raises Corrupt for a key without a value."""
     counts, elements = _elements(slices)
     odd = counts % 2 == 1
     if odd.any():
@@ -283,7 +282,7 @@ def map_entries(slices: Slices) -> tuple[Ints, Slices, Slices]:
 
 
 def encoded(kind: Type, column: Column) -> Slices:
-    """The values with their tags, as they stand in a row."""
+    """The values with their tags, in the form in which a row contains them."""
     kind = plain(kind)
     match column:
         case Leaf():
@@ -305,7 +304,7 @@ def encoded(kind: Type, column: Column) -> Slices:
 
 
 def canonical(slices: Slices) -> Slices:
-    """The values with primitive tags of the fewest bytes; mostly those that they have."""
+    """The values with primitive tags of the fewest bytes; most values already have these."""
     if slices.is_canonical:
         return slices
     least = tags(np.maximum(slices.length, 0), null=~slices.valid)
@@ -333,7 +332,7 @@ def record_bodies(kind: Type, column: RecordColumn) -> Pieces:
 
 
 def record_sizes(kind: Type, column: RecordColumn) -> Ints:
-    """Bytes of the bodies of the records that are not null, without making them."""
+    """The sizes in bytes of the bodies of records that are not null, without making the bodies."""
     present = int(np.count_nonzero(column.valid))
     sizes = (
         _tagged_sizes(child, field) for child, field in zip(plain(kind).children, column.fields, strict=True)
@@ -390,7 +389,7 @@ def _tagged(bodies: Pieces, valid: Mask, *, dense: bool = True) -> Slices:
 
 
 def arrow_values(kind: Type, column: Column) -> int:
-    """The number of Arrow values for the column, including absent ones: a null record has all of its fields.
+    """The number of Arrow values for the column, missing ones included: a null record has all its fields.
 
     Raises Corrupt if a map has a key without a value.
     """

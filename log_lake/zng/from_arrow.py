@@ -1,4 +1,4 @@
-"""Arrow arrays as columns of ZNG values, by numpy and Arrow: the way back of `to_arrow`."""
+"""Converts Arrow arrays to columns of ZNG values, by numpy and Arrow: the inverse of `to_arrow`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ _FLOATS: dict[Type, tuple[int, Any]] = {
 
 
 def batch_of_tables(batches: list[pa.RecordBatch], kinds: Ints | None = None) -> Batch:
-    """The records of several types; `kinds` is the super column, without it one type follows the other.
+    """The records of several types as one batch; `kinds` is the type of each record, in order.  Without it, the
+    records of one type follow those of another.
 
     Raises InvalidInput for types that ZNG cannot hold.
     """
@@ -76,7 +77,7 @@ def batch_of_tables(batches: list[pa.RecordBatch], kinds: Ints | None = None) ->
 
 
 def from_arrow(kind: Type, array: pa.Array) -> Column:
-    """The values as a column of the type, which is that of the array's field (`arrow_types.zng_type`)."""
+    """The values as a column of the type, which must be that of the array's field (`arrow_types.zng_type`)."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if isinstance(kind, Named):

@@ -1,8 +1,8 @@
 """Reads ZNG: a stream of messages that define types and hold values, some of them in compressed blocks.
 
-`read` gives values in groups of about `ROWS_BYTES`, so that columns of them are long enough for numpy, and holds
-not much more than one group.  A length is checked against what is allowed before memory is taken for it.  The bytes
-may be several streams in a row: where one ends, its types are forgotten.
+`read` gives values in groups of about `ROWS_BYTES`, large enough for numpy to be fast, and keeps little more
+than one group in memory.  Each length is checked against its limit before memory is allocated.  The bytes may be
+several streams in a row; at the end of each, its types are forgotten.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class _Reader:
 
 
 def looks_like_zng(begin: bytes) -> bool:
-    """Whether the first bytes of a file are messages of ZNG with a type or a value; the last one may be cut.
+    """Whether a file begins with messages of ZNG that have a type or a value; the last message may be cut.
 
     A first value of a type that needs no definition does not count, because text may begin in the same way; nor
     does the mark of UTF-16.

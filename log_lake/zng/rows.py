@@ -1,6 +1,6 @@
-"""Top-level values as they stand in a stream: their types, and where their bodies are.
+"""Top-level values as a stream contains them: their types, and the positions of their bodies.
 
-Readers give them in groups of a few megabytes; `Rows.columns` makes a column of those of one type.
+Readers give them in groups of a few megabytes; `Rows.columns` makes a column for each type.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from log_lake.zng.types import Type
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Values in their order: `kinds` says for each which of `types` it has.
+    """Values in their order; `kinds` has for each the index of its type in `types`.
 
-    A top-level value has no tag, so a null and an empty value look the same.  A record with fields or a union
-    cannot be empty: there it is null, and `length` is -1.
+    A top-level value has no tag, so null and an empty value look the same.  A record with fields or a union
+    cannot be empty, so for these an empty body means null, and `length` is -1.
     """
 
     buffer: Buffer
@@ -55,7 +55,7 @@ class Rows:
         )
 
     def text(self, row: int) -> str:
-        """One value as readable text.  Raises Corrupt if its bytes are no value of its type."""
+        """One value as readable text.  Raises Corrupt if its bytes are not valid for its type."""
         kind = self.types[int(self.kinds[row])]
         try:
             return value_text(kind, self.body(row))
@@ -65,7 +65,7 @@ class Rows:
             ) from None
 
     def columns(self) -> list[Column]:
-        """The values of each type.  Raises Corrupt if bytes are no values of their type."""
+        """A column of the values of each type.  Raises Corrupt if bytes are not valid for their type."""
         columns = []
         for kind, rows in zip(self.types, by_kind(self.kinds, len(self.types)), strict=True):
             tag = np.zeros(len(rows), np.int64)
@@ -75,10 +75,9 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Values in their order, as columns: `columns[k]` holds those whose `kinds` is k, of type `types[k]`.
+    """Values in their order, as columns: `columns[k]` has the values whose `kinds` is k, of type `types[k]`.
 
-    After a projection `types` are those of the remaining fields, and `told` the types as the stream defines
-    them.
+    After a projection `types` have only the remaining fields, and `told` are the types that the stream defines.
     """
 
     types: list[Type]
@@ -91,7 +90,7 @@ class Batch:
 
     @property
     def order(self) -> Ints:
-        """The number of each value, if those of one type stand after those of the type before."""
+        """The number of each value if the values are grouped by type, one type after another."""
         return np.argsort(np.argsort(self.kinds, kind="stable"))
 
     def part(self, start: int, stop: int) -> Batch:
@@ -106,7 +105,7 @@ class Batch:
 
 
 def batch_of(rows: Rows) -> Batch:
-    """The values as columns.  Raises Corrupt if bytes are no values of their type."""
+    """The values as columns.  Raises Corrupt if bytes are not valid for their type."""
     return Batch(rows.types, rows.kinds, rows.columns())
 
 

@@ -1,10 +1,11 @@
-"""Many tagged values at once: find them in a buffer, read them as numbers, and write them to a buffer.
+"""Handles many tagged values at once: finds them in a buffer, reads them as numbers, and writes them to a
+buffer.
 
-A tagged value is a number, its tag, and a body.  `Slices` says for many of them where the body begins, how long it
-is (-1 for null) and how long the tag is; nothing is copied.  `chain` finds them where they stand one after another,
-`at_cursors` where each begins at a known place.  `gather` copies pieces of buffers into one, in Arrow's code.
+A tagged value is a number, its tag, and a body.  `Slices` has for many values where the body begins, its length
+(-1 for null) and the length of the tag; nothing is copied.  `chain` finds values that follow one another,
+`at_cursors` values whose beginnings are known.  `gather` copies pieces of buffers into one, in Arrow's code.
 
-Everything is checked before it is used as an index: an offset or a length that lies is Corrupt.
+Every offset and length is checked before it is used as an index; a wrong one raises Corrupt.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _INLINE = 12
 
 
 class Buffer:
-    """Bytes of a file or a block; `where` says for an error where a position of it is in the file."""
+    """Bytes of a file or a block; `where` translates a position in it to one in the file, for errors."""
 
     __slots__ = ("data", "size", "where", "words")
 
@@ -72,16 +73,15 @@ def _no_place(position: int, what: str) -> Corrupt:
 
 
 def made(data: Bytes) -> Buffer:
-    """A buffer of bytes that this program made."""
+    """A buffer of bytes that this program wrote."""
     return Buffer(data, _no_place)
 
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Tagged values in a buffer: `start` and `length` of the bodies, and the bytes of the tags before them.
+    """Tagged values in a buffer: `start` and `length` of the bodies, and the size of the tags before them.
 
-    The length of a null is -1; its start is behind its tag.  `is_canonical`: this program wrote them, as
-    primitives.
+    Null has length -1, and its start is after its tag.  `is_canonical`: this program wrote them, as primitives.
     """
 
     buffer: Buffer
@@ -135,7 +135,7 @@ Pieces = tuple[Buffer, Ints, Ints]
 
 
 def at_cursors(buffer: Buffer, cursor: Ints, stop: Ints) -> Slices:
-    """The tagged value at each cursor, which ends before `stop`.  Raises Corrupt if it does not."""
+    """The tagged value at each cursor.  Raises Corrupt if one does not end before `stop`."""
     if (cursor >= stop).any():
         at = int(np.argmax(cursor >= stop))
         raise buffer.corrupt(cursor[at], "the value has fewer parts than its type")
@@ -176,8 +176,8 @@ def _uvarints(buffer: Buffer, cursor: Ints) -> tuple[Ints, Ints]:
 def chain(buffer: Buffer, start: int, stop: int) -> Slices:
     """All tagged values of a stretch, one after another.  Raises Corrupt unless the last ends at `stop`.
 
-    Where a value begins is known only when the one before it was read.  Many values in a row with the same tag are
-    found at once; others are read one by one, in as few steps of Python as possible (decision 61).
+    Where a value begins is known only once the previous one was read.  Many values in a row with the same tag
+    are found at once; others are read one by one, in as few steps of Python as possible (decision 61).
     """
     parts: list[Ints] = []
     at = start
@@ -237,12 +237,12 @@ def _wide_step(data: bytes, at: int) -> int:
 
 
 def gather(pieces: Pieces) -> tuple[Bytes, Ints]:
-    """The pieces one after another, and where each begins, and the end of the last."""
+    """The pieces joined in one buffer; where each begins in it, and the end of the last."""
     return interleaved([pieces])
 
 
 def interleaved(columns: list[Pieces]) -> tuple[Bytes, Ints]:
-    """The pieces of several columns row by row, as one stretch; where each row begins, and the end of the last."""
+    """The pieces of several columns joined row by row; where each row begins, and the end of the last."""
     rows = len(columns[0][1])
     sizes = sum((length for _, _, length in columns), np.zeros(rows, np.int64))
     offsets = np.zeros(rows + 1, np.int64)
@@ -290,7 +290,7 @@ def binary_array(slices: Slices, kind: Any) -> pa.Array:
 
 
 def tags(size: Ints, *, container: bool = False, null: Mask | None = None) -> Slices:
-    """The tags of values of these body sizes, as values without bodies."""
+    """The tags for values with these body sizes, as values without bodies."""
     number = 2 * size + (1 if container else 2)
     if null is not None:
         number = np.where(null, 0, number)
@@ -298,7 +298,7 @@ def tags(size: Ints, *, container: bool = False, null: Mask | None = None) -> Sl
 
 
 def uvarint_sizes(number: Ints) -> Ints:
-    """Bytes of each number in seven bits a byte."""
+    """The size of each number in the form of seven bits a byte."""
     width = np.ones(len(number), np.int64)
     most = int(number.max()) if len(number) else 0
     for at in range(1, max(1, -(-most.bit_length() // 7))):
@@ -307,7 +307,7 @@ def uvarint_sizes(number: Ints) -> Ints:
 
 
 def uvarints(number: Ints) -> Slices:
-    """The numbers in seven bits a byte; each is a piece without a tag."""
+    """The numbers in the form of seven bits a byte; each is a piece without a tag."""
     if not number.size or int(number.max()) < 0x80:
         data, width = number.astype(np.uint8), np.ones(len(number), np.int64)
         return Slices(made(data), np.arange(len(number)), width, np.zeros(len(number), np.int64))
@@ -321,7 +321,7 @@ def uvarints(number: Ints) -> Slices:
 
 
 def unsigned_values(number: Words, valid: Mask | None = None) -> Slices:
-    """Primitive-tagged values of the numbers, in the fewest bytes, one after another; not valid ones are null."""
+    """The numbers as primitive values in the fewest bytes, one after another; null where not valid."""
     rows = len(number)
     least, most = (int(number.min()), int(number.max())) if rows else (0, 0)
     width = np.full(rows, (least.bit_length() + 7) // 8)
@@ -331,7 +331,7 @@ def unsigned_values(number: Words, valid: Mask | None = None) -> Slices:
 
 
 def signed_values(number: Ints, valid: Mask | None = None) -> Slices:
-    """As `unsigned_values`, of signed numbers."""
+    """Like `unsigned_values`, for signed numbers."""
     magnitude = np.abs(number).view(np.uint64) << np.uint64(1)
     raw = np.where(number < 0, magnitude | np.uint64(1), magnitude)
     return unsigned_values(raw, valid)
@@ -358,12 +358,12 @@ def _fixed_values(words: Words, width: Ints, valid: Mask | None) -> Slices:
 
 
 def fixed_values(words: Words, width: int, valid: Mask | None = None) -> Slices:
-    """Primitive-tagged values of `width` bytes each, at most 8."""
+    """Primitive values of `width` bytes each, at most 8."""
     return _fixed_values(words, np.full(len(words), width), valid)
 
 
 def body_values(bodies: Pieces, valid: Mask, *, container: bool = False) -> Slices:
-    """Tagged values of the bodies, one after another; not valid ones are null."""
+    """The bodies as tagged values, one after another; null where not valid."""
     length = np.where(valid, bodies[2], -1)
     used = np.maximum(length, 0)
     if (quick := _with_short_tags(bodies, used, valid, container=container)) is not None:

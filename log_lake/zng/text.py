@@ -1,9 +1,9 @@
 """Values and types as readable text, one value a line, as the original program prints them.
 
-A value that does not show its type is followed by it in brackets: `1(int32)`, `null(string)`.  A record, array, set
-or map shows its type if what it holds does.  A name is defined where it is met first in a line, `80(port=(uint16))`
-or `{a:1}(=foo)`, and stands alone after that: `(port)`.  Bytes that are not UTF-8 are lone surrogates in the text,
-as Python's `surrogateescape` has them, and are written as they were.
+If a value does not show its type, the type follows in parentheses: `1(int32)`, `null(string)`.  A record, array,
+set or map shows its type if the values inside do.  A named type is defined where it first occurs in a line,
+`80(port=(uint16))` or `{a:1}(=foo)`; after that the name alone is enough: `(port)`.  Bytes that are not UTF-8
+are lone surrogates in the text, as in Python's `surrogateescape`, and are written unchanged.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ _RESERVED = frozenset(kind.name for kind in PRIMITIVES)
 
 
 def value_text(kind: Type, body: bytes | None) -> str:
-    """One top-level value as one line.  Raises Corrupt if the bytes are no value of the type."""
+    """One top-level value as one line.  Raises Corrupt if the bytes are not valid for the type."""
     writer = _Writer()
     writer.top(kind, body)
     return "".join(writer.parts)
 
 
 def type_text(kind: Type) -> str:
-    """A type, each name with its definition where it is met first."""
+    """A type; each named type has its definition where it first occurs."""
     writer = _Writer()
     writer.type(kind)
     return "".join(writer.parts)
@@ -306,7 +306,7 @@ _FLOATS: dict[Type, tuple[str, type[np.floating[Any]]]] = {
 
 
 def time_text(nanoseconds: int) -> str:
-    """A time in UTC, with as many digits behind the point as it needs."""
+    """A time in UTC, with as many digits after the point as it needs."""
     seconds, fraction = divmod(nanoseconds, 1_000_000_000)
     whole = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)  # int64 reaches from 1677 to 2262
     return whole.isoformat() + (f".{fraction:09}".rstrip("0") if fraction else "") + "Z"
@@ -330,7 +330,7 @@ def duration_text(nanoseconds: int) -> str:
 
 
 def float_text(number: float, kind: type[np.floating[Any]] = np.float64) -> str:
-    """A floating-point number: whole ones end in a point, others have as few digits as tell them apart."""
+    """A floating-point number in the fewest digits that identify it; whole numbers end in a point."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -358,7 +358,7 @@ def ip_text(body: bytes) -> str:
 
 
 def net_text(body: bytes) -> str:
-    """A network: the address, and how many bits of it count; the mask as digits if it has holes."""
+    """A network: the address, and the number of bits of the mask; if the mask has gaps, its digits."""
     if len(body) not in (8, 32):
         raise Corrupt(f"a net of {len(body)} bytes")
     half = len(body) // 2
@@ -369,7 +369,7 @@ def net_text(body: bytes) -> str:
 
 
 def name_text(name: str) -> str:
-    """A name, quoted if it is no identifier."""
+    """A name, quoted if it is not an identifier."""
     return name if IDENTIFIER.fullmatch(name) else quoted(name.encode(), escape_bytes=False)
 
 

@@ -1,12 +1,12 @@
-"""Readable text, as `text` prints it, to a tree of its parts; `text_values` gives it types and bytes.
+"""Parses readable text, as `text` prints it, into a tree of its parts; `text_values` gives it types and bytes.
 
     1  -2.5  true  null  10.0.0.1  fe80::/10  1h30m  2026-01-31T12:00:00Z  0x00ff  "text"  symbol  (type)
     {name:value,"other name":value}  [value,value]  |[value,value]|  |{key:value}|
     value(type)  value(name=(type))  value(=name)
 
 Types: names of primitives, defined names, `{f:type}`, `[type]`, `|[type]|`, `|{key:type}|`, `(type,type)`, and
-`<symbol,symbol>`.  White space may stand between any two parts, and line ends too.  A name is known from where it
-is defined to the end of the file; a later definition takes its place.
+`<symbol,symbol>`.  Any two parts may have white space between them, also line ends.  A name is known from its
+definition to the end of the file; a later definition replaces it.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ _MARKS = frozenset('{[|("')
 
 @dataclass(slots=True)
 class Node:
-    """What is written of one value: a word, bytes of a string, a type, or what is inside of it.
+    """One value as it is written: a word, bytes of a string, a type, or the parts inside it.
 
-    `types` are the types behind it, from the inside out.
+    `types` are the types that follow it, from the inside out.
     """
 
     kind: WordKind
@@ -77,7 +77,7 @@ class Node:
 
 
 class Malformed(Exception):
-    """The text is no value; `position` is where."""
+    """The text is not a value; `position` is where."""
 
     def __init__(self, position: int, what: str) -> None:
         super().__init__(what)
@@ -86,13 +86,13 @@ class Malformed(Exception):
 
 @dataclass
 class Names:
-    """The named types of a file so far."""
+    """The named types of a file, up to the current position."""
 
     targets: dict[str, Named] = field(default_factory=dict)
     _nodes: int = 0
 
     def define(self, name: str, target: Type) -> Named:
-        """The named type; raises InvalidInput if all types together would be too large."""
+        """Defines a named type and returns it.  Raises InvalidInput if all types together would be too large."""
         kind = Named(name, target)
         if self.targets.get(name) != kind:
             self._nodes += kind.nodes
@@ -319,7 +319,7 @@ class ValueParser:
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes between quotes.  Raises ValueError for an escape that there is not."""
+    """The bytes between quotes.  Raises ValueError for an unknown escape."""
     if "\\" not in text:
         return text.encode(errors="surrogateescape")
     parts, at = [], 0

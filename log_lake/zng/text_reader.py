@@ -36,9 +36,9 @@ Bad = Callable[[int, str, bytes], None]
 
 
 def read_text(lines: Iterable[bytes], *, name: str, bad: Bad) -> Iterator[tuple[Rows, Ints]]:
-    """The values of the lines in groups, each with the line in which it begins, from 1.
+    """The values of the lines in groups, each with the number of the line in which it begins, from 1.
 
-    Raises InvalidInput for a value that is not closed, or longer than the limits.
+    Raises InvalidInput for a value that is not closed, or that exceeds the limits.
     """
     names = Names()
     group = _Group(name)

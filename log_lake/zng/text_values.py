@@ -1,9 +1,9 @@
-"""A parsed value with its types, as the bytes of a value.
+"""Turns a parsed value, with its types, into the bytes of a value.
 
-A value without a type behind it has the type that shows: `1` is int64, `1.5` float64, `[1,2]` an array of int64.
-Elements of several types, written without one, become a union of these types, in the order in which they are met;
-nulls take the type of the others.  A type behind a value says what the value is, and all inside of it.  Of a union
-the value must be one of the types, and the first that fits counts.
+A value without a type has the type that its text shows: `1` is int64, `1.5` float64, `[1,2]` an array of int64.
+Elements of several types become a union of these types, in the order in which they occur; nulls take the type of
+the others.  A type after a value gives the type of the value and of everything inside it.  If that type is a
+union, the first of its types that fits the value counts.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def value_of(node: Node) -> TypedText:
 
 
 def type_of(node: Node) -> Type:
-    """The type that a written value has, without a name that follows.  Raises Malformed."""
+    """The type of a written value, without a name that follows.  Raises Malformed."""
     return value_of(node)[0]
 
 
@@ -134,7 +134,7 @@ def _of_union(kind: Type, value: TypedText) -> TypedText:
 
 
 def tagged(kind: Type, body: bytes | None) -> bytes:
-    """A value as it is stored inside another one."""
+    """A value in the form in which another value contains it."""
     is_container = isinstance(plain(kind), (Record, Array, Union, Map))
     return container(body) if is_container else primitive(body)
 

@@ -14,11 +14,11 @@ class TextWriter:
         self._output = output
 
     def write(self, values: Rows | Batch) -> None:
-        """Write values, in their order.  Raises Corrupt if bytes are no value of their type."""
+        """Writes values, in their order.  Raises Corrupt if bytes are not valid for their type."""
         rows = values if isinstance(values, Rows) else rows_of(values)
         if len(rows):
             lines = "\n".join(map(rows.text, range(len(rows))))
             self._output.write(lines.encode(errors="surrogateescape") + b"\n")
 
     def close(self) -> None:
-        """Text needs no end."""
+        """Does nothing, because text has no end mark."""

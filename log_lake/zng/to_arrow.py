@@ -1,7 +1,7 @@
-"""Columns of ZNG values as Arrow arrays, by numpy and Arrow; `arrow_types` says which type becomes which.
+"""Converts columns of ZNG values to Arrow arrays, by numpy and Arrow; `arrow_types` maps the types.
 
-A value that is not of its type is Corrupt, by its byte: a number that is too large for its width, a float of three
-bytes, text that is not UTF-8, an enum beyond its symbols, a type value that is no type.
+If the bytes of a value are not valid for its type, it raises Corrupt: a number too large for its width, a float
+of three bytes, text that is not UTF-8, an enum beyond its symbols, a type value that is no type.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _FLOATS: dict[Type, tuple[Any, Any]] = {
 
 
 def record_batches(batch: Batch) -> list[pa.RecordBatch]:
-    """The values of each type of the batch; `batch.kinds` is the super column, which says how they mix."""
+    """A table of the values of each type in the batch; `batch.kinds` says how their order mixes."""
     return [record_batch(kind, column) for kind, column in zip(batch.types, batch.columns, strict=True)]
 
 
 def record_batch(kind: Type, column: Column) -> pa.RecordBatch:
-    """Records of one type.  Raises InvalidInput if they are no records or one is null."""
+    """Records of one type.  Raises InvalidInput if a value is null or not a record."""
     schema = arrow_schema(kind)
     assert isinstance(column, RecordColumn)
     if not column.valid.all():

@@ -1,8 +1,8 @@
-"""Typedefs: how a stream defines its types, and the ids that they get.
+"""Typedefs: how a stream defines its types, and which ids they get.
 
-Ids count up from 23 in the order of the definitions.  A second definition of a type takes no id; writers never make
-one.  A name that is given to another target gets a new id, whatever it was before.  Both contexts are emptied where
-a stream ends.
+Ids count up from 23 in the order of the definitions.  If a type is defined again, it takes no id; writers never
+do that. If a name is given to another target, it gets a new id, whatever it was before.  At the end of a stream,
+reader and writer forget all types.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RECORD, ARRAY, SET, UNION, ENUM, MAP, NAMED = range(0xF6, 0xFD)
 
 
 class TypeReader:
-    """The types that a stream has defined so far."""
+    """The types that a stream has defined so far, for a reader."""
 
     def __init__(self) -> None:
         self._defined: list[Type] = []
@@ -47,7 +47,7 @@ class TypeReader:
         return self._defined[at] if at < len(self._defined) else None
 
     def define(self, code: int, cursor: Cursor) -> None:
-        """Read the typedef whose first byte was `code`.  Raises Corrupt if there cannot be such a type."""
+        """Reads the typedef whose first byte was `code`.  Raises Corrupt if such a type is impossible."""
         begun = cursor.position
         kind = _READ[code](self, cursor)
         if fault := fault_of(kind):
@@ -119,13 +119,13 @@ def _count(cursor: Cursor, *, least: int) -> int:
 
 
 class TypeWriter:
-    """The types that a stream has defined so far."""
+    """The types that a stream has defined so far, for a writer."""
 
     def __init__(self) -> None:
         self._ids: dict[Type, int] = {}
 
     def id_of(self, kind: Type, typedefs: bytearray) -> int:
-        """The id of the type; the definitions that it needs are appended, those inside of it first."""
+        """The id of the type.  Appends the definitions that it still needs, inner types first."""
         if isinstance(kind, Primitive):
             return kind.id
         if (type_id := self._ids.get(kind)) is not None:
@@ -157,6 +157,6 @@ def _definition(kind: Type, children: list[int]) -> bytes:
 
 
 def text_bytes(text: str) -> bytes:
-    """A name with its length before it."""
+    """A name as bytes, its length first."""
     encoded = text.encode()
     return uvarint(len(encoded)) + encoded

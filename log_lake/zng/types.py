@@ -1,8 +1,8 @@
-"""Types of ZNG values: what a typedef defines, compared by what they are and not by where they were defined.
+"""Types of ZNG values, compared by their structure, not by where they were defined.
 
-A type knows how many types it is made of (`nodes`) and how deep it is (`depth`).  Typedefs refer to earlier ones,
-so a hundred bytes can define a type of 2^30 fields; `fault_of` refuses such a type when it is defined, and
-everything that walks a type relies on that.  A cycle cannot be defined: an id exists only after its typedef.
+A type knows how many types it contains (`nodes`) and how deep it is (`depth`).  Typedefs refer to earlier ones,
+so a hundred bytes can define a type of 2^30 fields.  `fault_of` refuses such a type when it is defined, and all
+code that walks a type relies on that.  A cycle is impossible, because an id exists only after its typedef.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class Primitive(Type):
 
     @property
     def name(self) -> str:
-        """As text spells it."""
+        """The name of the type in text."""
         return str(self.label)
 
 
 class Record(Type):
-    """Fields with names, in order; no name is there twice."""
+    """Fields with names, in order; names are distinct."""
 
     __slots__ = ("names",)
 
@@ -124,7 +124,7 @@ class Enum(Type):
 
 
 class Named(Type):
-    """A type under a name; the bytes of its values are those of the other type."""
+    """A type with a name; the bytes of its values are those of the type without it."""
 
     __slots__ = ("name",)
 
@@ -134,7 +134,7 @@ class Named(Type):
 
     @property
     def target(self) -> Type:
-        """The type that has the name."""
+        """The type to which the name was given."""
         return self.children[0]
 
 
@@ -165,7 +165,7 @@ def plain(kind: Type) -> Type:
 
 
 def fault_of(kind: Type) -> str:
-    """Why the type is refused; "" if it is not."""
+    """Why the type is refused; "" if it is accepted."""
     if kind.depth > MAX_DEPTH:
         return f"a type is nested deeper than {MAX_DEPTH}"
     if kind.nodes > MAX_NODES:

@@ -1,6 +1,6 @@
-"""Single values and numbers on the wire: what typedefs, reassembly records and trailers are made of.
+"""Single values and numbers in bytes: the parts of typedefs, reassembly records and trailers.
 
-Columns of values are read and written by `slices` and `columns`, thousands at a time; this module is for the rest.
+`slices` and `columns` read and write columns of values, thousands at a time; this module does the rest.
 `Cursor` reads one number, text or value after another, and raises Corrupt with the offset if the bytes end too
 soon.
 """
@@ -27,7 +27,7 @@ def corrupt(name: str, offset: int, what: str) -> Corrupt:
 
 
 def uvarint(number: int) -> bytes:
-    """An unsigned number, seven bits a byte, least first."""
+    """An unsigned number, seven bits a byte, lowest bits first."""
     data = bytearray()
     while number >= 0x80:  # ends: the number shrinks
         data.append(number & 0x7F | 0x80)
@@ -42,21 +42,21 @@ def unsigned(number: int) -> bytes:
 
 
 def signed(number: int) -> bytes:
-    """The body of a signed integer: magnitude, and the sign in the lowest bit."""
+    """The body of a signed integer: the magnitude, with the sign in the lowest bit."""
     if number == _MIN_INT64:
         return b"\x01"
     return unsigned(number << 1 if number >= 0 else (-number << 1) | 1)
 
 
 def as_unsigned(body: bytes) -> int:
-    """An unsigned integer of a body.  Raises Corrupt if it has more than 64 bits."""
+    """The unsigned integer in a body.  Raises Corrupt if it has more than 64 bits."""
     if len(body) > 8:
         raise Corrupt(f"a number of {len(body):,} bytes; at most 8 are allowed")
     return int.from_bytes(body, "little")
 
 
 def as_signed(body: bytes) -> int:
-    """A signed integer of a body.  Raises Corrupt if it has more than 64 bits."""
+    """The signed integer in a body.  Raises Corrupt if it has more than 64 bits."""
     number = as_unsigned(body)
     if not number & 1:
         return number >> 1
@@ -64,19 +64,19 @@ def as_signed(body: bytes) -> int:
 
 
 def primitive(body: bytes | None) -> bytes:
-    """A value with the tag of a primitive; None is null."""
+    """A primitive value with its tag; None is null."""
     return b"\0" if body is None else uvarint(2 * len(body) + 2) + body
 
 
 def container(body: bytes | None) -> bytes:
-    """A value with the tag of a container; None is null."""
+    """A container value with its tag; None is null."""
     return b"\0" if body is None else uvarint(2 * len(body) + 1) + body
 
 
 class Cursor:
-    """Reads bytes from their begin to their end; `offset` says where in the file they begin.
+    """Reads bytes from beginning to end; `offset` is the position in the file where they begin.
 
-    `short` says after Corrupt that more bytes than there are would be needed.
+    If a read raised Corrupt, `short` says whether the reason was that the bytes ended too soon.
     """
 
     __slots__ = ("data", "name", "offset", "position", "short")
@@ -90,7 +90,7 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """Bytes that are not read yet."""
+        """The number of bytes not read yet."""
         return len(self.data) - self.position
 
     def corrupt(self, what: str, position: int | None = None) -> Corrupt:
@@ -98,7 +98,7 @@ class Cursor:
         return corrupt(self.name, self.offset + (self.position if position is None else position), what)
 
     def too_short(self, what: str, position: int | None = None) -> Corrupt:
-        """The error if more bytes would be needed."""
+        """The error if the bytes ended too soon."""
         self.short = True
         return self.corrupt(what, position)
 

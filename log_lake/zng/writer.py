@@ -1,8 +1,9 @@
-"""Writes ZNG: typedefs where they are needed first, values, and the end of the stream.
+"""Writes ZNG: typedefs before their first use, values, and the end of the stream.
 
-Values are gathered and written as compressed blocks, as the original does: a block ends before the value with which
-it would exceed `block_bytes`, and is written as it is if LZ4 makes it no smaller.  Typedefs go ahead of the values
-that wait, which is allowed, since they only add types.
+Values are gathered and written as compressed blocks, as the original program does.  A block ends before the
+value with which it would exceed `block_bytes`.  If LZ4 does not make a block smaller, it is written
+uncompressed.  Typedefs are written before the values that still wait; this is allowed, because they only add
+types.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ZngWriter:
             self._blocks(data, offsets[first : stop + 1])
 
     def close(self) -> None:
-        """End the stream; a stream without values is empty."""
+        """Ends the stream; a stream without values is empty."""
         if self._written:
             self._flush()
             self._output.write(bytes([END]))

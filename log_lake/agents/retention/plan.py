@@ -1,10 +1,11 @@
 """Decides what expires: which references are removed whole, what a tombstone must hide, and what else is due.
 Deterministic.
 
-- By the time in a field: a reference is removed if its statistics say that all its records are old; a tombstone hides
-  the old records of the others.
-- By the load, by records, by bytes: only whole references are removed, oldest first.  A reference is as old as its
-  newest record, so the output of a compaction is as young as its youngest input.  Objects of one load expire together.
+- By the time in a field: a reference is removed if its statistics say that all its records are old.  A tombstone
+  hides the old records of the others.
+- By the load, by records, by bytes: only whole references are removed, oldest first.  A reference is as old as
+  its newest record, so the output of a compaction is as young as its youngest input.  Objects of one load expire
+  together.
 
 No older version of a record may reappear, and no value of an aggregate may change: a reference that hides
 records of others stays (`history.revealing`).  On a branch, unmerged references stay too, because a merge must

@@ -1,7 +1,8 @@
-"""Avro: typed by the schema in the file (`avro_types`), read by fastavro, which gives Python values.
+"""Reads Avro.  The schema in the file gives the types (`avro_types`); fastavro reads the values, as Python
+values.
 
-The records of a union at the top are united, in the order of the file.  A value that the lake cannot keep makes a
-bad record.
+If the file's schema is a union, its records are united, in the order of the file.  A value that the lake cannot
+hold makes a bad record.
 """
 
 from __future__ import annotations

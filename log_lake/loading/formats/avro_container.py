@@ -1,8 +1,8 @@
 """The container of an Avro file: its schema, and its blocks without their compression.
 
-fastavro reads the values, but it needs a package more for each codec, and takes the logical types of the schema for
-Python's, which hold fewer values than Avro's.  So it gets another file: with a schema of the caller's, and without
-compression.  Source: the specification of Avro 1.12, "Object Container Files".
+fastavro reads the values.  But it needs another package for each codec, and converts logical types to Python's
+types, which hold fewer values than Avro's.  So it gets a rewritten file: with the caller's schema, and without
+compression. Source: the specification of Avro 1.12, "Object Container Files".
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ class AvroFile:
     file: BinaryIO
 
     def with_schema(self, schema: Any, expansion: Expansion) -> BinaryIO:
-        """The same values as an uncompressed Avro file of another schema, whose binary form is the same.
+        """The same values as an uncompressed Avro file with another schema that has the same binary form.
 
-        A block is unpacked whole.  Reading raises TooLarge if the blocks have more content than `expansion` allows.
+        Each block is unpacked whole.  Reading raises TooLarge if the blocks have more content than `expansion`
+        allows.
         """
         return cast(BinaryIO, io.BufferedReader(_Recoded(self._parts(schema, expansion)), 1 << 18))
 

@@ -1,10 +1,9 @@
-"""Dates and times by the hybrid calendar: Julian up to 4 October 1582, Gregorian from the 15th.
+"""Converts dates and times of the hybrid calendar: Julian up to 4 October 1582, Gregorian from the 15th.
 
-Spark before 3.0 wrote such files; later versions do so in their mode LEGACY, and say it in the file.  ORC says it
-for every program.  A reader that does not know it shifts dates by up to ten days.  The lake has one calendar, the
-Gregorian before 1582 too, as SQL, Spark and Python have.  So a date keeps its year, month and day, and a time also
-its time of day in the zone of the writer (decision 141).  `julian_zones.txt` has the offsets of Java's old
-calendar.
+Spark before 3.0 wrote such files.  Later versions do so in their mode LEGACY, and mark the file.  In ORC every
+program marks its files.  A reader that ignores this shifts dates by up to ten days.  The lake has one calendar,
+Gregorian also before 1582, like SQL, Spark and Python.  So a date keeps its year, month and day, and a time also
+its time of day in the writer's zone (decision 141).  `julian_zones.txt` has the offsets of Java's old calendar.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ class Calendar:
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether any of its values needs another date."""
+        """Whether some of the file's dates or times must be converted."""
         return self.dates or self.times or self.int96 or self.naive
 
     @staticmethod
     def of_spark(metadata: Mapping[bytes, bytes]) -> Calendar:
-        """By the metadata that Spark gives to files of Parquet and Avro, as Spark reads it.
+        """The calendar by the metadata that Spark writes into Parquet and Avro files, understood as Spark does.
 
         Raises InvalidInput if the zone is unknown.
         """
@@ -76,12 +75,12 @@ class Calendar:
         return calendar
 
     def seconds(self, seconds: Ints) -> Ints:
-        """The seconds since 1970 of the instants that the hybrid calendar counts so."""
+        """Seconds since 1970 in the lake's calendar, for seconds that were counted in the hybrid calendar."""
         moments, shifts = _changes(self.zone)
         return seconds + shifts[np.maximum(np.searchsorted(moments, seconds, side="right") - 1, 0)]
 
     def rebased(self, table: pa.Table) -> pa.Table:
-        """The records with dates, and timestamps with a zone, of the one calendar, at any depth."""
+        """The records with their dates, and timestamps with a zone, converted at any depth."""
         if not (self.dates or self.times):
             return table
         rows = np.arange(table.num_rows)
@@ -92,7 +91,7 @@ class Calendar:
         return table
 
     def changed(self, array: pa.Array, field: pa.Field, _: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
-        """A date or a timestamp with a zone, as `rebuilt` asks for it."""
+        """A converted date or timestamp with a zone, in the form that `rebuilt` expects."""
         kind = field.type
         if is_nested(kind):
             return None

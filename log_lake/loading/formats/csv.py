@@ -1,17 +1,17 @@
-"""CSV: every value is text until its column shows what it is.
+"""Reads CSV: every value is text until the whole column shows its type.
 
 A file is read in blocks of bounded size, as text (`csv_text`).  The first reading narrows the type of each
-column over all of its values (`csv_types`), so a column has one type a file; a declared field has the pool's
-type.  Then the records are given in those types.  The texts are kept meanwhile, in memory or on disk
+column over all of its values (`csv_types`), so a column has one type in a file; a declared field has the pool's
+type.  Then the records are given in those types.  Meanwhile the texts are kept, in memory or on disk
 (`csv_kept`); if that is impossible, the file is read again.
 
-The options `csv.*` say how the file is written (`settings.csv_options`); `csv_dialect` detects the delimiter.  An
-empty value is null, and so are the words of `csv.null`; a quoted value is text.  Empty lines and comments are
+The options `csv.*` say how the file is written (`settings.csv_options`); `csv_dialect` detects the delimiter.
+An empty value is null, and so are the words of `csv.null`; a quoted value is text.  Empty lines and comments are
 skipped.
 
-Four faults make a bad record: too few or too many values, text behind a closing quote, bytes that are not UTF-8,
-and a value that is not of the declared type.  If a quote is never closed, the file is refused under any policy,
-because no later record can be trusted (`csv_lines`).
+Four faults make a bad record: too few or too many values, text after a closing quote, bytes that are not UTF-8,
+and a value that does not have the declared type.  If a quote is never closed, the file is refused under any
+policy, because no later record can be trusted (`csv_lines`).
 """
 
 from __future__ import annotations

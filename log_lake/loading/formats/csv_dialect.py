@@ -1,9 +1,9 @@
-"""The delimiter and the header of a CSV file (decision 37).
+"""Finds the delimiter and the header of a CSV file (decision 37).
 
-The header decides among `,` `;` tab and `|`.  A delimiter fits if it stands in the header, and most of the next
-records have as many values.  The comma is taken if it fits, otherwise the only other one that fits.  If two others
-fit, or none, it is the comma: a file of one field has no delimiter.  The endings `.tsv`, `.tab` and `.psv` decide
-outright.  Called by `csv`.
+The header decides among `,` `;` tab and `|`.  A delimiter fits if it occurs in the header, and most of the next
+records have as many values.  The comma is taken if it fits, otherwise the only other one that fits.  If two
+others fit, or none, it is the comma: a file of one field has no delimiter.  The endings `.tsv`, `.tab` and
+`.psv` decide outright.  Called by `csv`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _SHOWN = {"\t": "tab"}
 
 
 def dialect_of(sample: bytes, reading: Reading, *, told: str = "") -> Dialect:
-    """The dialect of a file that begins with the sample; calls `reading.tell` with what it detected.
+    """The dialect of a file that begins with the sample; it calls `reading.tell` with what it detected.
 
-    `told` is the delimiter that a line before the header names; "" if no line does.
-
-    Raises InvalidInput if the character that would be the delimiter means something else.
+    `told` is the delimiter that a line before the header names; "" if there is no such line.  Raises
+    InvalidInput if another option already uses the character that would be the delimiter.
     """
     options = reading.csv
     if options.delimiter:

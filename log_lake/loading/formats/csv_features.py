@@ -1,11 +1,12 @@
-"""The spellings of a CSV column's values, so that two texts never become one value.
+"""The ways in which a CSV column's values are written, so that two different texts never become one value.
 
-`1` and `1.0` are one double, `true` and `TRUE` one boolean, `2026-01-31 00:00` and `2026-01-31T00:00` one moment.
-A column that has both is text, because its values would not come back apart.  Alone, each is read: a double `5`
-comes back as `5.0`, and no other text of the column means the same.
+`1` and `1.0` are one double, `true` and `TRUE` one boolean, `2026-01-31 00:00` and `2026-01-31T00:00` one
+moment.  If a column has both, it stays text, because otherwise a scan could not give the two texts back.  If it
+has only one way, its values are read: a double `5` comes back as `5.0`, and no other text of the column means
+the same.
 
-`features` finds the spellings in a block; `apart` checks that all blocks together have no two texts for one
-value. Called by `csv_types`.
+`features` finds the ways in a block; `apart` checks that all blocks together have no two texts for one value.
+Called by `csv_types`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SMALLEST_PLAIN = 1e-4
 
 
 def features(kind: pa.DataType, texts: pa.ChunkedArray, values: pa.ChunkedArray) -> set[str]:
-    """The spellings of a type's values."""
+    """The ways in which values of a type are written."""
     if pa.types.is_integer(kind):
         return {_BARE}
     if pa.types.is_floating(kind):
@@ -51,7 +52,7 @@ def features(kind: pa.DataType, texts: pa.ChunkedArray, values: pa.ChunkedArray)
 
 
 def apart(ways: set[str]) -> bool:
-    """Whether values that are written in these ways are different if their texts are."""
+    """Whether, with these ways of writing, different texts are always different values."""
     if any(len(ways.intersection(one)) > 1 for one in _ONE_OF):
         return False
     for name, patterns in _SHAPES.items():

@@ -1,4 +1,4 @@
-"""Lines before the header of a CSV file that say how it is written: Excel's `sep=`, and those of W3C logs.
+"""Lines before the header of a CSV file that describe it: Excel's `sep=`, and those of W3C logs.
 
 Called by `csv_text`.
 """
@@ -15,8 +15,8 @@ _FIELDS = re.compile(rb"^#Fields: *([^\r\n]*)", re.MULTILINE)
 
 
 def separator_line(begin: bytes) -> tuple[str, bytes]:
-    """The delimiter that Excel's line `sep=;` at the begin of a file names, and that line; both empty if there is
-    none."""
+    """The delimiter in Excel's line `sep=;` at the beginning of a file, and that line; both empty if there is
+    no such line."""
     line = _SEPARATOR.match(begin)
     if line is None or not line[1].isascii():
         return "", b""
@@ -24,9 +24,10 @@ def separator_line(begin: bytes) -> tuple[str, bytes]:
 
 
 def w3c_log(begin: bytes, options: CsvOptions) -> str:
-    """What to do about a log in the W3C's extended format, whose header is a comment; "" if it is none, or is told.
+    """What a user must do for a log in the W3C's extended format, whose header is a comment.
 
-    Web servers such as IIS write it.  Read as CSV, its first request would be the header.
+    "" if the file is no such log, or if the options already say so.  Web servers such as IIS write it.  Read as
+    plain CSV, its first request would become the header.
     """
     if options.names or not _W3C.match(begin):
         return ""

@@ -1,12 +1,12 @@
-"""The texts that the first reading of a CSV file found, kept until the types of its columns are known
-(decision 50).
+"""Keeps the texts that the first reading of a CSV file found, until the types of its columns are known (decision
+50).
 
-The text of a small file is kept in memory.  The values of a larger one go to a spool on disk: a column in the type
-that its values have in that block, or as text.  A later block may show that these values are not the column's: the
-double 5.0 was perhaps written `5`, which counts if the column turns out to be text.  Then nothing is kept, and the
-file is read again.  So is a file with a bad record, and one that would take too much of the disk.
+The text of a small file stays in memory.  The values of a larger one go to a spool on disk: each column of a
+block in the type of its values in that block, or as text.  A later block may show that this type is not the
+column's.  A double 5.0 may have been written `5`, which matters if the column becomes text.  Then nothing is
+kept, and the file is read again; so is a file with a bad record, and one that would take too much of the disk.
 
-The spool has no bodies.  The few records that must be shown as they are written are looked for in the file.
+The spool has no raw text of records.  If a record must be shown as it was written, it is searched in the file.
 Called by `csv`.
 """
 
@@ -67,7 +67,7 @@ class Kept:
         self._spool.close()
 
     def add(self, text: CsvText, kinds: Mapping[str, pa.DataType]) -> None:
-        """Keep the text, if everything so far could be kept; `kinds` are the types of the columns so far."""
+        """Keeps the text, if all earlier texts could be kept; `kinds` are the types of the columns so far."""
         self.marks.append(text.mark)
         if self._why_not:
             return

@@ -37,7 +37,7 @@ class Dialect:
 
     @cached_property
     def plain(self) -> re.Pattern[bytes]:
-        """A stretch of text without a quote and without the record's end."""
+        """A pattern for text that has neither a quote nor the end of a record."""
         if self.escape:
             escape, stop = re.escape(self.escape.encode()), _class(self.quote + self.escape + "\r\n")
             return re.compile(b"(?:[^%b]++|%b(?s:.))*+" % (stop, escape))
@@ -45,7 +45,7 @@ class Dialect:
 
     @cached_property
     def quoted(self) -> re.Pattern[bytes]:
-        """A quoted value; its group is the closing quote, or empty at the end of the text."""
+        """A pattern for a quoted value; its group is the closing quote, or empty at the end of the text."""
         quote = re.escape(self.quote.encode())
         inner = _class(self.quote + self.escape)
         escaped = b"|%b(?s:.)" % re.escape(self.escape.encode()) if self.escape else b""
@@ -53,7 +53,7 @@ class Dialect:
 
     @cached_property
     def beside_quotes(self) -> npt.NDArray[np.bool_]:
-        """By byte: whether it may stand before an opening or behind a closing quote."""
+        """For each byte: whether it may come before an opening quote or after a closing one."""
         return np.isin(np.arange(256), [ord(c) for c in self.quote + self.delimiter + "\r\n"])
 
 
@@ -63,10 +63,11 @@ def _class(characters: str) -> bytes:
 
 @dataclass(frozen=True)
 class CsvLine:
-    """A record's position: its first line (from 1), its bytes [begin, end), and where the next record begins.
+    """The position of a record: its first line (from 1), its bytes [begin, end), and where the next record
+    begins.
 
-    `fault` is the fault of its quotes or its escape; `open` is the line of a quote that is never closed, 0 if
-    there is none.  `ended`: the record has a line end.
+    `fault` describes what is wrong with its quotes or its escape.  `open` is the line of a quote that is never
+    closed, 0 if there is none.  `ended`: the record has a line end.
     """
 
     number: int
@@ -135,14 +136,17 @@ def _closes(data: bytes, start: int, dialect: Dialect) -> bool:
 
 
 def is_regular(data: bytes, dialect: Dialect) -> bool:
-    """Whether every quote opens, doubles or closes a value, so that no record has a fault."""
+    """Whether every quote opens, doubles or closes a value, so no record has a fault of quotes."""
     return _regular_quotes(data, dialect) is not None
 
 
 def whole_records(
     blocks: Iterator[tuple[int, bytes]], reading: Reading, dialect: Dialect
 ) -> Iterator[tuple[int, bytes]]:
-    """Blocks of lines as blocks of records, comments emptied; raises InvalidInput if a quote is never closed."""
+    """Blocks of whole records, from blocks of lines, with comments emptied.
+
+    Raises InvalidInput if a quote is never closed.
+    """
     gathered, first, longest = b"", 0, reading.limits.csv_record
     for line, block in blocks:
         first = first if gathered else line

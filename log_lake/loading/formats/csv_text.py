@@ -31,9 +31,9 @@ _SPACES = " \t\r\n"
 
 @dataclass(frozen=True)
 class Body:
-    """Some whole records as they are written; `first` is the number of their first line.
+    """Some whole records, as the file has them; `first` is the number of their first line.
 
-    `read` is what was counted for the progress while they were read.
+    `read`: how much the progress counted while they were read.
     """
 
     data: bytes
@@ -44,17 +44,18 @@ class Body:
 
     @property
     def mark(self) -> int:
-        """Tells whether a later reading found the same: by the length, the names, the beginning and the end."""
+        """A mark by which a later reading recognizes the same text: length, names, beginning and end."""
         ends = self.data[:_MARKED] + self.data[-_MARKED:]
         return hash((len(self.data), self.first, tuple(self.names), ends))
 
 
 @dataclass
 class CsvText:
-    """The records of a body as a table of strings.
+    """The records of a body, as a table of strings.
 
-    `body` gives the body's bytes.  `numbers`: for each row of the table, the number of its record in the body, from
-    0; None: all, in order.  `values`: columns that were read as another type, which gives every text back.
+    `body` gives the body's bytes.  `numbers`: for each row of the table, the number of its record in the body,
+    from 0; None: all records, in order.  `values`: columns that were read as another type, which gives every
+    text back.
     """
 
     table: pa.Table
@@ -68,8 +69,8 @@ class CsvText:
     values: dict[str, pa.ChunkedArray] = field(default_factory=dict)
 
     def reject(self, reasons: dict[int, str], reading: Reading) -> list[Rejected]:
-        """The records of the body with these numbers, as rejected ones; raises InvalidInput if the policy is to
-        fail."""
+        """The records of the body with these numbers, as rejected ones.  Raises InvalidInput if the policy is
+        `fail`."""
         return [
             reading.reject(self._lines[i].number, reason, self._lines[i].raw(self._body))
             for i, reason in sorted(reasons.items())
@@ -91,7 +92,7 @@ class CsvText:
 
 
 def bodies(reading: Reading) -> Generator[Body]:
-    """The file's records, as they are written.
+    """The file's records, as the file has them.
 
     The file may be read twice, so each reading counts half of its bytes for the progress.
     """
@@ -129,7 +130,7 @@ def bodies(reading: Reading) -> Generator[Body]:
 def same_bodies(reading: Reading, marks: Sequence[int]) -> Generator[Body]:
     """The bodies of a file that was read before, each with its mark.
 
-    Raises InvalidInput if the file is not the same any more.
+    Raises InvalidInput if the file has changed.
     """
     expected = iter(marks)
     changed = InvalidInput(f"{reading.file}: the file changed while it was read; load it again")
@@ -149,7 +150,8 @@ def text_blocks(reading: Reading) -> Iterator[CsvText]:
 
 
 def typed_blocks(reading: Reading, marks: Sequence[int], types: dict[str, pa.DataType]) -> Iterator[CsvText]:
-    """The records of a file that was read before, columns in these types.  Raises as `same_bodies`."""
+    """The records of a file that was read before, with columns in these types.  Raises what `same_bodies`
+    raises."""
     for body in same_bodies(reading, marks):
         yield _text(body, reading, types)
 
@@ -234,7 +236,8 @@ def parsed(
     dialect: Dialect,
     skip: Callable[[pcsv.InvalidRow], str],
 ) -> pa.Table:
-    """The records by Arrow's reader in these types; it calls `skip` for each record of another width."""
+    """The records by Arrow's reader in these types.  It calls `skip` for each record with too few or too many
+    values."""
     if not body.endswith((b"\n", b"\r")):
         body += b"\n"  # at the end of the text, Arrow takes an empty value behind a quoted one for quoted
 

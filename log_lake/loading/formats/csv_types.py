@@ -67,8 +67,10 @@ class Narrowing:
         self._scale: int | None = None  # digits behind the point of all numbers so far; -1 if they differ
 
     def see(self, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-        """Take more values into account; the values in the narrowest type of their own, None if all are null, or a
-        value before them was of no type but text."""
+        """Takes more values into account.  Returns them in their own narrowest type.
+
+        None if all are null, or if an earlier value had no type but text.
+        """
         if pa.types.is_string(self.kind) or column.null_count == len(column):
             return None
         kind, values = narrowest(column)
@@ -101,7 +103,7 @@ class Narrowing:
 
 
 def becomes(kind: pa.DataType, joined: pa.DataType) -> bool:
-    """Whether values of `kind` in a column whose joined type is `joined` are that type's, by a cast.
+    """Whether a cast turns values of `kind` into the type `joined` of the whole column.
 
     Text becomes nothing else, and nothing else becomes text: 5.0 may have been written 5.
     """
@@ -114,9 +116,9 @@ _CASTS = {(_INT, _UINT), (_INT, _DOUBLE), (_UINT, _DOUBLE), (_DATE, _TIME)}
 
 
 def narrowest(column: pa.ChunkedArray) -> tuple[pa.DataType, pa.ChunkedArray]:
-    """The first type in the table above that all values are of, and the values in it; there is at least one value.
+    """The first type in the table above that fits all values, and the values in it; there is at least one value.
 
-    A few values rule most types out, so that few types are tried on the whole column.
+    A few values rule most types out, so few types are tried on the whole column.
     """
     sample = column.slice(0, 16 * _SAMPLE).drop_null()
     if not len(sample):
@@ -163,9 +165,9 @@ def _integer(kind: pa.DataType) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
 
 
 def written_shortest(texts: pa.ChunkedArray) -> bool:
-    """Whether every integer is written shortest: no plus, no zeros in front, no sign before zero.
+    """Whether every integer is written in its shortest form: no plus, no leading zeros, no sign before zero.
 
-    `texts` are those that Arrow reads as integers.  The first digit decides, also of 0x174876E800.
+    `texts` are those that Arrow reads as integers.  The first digit decides, also for 0x174876E800.
     """
     return all(_begin_shortest(chunk.drop_null() if chunk.null_count else chunk) for chunk in texts.chunks)
 
@@ -203,9 +205,9 @@ def _double(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def sure_numbers(texts: pa.Array, *, zeros: bool) -> pa.Array:
-    """Which texts are plain numbers short enough for a double to give them back; null for null.
+    """For each text, whether it is a plain number short enough for a double to give it back; null for null.
 
-    First and last characters decide.  `zeros`: behind the point there may be zeros at the end.
+    First and last characters decide.  `zeros`: the digits after the point may end in zeros.
     """
     lengths = pc.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
     if not lengths.any():
@@ -304,10 +306,10 @@ _LADDER: tuple[Callable[[pa.ChunkedArray], pa.ChunkedArray], ...] = (
 def read_as(
     column: pa.ChunkedArray, field: pa.Field, wrong: dict[int, str], *, inferred: bool = False
 ) -> pa.ChunkedArray:
-    """The text in the field's type; a value that is not of it becomes null, and `wrong` gets its row and the
+    """The text in the field's type.  A value that does not fit becomes null, and `wrong` gets its row and the
     reason.
 
-    `inferred`: the type was inferred from these very values, so there is no number that Arrow misreads.
+    `inferred`: the type was inferred from these same values, so Arrow misreads no number among them.
     """
     if not (is_json(field) or pa.types.is_binary(field.type)):
         try:

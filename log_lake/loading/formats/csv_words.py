@@ -1,7 +1,8 @@
-"""Reading values in the spelling that options name: words for true and false, formats of times, decimal commas.
+"""Reads values that are written as options say: words for true and false, formats of times, decimal commas.
 
-Without a declared type, a column has the type of a spelling only if every value is spelled so; otherwise it is read
-as without options.  With a declared type, a value that is not spelled so makes a bad record.  Called by `csv`.
+Without a declared type, a column gets the option's type only if every value is written in that way; otherwise it
+is read as without options.  With a declared type, a value that is written differently makes a bad record.
+Called by `csv`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ Respell = Callable[[pa.ChunkedArray], pa.ChunkedArray]
 
 
 def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | None]]:
-    """The spellings that the options name, in the order of trying, and the type that each means.
+    """The ways of writing that the options name, in the order in which they are tried, and the type of each.
 
-    None: the type of the respelled text is inferred, as of any text.
+    None: the type of the normalized text is inferred, as for any text.
     """
     respellings: dict[str, tuple[Respell, pa.DataType | None]] = {}
     if options.true or options.false:
@@ -45,7 +46,7 @@ def spellings(options: CsvOptions) -> dict[str, tuple[Respell, pa.DataType | Non
 
 
 def spelling_of(kind: pa.DataType) -> str:
-    """The spelling for a declared type."""
+    """The way of writing for a declared type."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_date(kind):
@@ -56,7 +57,7 @@ def spelling_of(kind: pa.DataType) -> str:
 
 
 def respelled(column: pa.ChunkedArray, respell: Respell) -> pa.ChunkedArray | None:
-    """The column respelled; None if one of its values has another spelling.  A few values are tried first."""
+    """The column in normal form; None if a value is written in another way.  A few values are tried first."""
     for part in (column.slice(0, _SAMPLE), column):
         values = respell(part)
         if values.null_count > part.null_count:

@@ -42,22 +42,22 @@ class Instants:
 
     @staticmethod
     def of_both(seconds: pa.Array, nanos: pa.Array) -> Instants:
-        """Times that one array has in whole seconds, and the other in nanoseconds modulo 2^64."""
+        """Times from two arrays: one in whole seconds, one in nanoseconds modulo 2^64."""
         whole = _integers(seconds)
         with np.errstate(over="ignore"):
             return Instants(whole, _integers(nanos) - whole * 10**9, _valid(seconds))
 
     @staticmethod
     def of_pairs(array: pa.StructArray, seconds: str, nanos: str) -> Instants:
-        """The times of records with these two fields."""
+        """Times from records with two fields: seconds and nanoseconds."""
         return Instants(_integers(array.field(seconds)), _integers(array.field(nanos)), _valid(array))
 
     def stored(
         self, field: pa.Field, rows: RowNumbers, path: str, faults: Faults
     ) -> tuple[pa.Array, pa.Field]:
-        """The times in the type that holds them, and their field, which has the zone of `field`.
+        """The times in a type that holds them exactly, and their field, which has the zone of `field`.
 
-        Adds to `faults`, by row of the table, the times outside of the years 1 to 9999, which are null here; `path`
+        Adds times outside of the years 1 to 9999 to `faults`, by row of the table; they are null here.  `path`
         names the field.
         """
         outside = self.valid & ((self.seconds < FIRST_SECOND) | (self.seconds > LAST_SECOND))

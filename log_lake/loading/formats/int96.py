@@ -50,7 +50,7 @@ class Int96:
         self._left: pa.Table | None = None
 
     def exact(self, batch: pa.RecordBatch, faults: Faults) -> pa.RecordBatch:
-        """The next records of the file with exact times; adds to `faults` the times that no type holds.
+        """The next records of the file with exact times; adds times that no type can hold to `faults`.
 
         Raises what Arrow raises.
         """

@@ -1,11 +1,11 @@
-"""JSON: one object a record; `json_frames` makes lines of arrays and documents.
+"""Reads JSON: each object is a record; `json_frames` turns arrays and documents into lines.
 
-Lines that are all of one shape are split at their commas (`json_flat`).  Others go to Arrow's reader, a block
-of lines at a time.  It turns strings that look like times into times; a lake gives back what it was given, so
-such fields are read again as strings, and remembered.  Whatever neither can read surely (a malformed line, a
-field of several kinds, integers that a double cannot hold, declared types that are not met, a key of another
-kind than before) is read line by line, exactly, and bad lines are named (`json_exact`).  Before a reader that
-recurses takes a line, its nesting is looked at.
+Lines that all have one shape are split at their commas (`json_flat`).  Other lines go to Arrow's reader, a block
+at a time.  Arrow turns strings that look like times into times.  A lake gives back what it was given, so such
+fields are read again as strings, and remembered.  Some lines neither reader gets right: a malformed line, a
+field of several classes, integers that a double cannot hold, values that miss their declared type, a key of
+another class than before.  These are read one by one, exactly, and bad lines are named (`json_exact`).  Before a
+recursive reader gets a line, its nesting is checked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LARGE = 1 << 20
 
 
 def read_ndjson(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
-    """The file's records, in blocks; with `only_lines` each line is one.  Raises InvalidInput."""
+    """The file's records, in blocks; with `only_lines` each line is a record.  Raises InvalidInput."""
     seen = _Seen(reading.limits.first_json)
     flat = FlatLines()
     with open_text(reading) as file:

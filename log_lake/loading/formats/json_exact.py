@@ -1,7 +1,7 @@
-"""JSON line by line, exactly: the reader for blocks that no fast reader can vouch for.
+"""Reads JSON line by line, exactly, for blocks that the fast readers may get wrong.
 
-Python's decoder reads each line, and its numbers as they are written.  A line is a bad record, with a reason,
-if it is not a record, or its values cannot be ordered or added like those before.
+Python's decoder reads each line, and keeps its numbers as they are written.  A line is a bad record, with a
+reason, if it is not a record, or if its values cannot be ordered or summed with the earlier ones.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from log_lake.texts.typed_json import PLAIN
 def read_exact(
     frame: Frame, deep: AbstractSet[int], reading: Reading, kinds: dict[str, type], *, only_lines: bool
 ) -> Block:
-    """The block line by line.
+    """The block, read line by line.
 
-    `deep` are the lines that are nested too deep, `kinds` those of the key's values so far.
-
-    Records may follow one another on a line, unless there are `only_lines`: then they are a bad record.
+    `deep` are the lines that are nested too deep, `kinds` the classes of the key's values so far.  Several
+    records may be on one line; with `only_lines` such a line is a bad record.
     """
     records: list[dict[str, Any]] = []
     numbers: list[int] = []
@@ -194,7 +193,7 @@ def _paths(record: dict[str, Any], flat: Container[str]) -> Iterator[LeafPath]:
 
 
 def cells(records: list[Any]) -> int:
-    """Values of the columns that JSON records become: every field has one in each record of its list."""
+    """How many values the columns of these records will have: every field has one in each record of its list."""
     lengths: dict[LeafPath, int] = {}
     lists: dict[LeafPath, LeafPath] = {}
     """By field, the list in which it is."""

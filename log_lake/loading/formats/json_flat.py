@@ -1,10 +1,10 @@
-"""Lines of JSON that are all of one shape: the same names in the same order, no records, lists or escapes, and no
-comma in a text.
+"""Reads lines of JSON that all have one shape: the same names in the same order, no records, lists or escapes,
+and no comma in a text.
 
-Most files that machines write are such.  A line like that is a line of CSV whose values carry their names: Arrow's
-CSV reader splits it at its commas, in a fifth of the time that Arrow's JSON reader takes.  Then all that makes it
-JSON is checked, a column at a time: names, quotes, numbers, words.  If a piece may not have this shape, the
-reader of any JSON (`json`) reads it and the rest of the file, because each attempt costs time.
+Most files that programs write are like that.  Such a line is a line of CSV whose values carry their names:
+Arrow's CSV reader splits it at its commas, in a fifth of the time of Arrow's JSON reader.  Then everything that
+makes it JSON is checked, a column at a time: names, quotes, numbers, words.  If a piece may have another shape,
+the reader of any JSON (`json`) reads it and the rest of the file, because each attempt costs time.
 
 The values are those that Arrow's JSON reader gives, except that texts that look like times stay texts.
 """
@@ -49,12 +49,12 @@ class _OfAnotherShape(ValueError):
 
 @dataclass
 class FlatLines:
-    """Reads the blocks of one file while they are of one shape."""
+    """Reads the blocks of one file as long as they have one shape."""
 
     over: bool = False
 
     def read(self, lines: bytes) -> pa.Table | None:
-        """The records, one a line; None if they are not surely of one shape, and from then on."""
+        """The records, one a line; None if they may have different shapes, and for all later blocks."""
         if self.over:
             return None
         try:
@@ -211,8 +211,11 @@ def _doubles(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def lose_digits(numbers: pa.ChunkedArray, *, most: int) -> bool:
-    """Whether a number has more digits than its double gives back, or more than `most` are not written as their
-    doubles are, and each would have to be looked at."""
+    """Whether a double would lose digits of a number, or more than `most` numbers are not written like their
+    doubles.
+
+    Each of the latter would have to be checked on its own.
+    """
     own = shown(numbers.cast(pa.float64()), _DOUBLE)
     others = numbers.filter(pc.not_equal(own, numbers))
     try:

@@ -1,13 +1,13 @@
-"""Where the records of a JSON file begin and end: lines, the elements of an array, or documents one after another.
+"""Finds where the records of a JSON file begin and end: lines, the elements of an array, or documents one after
+another.
 
-The file's beginning tells which.  `[` begins an array.  A `{` that is not closed in its own line, but later, begins
-documents of several lines.  Everything else is lines, one record each.  Elements and documents are given to the
-reader of lines as lines (`json_structure`).  An array, and documents on one line, are read a piece at a time,
-whatever the length of the line.  With the option `records` the records are those of lists inside of documents
-(`json_lists`).
+The beginning of the file shows which.  `[` begins an array.  A `{` that is closed on a later line begins
+documents of several lines.  Everything else is lines, one record each.  Elements and documents reach the reader
+of lines as lines (`json_structure`).  An array, and documents on one line, are read a piece at a time, whatever
+the length of the line. With the option `records` the records are those of lists inside documents (`json_lists`).
 
-Only brackets, braces and quotes are looked at here; whether a record is JSON is for its reader to say.  Called by
-`ndjson`.
+This module looks only at brackets, braces and quotes; the reader decides whether a record is JSON.  Called by
+`json`.
 """
 
 from __future__ import annotations

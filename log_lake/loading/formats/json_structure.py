@@ -26,8 +26,8 @@ _CONTROL = 1
 class Frame:
     """Some records, one a line.  `first` is the line of the file where they begin.
 
-    Where the records are not lines of the file, `text` is what the file holds, and `spans` are their places in it.
-    `whole` is the frame that this one is a part of.
+    If the records are not lines of the file, `text` is the file's text, and `spans` are their places in it.
+    `whole` is the larger frame that contains this one, if it is a part.
     """
 
     lines: bytes
@@ -91,7 +91,8 @@ def structure(text: bytes) -> Structure:
 
 
 def positions(data: npt.NDArray[np.uint8], byte: bytes) -> Ints:
-    """Where the byte is; for braces, brackets too.  A piece at a time, which stays in the processor's caches."""
+    """The positions of the byte; for braces, those of brackets too.  It works in pieces that fit the
+    processor's caches."""
     folded, code = (byte in b"{}"), np.uint8(byte[0])
     parts: list[Ints] = []
     buffer, mask = np.empty(_PIECE, np.uint8), np.empty(_PIECE, np.bool_)

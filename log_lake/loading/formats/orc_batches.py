@@ -1,8 +1,8 @@
-"""Decodes an ORC file a few records at a time, whatever a stripe holds.
+"""Decodes an ORC file a few records at a time, whatever the size of a stripe.
 
-A stripe of some kilobytes may hold gigabytes: a text that its dictionary has once, and names for each record.  So
-Arrow decodes batches of few records, and those that are small are joined.  If it refuses a timestamp, fields with
-timestamps are read by pyorc from there on, and come as pairs (`orc_times`).  Called by `orc`.
+A stripe of some kilobytes may hold gigabytes: one text in its dictionary that each record names.  So Arrow
+decodes batches of few records, and small batches are joined.  If Arrow refuses a timestamp, pyorc reads the
+fields with timestamps from there on, as pairs (`orc_times`).  Called by `orc`.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ class _UnknownCodec(Exception):
 
 
 def has_hybrid_calendar(file: BinaryIO, orc: Any) -> bool | None:
-    """Whether dates and times of an ORC file, which Arrow has opened as `orc`, are of the hybrid calendar.
+    """Whether dates and times of an ORC file, which Arrow has opened as `orc`, have the hybrid calendar.
 
-    None if nothing here unpacks the footer.  A file of the Java writer that says nothing is of that calendar, as
-    all were once.  Raises ValueError, or what a decompressor raises, if it is damaged.
+    None if no package here can unpack the footer.  A file of the Java writer without the mark has the hybrid
+    calendar, as all files once had.  Raises ValueError, or what a decompressor raises, if the footer is damaged.
     """
     end = orc.file_length - 1 - orc.file_postscript_length
     file.seek(end - orc.file_footer_length)
@@ -41,7 +41,7 @@ def has_hybrid_calendar(file: BinaryIO, orc: Any) -> bool | None:
 
 
 def codec_of(file: BinaryIO, orc: Any) -> str:
-    """The compression of an ORC file, by its postscript, as the specification calls it; Arrow does not name LZO.
+    """The compression of an ORC file, from its postscript, as the specification names it; Arrow cannot name LZO.
 
     Raises ValueError if the postscript is damaged.
     """

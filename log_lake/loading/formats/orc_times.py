@@ -1,7 +1,8 @@
-"""ORC's timestamps of all years: what Arrow refuses, because its nanoseconds end in 1677 and 2262, pyorc reads.
+"""ORC timestamps of all years: pyorc reads those that Arrow refuses, because its nanoseconds end in 1677 and
+2262.
 
-pyorc gives Python values, so only fields with timestamps are read so, from the first batch on that Arrow refuses.
-Times come as pairs of integers, and go into records of two fields until they are stored (`instants`).
+pyorc gives Python values, so it reads only fields with timestamps, from the first batch that Arrow refuses.
+Times come as pairs of integers, and stay records of two fields until they are stored (`instants`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PAIRED = b"lake.pair"
 
 
 def pair_zone(field: pa.Field) -> str | None:
-    """The zone of the timestamps for which the field has pairs, "" without a zone; None if it has no pairs."""
+    """The zone of a field's timestamps if they are pairs, "" without a zone; None if the field has no pairs."""
     zone = (field.metadata or {}).get(_PAIRED)
     return None if zone is None else zone.decode()
 
@@ -37,15 +38,15 @@ Columns = list[tuple[pa.Array, pa.Field]]
 
 
 def are_plain(names: list[str]) -> bool:
-    """Whether ORC's readers find columns by these names: they take a dot for a path."""
+    """Whether ORC's readers can find columns by these names: they read a dot as a path."""
     return all(name and "." not in name for name in names)
 
 
 def read_pairs(file: BinaryIO, first: int, fields: list[pa.Field]) -> Callable[[int], Columns]:
-    """Reads as many next records as it is asked for: some fields, in which pairs stand for timestamps.
+    """Reads the next records, as many as asked for: some fields, with pairs in place of timestamps.
 
-    `first` is the number of the first record, from 0.  Without columns the file has ended.  Raises what pyorc
-    raises for a damaged file, and ValueError for types that it does not give apart.
+    `first` is the number of the first record, from 0.  If there are no columns, the file has ended.  Raises what
+    pyorc raises for a damaged file, and ValueError for types that pyorc does not distinguish.
     """
     import pyorc
 

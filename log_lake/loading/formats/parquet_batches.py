@@ -1,8 +1,8 @@
-"""The number of records of a Parquet file to decode at once.
+"""Decides how many records of a Parquet file to decode at once.
 
-A column may write a long text once, in its dictionary, and name it a million times.  Arrow decodes as many records
-as it is asked for, whatever their size.  So the longest text of each dictionary is looked at first, if the
-column is large enough to matter.  Called by `parquet`.
+A column may store a long text once, in its dictionary, and use it a million times.  Arrow decodes as many
+records as the caller asks for, whatever their size.  So the longest text of each dictionary is found first, if
+the column is large enough to matter.  Called by `parquet`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BATCH_BYTES = 256 << 20
 def batches(
     parquet: pq.ParquetFile, source: pa.NativeFile, groups: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """The records of row groups; neighbours whose batches have as many records are read as one."""
+    """The records of row groups; neighbours with the same number of records a batch are read together."""
     most = batch_rows(parquet.schema_arrow, BATCH_ROWS)
     sized = [(_rows(parquet.metadata, source, group, most), group) for group in groups]
     for rows, run in groupby(sized, key=lambda one: one[0]):

@@ -17,7 +17,7 @@ _DAMAGED = "the file is damaged; write it again, or fetch it again"
 
 
 def rows_fault(rows: int, promised: int) -> str:
-    """The fault of a file whose records are not as many as it says; "" if they are."""
+    """The error text if a file has another number of records than it says; "" if not."""
     if rows == promised:
         return ""
     return f"it says that it has {counted(promised, 'record')}, but has {rows:,}: {_DAMAGED}"
@@ -26,8 +26,8 @@ def rows_fault(rows: int, promised: int) -> str:
 def footer_fault(parquet: pq.ParquetFile, row_groups: Iterable[int]) -> str:
     """The first contradiction within a Parquet file's footer; "" if it has none.
 
-    `row_groups` are those whose columns are looked at.  A column has one value a record, or, inside of lists and
-    maps, at least one.
+    Only columns of `row_groups` are checked.  A column has one value a record, or, inside lists and maps, at
+    least one.
     """
     footer = parquet.metadata
     rows = sum(footer.row_group(at).num_rows for at in range(footer.num_row_groups))
@@ -47,7 +47,7 @@ def footer_fault(parquet: pq.ParquetFile, row_groups: Iterable[int]) -> str:
 
 
 def block_fault(records: int, bytes_left: int) -> str:
-    """The fault of an Avro block whose records do not fill it; "" if they do."""
+    """The error text for an Avro block that its records do not fill; "" if they do."""
     if not bytes_left:
         return ""
     return (

@@ -1,7 +1,7 @@
-"""Columns from Python values, for blocks that Arrow's own JSON reader does not read exactly.
+"""Builds columns from Python values, for blocks that Arrow's own JSON reader does not read exactly.
 
-Types follow the values.  Values of one kind have its type; integers and doubles become doubles if nothing is lost;
-records and lists are typed by their elements; a field of several kinds becomes JSON.
+Types follow the values.  Values of one kind have its type; integers and doubles become doubles if nothing is
+lost; records and lists get the types of their elements; a field of several kinds becomes JSON.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from log_lake.texts.typed_json import text_of
 def table_from_records(
     records: list[dict[str, Any]], declared: dict[str, pa.Field], *, otherwise: tuple[str, ...] = ()
 ) -> pa.Table:
-    """The records as a table; fields in the order first seen.  Declared values are converted already.
+    """The records as a table, with fields in the order in which they occur.  Values of declared fields must be
+    converted already.
 
-    A table without fields would have no records either.  So if no record has a field, the table has the fields
+    A table without fields could not count its records.  So if no record has a field, the table has the fields
     `otherwise`, all null.
     """
     names = dict.fromkeys(name for record in records for name in record) or dict.fromkeys(otherwise)
@@ -37,7 +38,7 @@ def table_from_records(
 
 
 def infer_field(name: str, values: list[Any]) -> pa.Field:
-    """The field that holds the JSON values."""
+    """The field whose type holds these JSON values."""
     kinds = {_kind(v) for v in values if v is not None}
     if not kinds:
         return pa.field(name, pa.null())

@@ -43,13 +43,13 @@ _reader = lru_cache(maxsize=1_024)(VariantReader)
 
 @dataclass(frozen=True)
 class Variants:
-    """The names of the fields of a Parquet file that are variants."""
+    """The names of the variant fields of a Parquet file."""
 
     names: frozenset[str]
 
     @staticmethod
     def of(parquet: pq.ParquetFile) -> Variants:
-        """By the annotations of the file's schema, and by Spark's own schema."""
+        """The variant fields according to the annotations in the file's schema, and to Spark's own schema."""
         names = set(_ANNOTATED.findall(str(parquet.schema)))
         with_spark: Mapping[bytes, bytes] = parquet.metadata.metadata or {}
         with contextlib.suppress(ValueError, RecursionError):  # another program's text under Spark's name
@@ -57,9 +57,9 @@ class Variants:
         return Variants(frozenset(names))
 
     def as_json(self, table: pa.Table, faults: Faults) -> pa.Table:
-        """The records with typed JSON for variants, at any depth.
+        """The records with typed JSON in place of variants, at any depth.
 
-        Adds to `faults`, by row of the table, the variants that cannot be read; their values are null here.
+        Adds variants that cannot be read to `faults`, by row of the table; their values are null here.
         """
         if not self.names:
             return table

@@ -1,12 +1,13 @@
-"""ZNG, ZST and their readable text: values with their types; their records become blocks of one schema each.
+"""Reads ZNG, ZST and their text form.  Values have types of their own; their records become blocks of one schema
+each.
 
-`read_values` gives the values as they are, for programs that need no schema.  `read_zng` makes blocks of them:
-types become Arrow's (decision 62), records of several types in a row become one table in the order of the file, as
-records of several files do (decision 51).
+`read_values` gives the values unchanged, for programs that need no schema.  `read_zng` makes blocks of them:
+types become Arrow's (decision 62).  Neighbouring records of several types become one table in the order of the
+file, as records of several files do (decision 51).
 
-A bad record is a top-level value that is not a record or is null, one whose bytes are not a value of its
-type, and one that Arrow or the lake has no form for.  Damage of the file itself (its types, lengths,
-segments) leaves no record to name.
+A bad record is a top-level value that is null or not a record, one whose bytes do not fit its type, or one that
+Arrow or the lake cannot express.  If the file itself is damaged (its types, lengths, segments), no single record
+can be named.
 """
 
 from __future__ import annotations

@@ -47,43 +47,43 @@ class Container(Protocol):
         ...
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
-        """Decoded bytes of the groups in the columns; None: in all."""
+        """Decoded bytes of the groups, in these columns; None: in all."""
         ...
 
     def batches(
         self, groups: Sequence[int], columns: Sequence[str] | None, *, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """The records of the groups, about `rows` at a time, in the columns asked for that the object has."""
+        """The records of the groups, about `rows` at a time, with the wanted columns that the object has."""
         ...
 
     def begin(self, group: int) -> int:
-        """Where in the file the group begins."""
+        """The position in the file at which the group begins."""
         ...
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """The bytes that `batches` of these groups reads, as far as they are worth a plan."""
+        """The byte ranges that `batches` of these groups will read, if it is worthwhile to plan them."""
         ...
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
-        """The stored bytes of each of the columns that the object has."""
+        """The stored bytes of each of these columns, if the object has it."""
         ...
 
     def close(self) -> None:
-        """Close what was opened here; the file itself is the caller's."""
+        """Closes what this object opened; the caller closes the file."""
         ...
 
 
 class Sink(Protocol):
-    """A data object's file, open for writing; closed, whether or not it finished."""
+    """A data object's file, open for writing; close it whether or not it was finished."""
 
     def write(self, table: pa.Table, groups: Sequence[int]) -> None:
-        """Write the next records as groups of these sizes, at least one."""
+        """Writes the next records as groups of these sizes, at least one."""
         ...
 
     def finish(self, described: ObjectMetadata) -> None:
-        """End the file with the metadata, to which the checksums are added."""
+        """Ends the file with the metadata, after adding the checksums to it."""
         ...
 
     def close(self) -> None:
-        """Close what was opened here; the file itself is the caller's."""
+        """Closes what this object opened; the caller closes the file."""
         ...

@@ -35,11 +35,11 @@ class ObjectLimits:
     """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
 
     def group_records(self, format: str) -> int:
-        """The most records of a group of such a file."""
+        """The maximum number of records in a group of a file with this format."""
         return self.row_group if format == naming.PARQUET else min(self.row_group, self.typed_group)
 
     def max_bytes(self, sizes: Sizes) -> int:
-        """Decoded bytes that a row group of such columns may have."""
+        """The maximum decoded bytes of a row group with these columns."""
         return max(self.row_group_bytes, self.column_bytes * sizes.leaves)
 
 

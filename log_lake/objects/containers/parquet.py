@@ -48,9 +48,9 @@ class ParquetFooter(Footer):
 def open_parquet(
     file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str
 ) -> ParquetContainer:
-    """The open object; without a `footer` from before, it is read and checked.
+    """The open object; reads and checks the footer, unless the caller passes one from an earlier reader.
 
-    Raises Corrupt if it is damaged, another object's, or contradicts itself.
+    Raises Corrupt if the object is damaged, is another object, or contradicts itself.
     """
     decoded = footer if isinstance(footer, ParquetFooter) else None
     parquet = _opened(file, decoded)
@@ -100,7 +100,8 @@ class ParquetContainer:
 
     @property
     def written_schema(self) -> pa.Schema:
-        """All columns as they were written: Parquet renames the elements of lists, Arrow's own copy does not."""
+        """All columns as they were written.  Parquet renames the elements of lists; Arrow's own copy of the
+        schema does not."""
         stored = (self.footer.parquet.metadata or {}).get(b"ARROW:schema")
         if stored is None:
             return self.footer.schema
@@ -108,7 +109,7 @@ class ParquetContainer:
         return renamed(columns, self.footer.fields)
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
-        """Decoded bytes, as the footer says."""
+        """Decoded bytes, according to the footer."""
         leaves = self.footer.leaves
         if columns is not None and leaves.keys() <= set(columns):
             columns = None
@@ -141,11 +142,11 @@ class ParquetContainer:
             raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {groups} are missing")
 
     def begin(self, group: int) -> int:
-        """Where in the file the row group begins."""
+        """The position in the file at which the row group begins."""
         return chunk_range(self.footer.parquet.row_group(group).column(0)).begin
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """The column chunks, but none of a group so large that its columns are taken a part at a time."""
+        """The column chunks of the groups, except of groups so large that columns are read in parts."""
         leaves = range(self.footer.parquet.num_columns) if columns is None else self._chunks(columns)
         for number in groups:
             group = self.footer.parquet.row_group(number)

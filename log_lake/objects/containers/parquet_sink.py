@@ -1,8 +1,9 @@
-"""Writing a data object as Parquet: the columns that get a dictionary, and the tail with its checksum.
+"""Writes a data object as Parquet: chooses the columns that get a dictionary, and writes the tail with its
+checksum.
 
 Only columns whose values recur get a dictionary.  On lineitem this is smaller and cheaper to write than
-dictionaries for all (decision 12).  Decimals of up to 18 digits are integers, which readers decode faster than
-bytes (decision 124).  Called by `objects.write`.
+dictionaries for all (decision 12).  Decimals of up to 18 digits are stored as integers, which readers decode
+faster than bytes (decision 124).  Called by `objects.write`.
 """
 
 from __future__ import annotations

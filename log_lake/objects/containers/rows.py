@@ -1,12 +1,13 @@
-"""Records as they came, beside the fields that queries see: the columns `hidden.ROW` of a table, and ZNG rows.
+"""The original records beside the fields that queries see: the columns `hidden.ROW` of a table, and ZNG rows.
 
-A record of a typed format (ZNG, ZST) is stored as one value of its own type.  Above the containers it is a row of a
-table, as a record of Parquet is: the fields of all types united, and `ROW` with its type's digest and its bytes.
-Merges, filters and sorts move `ROW` along and never look into it.  A record without it came from another format, or
-was changed on the way (a declared type, an aggregate, an emptied delete marker): its fields say what it is.
+A typed format (ZNG, ZST) stores a record as one value of its own type.  Above the containers such a record is a
+row of a table, like a record of Parquet: the united fields of all types, and `ROW` with the digest of its type
+and its bytes. Merges, filters and sorts carry `ROW` along and never look into it.  A record without it came from
+another format, or was changed on the way (a declared type, an aggregate, an emptied delete marker); its fields
+then say what it is.
 
-The digest is the name of the type's content, so tables of several objects need no common numbering.  A process
-keeps each type that it met.
+The digest names the type by its content, so tables of several objects need no common numbering.  A process
+remembers each type that it met.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def digest_of(kind: Type) -> bytes:
 
 
 def type_of(digest: bytes) -> Type:
-    """The type of that name; it was met before, with the record's bytes."""
+    """The type with that digest; this process met it before, with the record's bytes."""
     return _BY_DIGEST[digest]
 
 
@@ -78,9 +79,9 @@ def body_column(values: Rows | Batch) -> pa.Array:
 
 
 def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:
-    """The records in the columns of the schema; fields of other names are not looked into.
+    """The records in the columns of the schema; other fields are not decoded.
 
-    Raises Corrupt if bytes are no values of their type.
+    Raises Corrupt if bytes are not valid for their type.
     """
     if not len(schema):
         return pa.Table.from_batches(
@@ -119,7 +120,7 @@ def _projected(batch: Batch, names: set[str]) -> Batch:
 
 
 def rows_of_table(table: pa.Table) -> Rows:
-    """The records of a table as they came, or as their fields say.
+    """The records of a table: the original ones where `ROW` has them, otherwise made from the fields.
 
     Raises InvalidInput for a type or value that ZNG cannot hold.
     """
@@ -140,7 +141,7 @@ def rows_of_table(table: pa.Table) -> Rows:
 
 
 def with_rows_of_fields(table: pa.Table) -> pa.Table:
-    """The table with the columns `ROW`, of records that have their fields only."""
+    """The table with columns `ROW` made from its fields, for records that have only fields."""
     return beside(table, row_columns(_of_fields(table)))
 
 

@@ -1,9 +1,9 @@
-"""Names of columns in a Parquet file that differ from those of their fields: key fields whose names have dots.
+"""Key fields whose names have dots: their columns have other names in a Parquet file.
 
-A pool with the key `user.id` has a field of that name beside the record `user` (`loading.key_paths`).  Readers of
-Iceberg write paths with dots, so they open no file that has both (decision 202).  Such a key field lies in every
-object under the name `user:id`; the footer says so.  Above the container only DataFusion's merge knows it, which
-opens files itself.  Pure.
+A pool with the key `user.id` has a field of that name beside the record `user` (`loading.key_paths`).  Readers
+of Iceberg write paths with dots, so they open no file that has both (decision 202).  So every object stores such
+a key field under the name `user:id`, and its footer says so.  Above the container only DataFusion's merge knows
+this, because it opens files itself.  Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lake_core.keys import PoolKey
 
 
 def stored_names(names: Collection[str], key: PoolKey) -> dict[str, str]:
-    """The column of each key field whose name has dots, by field; no other of the `names` is like it."""
+    """By key field whose name has dots: the name of its column, which differs from all other `names`."""
     stored: dict[str, str] = {}
     taken = set(names)
     for name in key.names:
@@ -36,9 +36,9 @@ def renamed(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
 
 
 def fields_of_columns(columns: Collection[str], stored_as: Mapping[str, str], *, name: str) -> dict[str, str]:
-    """The field of each column that lies under another name in the file `name`.
+    """By column with another name in the file `name`: its field.
 
-    Raises Corrupt if the file does not have these columns, or two columns would be one field.
+    Raises Corrupt if the file lacks such a column, or if two columns would be one field.
     """
     fields = {column: field for field, column in stored_as.items()}
     if not fields.keys() <= set(columns) or len({fields.get(c, c) for c in columns}) < len(columns):

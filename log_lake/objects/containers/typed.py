@@ -1,9 +1,9 @@
-"""Shared by the objects of the typed formats: a footer of our own within a file that other programs can read.
+"""Shared by the objects of the typed formats: our own footer inside a file that other programs can read.
 
-A group of records is a part of the file that is read alone: in ZNG a stream, in ZST the columns of super types that
-begin anew.  Behind it stand the hidden columns of its records (`hidden.ORDER`), if there are any, as Arrow's IPC
-stream.  Behind all groups stands the footer, in JSON, and its mark: magic, the footer's length, its checksum, and
-that of the bytes that follow.  Programs that know nothing of it skip both, because no value of theirs is there.
+A group of records is a part of the file that can be read alone: in ZNG a stream, in ZST the columns of its own
+super types.  The hidden columns of its records (`hidden.ORDER`), if it has any, follow it as an Arrow IPC
+stream.  The footer follows all groups.  It is JSON and a mark: magic, the footer's length, its checksum, and the
+checksum of the bytes after it.  Programs that do not know these parts skip them, because no value is in them.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ MAX_FOOTER_BYTES = 256 << 20
 
 
 class TypedGroup(msgspec.Struct, frozen=True, array_like=True):
-    """A group: its records, where its bytes are, where its hidden columns begin in them, its decoded bytes.
+    """A group: its records, the position of its bytes, where its hidden columns begin in them, its decoded
+    bytes.
 
-    `sum` is the CRC-32 of its bytes, since values tell no damage.  `types` is how many super types the file has up
-    to its end; only ZST counts them.
+    `sum` is the CRC-32 of its bytes, because values themselves do not show damage.  `types` is the number of
+    super types in the file up to its end; only ZST counts them.
     """
 
     records: int
@@ -86,9 +87,9 @@ def encoded_footer(description: TypedDescription, *, after: bytes = b"") -> byte
 def read_footer(
     file: Any, end: int, *, size: int, name: str, before: Callable[[int], bytes]
 ) -> TypedDescription:
-    """The description whose mark ends at `end`.  Raises Corrupt.
+    """The footer's content, from the mark that ends at `end`.  Raises Corrupt.
 
-    `before` gives the bytes that stand between the data and a footer of so many bytes.
+    `before` gives the bytes between the data and a footer of that many bytes.
     """
     mark = file.read_at(MARK_BYTES, max(0, end - MARK_BYTES))
     if len(mark) < MARK_BYTES:
@@ -128,7 +129,7 @@ def checked_footer(description: TypedDescription, *, name: str, object_id: str) 
 
 @dataclass(frozen=True)
 class GroupBytes:
-    """The bytes of a group, read at once and found sound; it is read from as the file is."""
+    """The bytes of a group, read at once and checked; it can be read like the file."""
 
     begin: int
     data: bytes
@@ -141,7 +142,7 @@ class GroupBytes:
 
 @dataclass(frozen=True)
 class TypedContainer:
-    """An open object of a typed format; a format says how the rows of a group are found (`rows`)."""
+    """An open object of a typed format; each format implements how the rows of a group are found (`rows`)."""
 
     name: str
     file: Any
@@ -152,7 +153,7 @@ class TypedContainer:
         raise NotImplementedError
 
     def read(self, number: int) -> GroupBytes:
-        """The bytes of a group.  Raises Corrupt if they are others than were written."""
+        """The bytes of a group.  Raises Corrupt if they differ from the bytes written."""
         group = self.footer.groups[number]
         data = self.file.read_at(group.end - group.begin, group.begin)
         if len(data) < group.end - group.begin or zlib.crc32(data) != group.sum:
@@ -165,7 +166,7 @@ class TypedContainer:
         return self.footer.schema
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
-        """Decoded bytes of all columns: the footer tells no other."""
+        """Decoded bytes of all columns, because the footer does not have them by column."""
         if not groups:
             return Weight()
         sizes = [self.footer.groups[group].decoded for group in groups]
@@ -217,19 +218,20 @@ class TypedContainer:
         return self.footer.groups[group].begin
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """The groups whole: their checksum covers all columns."""
+        """Whole groups, because their checksum covers all columns."""
         return (Range(group.begin, group.end) for group in map(self.footer.groups.__getitem__, groups))
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
-        """Unknown, because the bytes of all columns are stored together."""
+        """Nothing, because the bytes of all columns are stored together."""
         return dict.fromkeys((name for name in self.footer.schema.names if name in names), 0)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
 
 class TypedSink:
-    """An object of a typed format that is being written; a format says how a group is written, and the end."""
+    """An object of a typed format that is being written; each format implements how a group and the end are
+    written."""
 
     def __init__(self, file: SummedFile) -> None:
         self.file = file
@@ -260,11 +262,11 @@ class TypedSink:
             )
 
     def put_rows(self, rows: Rows) -> int:
-        """Write the records of a group; how many super types the file has then."""
+        """Writes the records of a group; returns how many super types the file has then."""
         raise NotImplementedError
 
     def put_order(self, data: bytes) -> int:
-        """Write bytes that are no values; where they begin."""
+        """Writes bytes that are not values; returns where they begin."""
         raise NotImplementedError
 
     def described(self, described: ObjectMetadata) -> TypedDescription:
@@ -278,7 +280,7 @@ class TypedSink:
         )
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing."""
 
 
 def _ipc(table: pa.Table) -> bytes:

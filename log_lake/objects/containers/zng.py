@@ -31,7 +31,7 @@ from log_lake.zng.writer import ZngWriter
 
 
 def open_zng(file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str) -> ZngContainer:
-    """The open object; without a `footer` from before, it is read and checked.  Raises Corrupt."""
+    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt."""
     decoded = footer if isinstance(footer, TypedFooter) else None
     if decoded is None:
         size = file.size()

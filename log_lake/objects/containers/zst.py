@@ -1,6 +1,6 @@
-"""Data objects as ZST: each group has super types of its own, so that its columns are decoded alone.
+"""Data objects as ZST: each group has its own super types, so its columns can be decoded alone.
 
-Other readers of ZST read such an object as the values of all its records, in the order of their keys.
+Other readers of ZST read such an object as the values of all its records, in key order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ZstFooter(TypedFooter):
 
 
 def open_zst(file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str) -> ZstContainer:
-    """The open object; without a `footer` from before, it is read and checked.  Raises Corrupt."""
+    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt."""
     if isinstance(footer, ZstFooter):
         return ZstContainer(name, file, footer)
     size = file.size()
@@ -66,7 +66,7 @@ class ZstContainer(TypedContainer):
     footer: ZstFooter
 
     def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
-        """The records of a group, with only these fields."""
+        """The records of a group, with these fields only."""
         group = self.footer.groups[number]
         first = self.footer.groups[number - 1].types if number else 0
         part = replace(self.footer.maps, file=data).part(

@@ -1,8 +1,8 @@
-"""Columns out of segments: each reader gives the next values of its column, however they lie in segments.
+"""Makes columns from segments: each reader gives the next values of its column, whatever segments hold them.
 
-Counts in a file are checked before memory is taken for them: a value takes at least one byte, so a column
-cannot have more values than bytes.  Only elements of arrays and nulls take none, and `MAX_EMPTY` bounds
-those.
+Counts in a file are checked before memory is allocated for them.  A value takes at least one byte, so a column
+cannot have more values than bytes.  Only nulls and elements of empty types take no bytes; `MAX_EMPTY` bounds
+these.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Values:
 
     @property
     def most(self) -> int:
-        """A bound of how many values are left."""
+        """An upper bound of the number of values that are left."""
         return self._unread + (0 if self._left is None else len(self._left))
 
     def take(self, count: int) -> Slices:
@@ -63,13 +63,13 @@ class Values:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def peek(self, count: int) -> Slices:
-        """The next values, at most `count` and perhaps fewer, without taking them; none at the end."""
+        """The next values, at most `count` and perhaps fewer, without consuming them; none at the end."""
         if (self._left is None or not len(self._left)) and self._segments:
             self._left = self._next()
         return nothing() if self._left is None else self._left[:count]
 
     def some(self) -> Slices | None:
-        """The values that are left of a segment, or those of the next; None at the end."""
+        """The rest of the current segment's values, or those of the next segment; None at the end."""
         if self._left is not None and len(self._left):
             rest, self._left = self._left, None
             return rest
@@ -154,12 +154,13 @@ class ColumnReader:
     """Gives the values of a column in order."""
 
     def take(self, count: int) -> Column:
-        """The next `count` values.  Raises Corrupt if there are fewer, or if bytes are no such values."""
+        """The next `count` values.  Raises Corrupt if there are fewer, or if bytes are not valid for the
+        type."""
         raise NotImplementedError
 
 
 def column_reader(kind: Type, column_map: ColumnMap, source: SegmentSource) -> ColumnReader:
-    """Of a column of the type."""
+    """A reader for a column of the type."""
     match kind := plain(kind):
         case Record():
             assert isinstance(column_map, RecordMap)
@@ -200,7 +201,7 @@ class _FieldReader(ColumnReader):
 
 
 class RecordReader(ColumnReader):
-    """Records; none is null."""
+    """Reads records, which are never null."""
 
     def __init__(self, kind: Record, record_map: RecordMap, source: SegmentSource) -> None:
         self._fields = [

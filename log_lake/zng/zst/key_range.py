@@ -1,7 +1,7 @@
-"""Which values of a file lie in a range of one field: their positions, for `ZstFile.batches`.
+"""Finds the values of a file whose key field is in a range: their positions, for `ZstFile.batches`.
 
-Only the segments of that field are read.  The values need no order; of a file that is sorted by the field, one run
-of positions comes for each range.
+It reads only the segments of that field.  The values may have any order; if the file is sorted by the field,
+each range is one run of positions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from log_lake.zng.zst.reader import ZstFile
 def positions(
     file: ZstFile, field: str | Path, *, low: Any = None, high: Any = None
 ) -> Iterator[tuple[int, int]]:
-    """The runs of positions (from, to before) whose value is at least `low` and below `high`; None is an open end.
+    """Runs of positions (from, to before) of the values at or above `low` and below `high`; None is an open end.
 
-    The bounds are Python or Arrow values of the field.  A value that is null, or of a type that Arrow does not
-    compare with them, is in no range.  Raises Corrupt.
+    The bounds are Python or Arrow values of the field.  Null, and a value that Arrow cannot compare with the
+    bounds, is in no range.  Raises Corrupt.
     """
     path = tuple(field.split(".")) if isinstance(field, str) else field
     begun, run = 0, None

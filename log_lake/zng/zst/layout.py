@@ -50,7 +50,7 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Trailer:
-    """The decoded end of a file; `sections` are the bytes of the data and of the reassembly section."""
+    """The decoded end of a file; `sections` are the sizes of the data and of the reassembly section."""
 
     skew_bytes: int
     segment_bytes: int
@@ -86,7 +86,7 @@ def has_trailer(tail: bytes) -> bool:
 
 
 def find_trailer(tail: bytes, *, size: int, name: str) -> tuple[Trailer, int]:
-    """The trailer in the last bytes of a file, and where it begins.  Raises Corrupt if there is none."""
+    """The trailer among the last bytes of a file, and where it begins.  Raises Corrupt if there is none."""
     first = size - len(tail)
     at = tail.rfind(_BEGIN)
     while at >= 0:  # ends: the place moves towards the begin

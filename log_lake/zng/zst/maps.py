@@ -41,7 +41,7 @@ class RecordMap:
 
 @dataclass(frozen=True)
 class ListMap:
-    """The elements of arrays or sets, and how many each has."""
+    """The elements of arrays or sets, and how many elements each has."""
 
     values: ColumnMap
     lengths: Segments
@@ -49,7 +49,7 @@ class ListMap:
 
 @dataclass(frozen=True)
 class UnionMap:
-    """The values of each type of a union, and which of them comes next."""
+    """The values of each type of a union, and the order in which the types occur."""
 
     columns: tuple[ColumnMap, ...]
     selector: Segments
@@ -128,7 +128,7 @@ def _encoded_field(kind: Type, field: FieldMap) -> tuple[Type, bytes]:
 
 
 def read_segments(kind: Type, body: bytes | None, cursor: Cursor) -> Segments:
-    """The segments of a value; `cursor` is for the error."""
+    """The segments in a value; `cursor` is for the error."""
     inner = plain(kind.children[0]) if isinstance(kind, Array) else None
     if not isinstance(inner, Record) or inner.names != ("offset", "length") or body is None:
         raise cursor.corrupt(f"segments of type <{type_text(kind)}> instead of <{type_text(SEGMENTS_TYPE)}>")
@@ -146,7 +146,8 @@ def read_segments(kind: Type, body: bytes | None, cursor: Cursor) -> Segments:
 
 
 def read_map(kind: Type, map_type: Type, body: bytes | None, cursor: Cursor) -> ColumnMap:
-    """The map of a column of type `kind` from a value of type `map_type`.  Raises Corrupt if it is none."""
+    """The map of a column of type `kind`, from a value of type `map_type`.  Raises Corrupt if it is not such
+    a map."""
     match kind := plain(kind):
         case Record():
             fields = _values(map_type, body, cursor)
@@ -201,9 +202,10 @@ def _by_name(
 
 
 def checked_segments(segments: list[Segment], *, data_bytes: int, name: str, offset: int) -> None:
-    """Raises Corrupt unless the segments lie in the data section and none overlaps another.
+    """Raises Corrupt unless the segments lie in the data section and do not overlap.
 
-    Writers use each byte once.  So the segments are together no longer than the file, whatever it claims.
+    Writers use each byte once, so the segments together cannot be longer than the file, whatever the file
+    claims.
     """
     end = 0
     for segment in sorted(segments):

@@ -20,7 +20,7 @@ Path: TypeAlias = tuple[str, ...]
 def projected(
     kind: Type, record_map: RecordMap, fields: Sequence[str | Path] | None
 ) -> tuple[Type, RecordMap]:
-    """The type and the map of the fields; all of them if `fields` is None."""
+    """The type and the map with only these fields; with all of them if `fields` is None."""
     return (
         (kind, record_map)
         if fields is None

@@ -55,7 +55,7 @@ class ZstFile:
     """The number of the first of these super types in the file."""
 
     def part(self, *, begin: int, end: int, types: range) -> ZstFile:
-        """The values between two bytes of the data section, which have super types of their own.
+        """The values between two positions of the data section; they have their own super types.
 
         `ZstWriter.end_part` makes such parts.
         """
@@ -65,7 +65,7 @@ class ZstFile:
 
     @staticmethod
     def open(file: pa.NativeFile, *, name: str) -> ZstFile:
-        """The file; `name` is for errors.  Raises Corrupt if it is damaged, or no ZST file."""
+        """Opens a file; `name` is for errors.  Raises Corrupt if it is damaged, or not a ZST file."""
         size = file.size()
         tail_bytes = min(size, TRAILER_BYTES)
         tail = file.read_at(tail_bytes, size - tail_bytes)
@@ -79,10 +79,10 @@ class ZstFile:
     def batches(
         self, *, fields: Sequence[str | Path] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
-        """The values from position `start` to before `stop`, with only the fields asked for.
+        """The values from position `start` to before `stop`, with only the wanted fields.
 
-        A field is named by its path as text (`id.orig_h`), or by the names on it.
-        Raises Corrupt with the offset of the damage.
+        A field is named by its path as text (`id.orig_h`), or by the names in the path.  Raises Corrupt with the
+        offset of the damage.
         """
         chosen = [
             projected(kind, record_map, fields)

@@ -23,7 +23,7 @@ REQUEST_BYTES = 8 << 20
 
 
 class SegmentSource:
-    """The segments of an open file; each that is needed is asked for once."""
+    """The segments of an open file; each needed segment is read once."""
 
     def __init__(self, file: pa.NativeFile, *, name: str, needed: Iterable[Segment] = ()) -> None:
         self._file = file

@@ -1,9 +1,9 @@
-"""The buffers of a writer for the columns of one super type, and when it writes them.
+"""The buffers of a writer for the columns of one super type, and when they are written.
 
-A column writes itself once it holds `segment_bytes`, value by value as they come.  Here values come thousands at a
-time, so each such write is noted with the place in the rows at which it is due (`Flush.at`): row, then fields and
-elements inside of the row in their order.  The writer sorts the notes of all columns and writes them.  So the file
-is what the original program makes, which takes one row after another.
+The original program writes a column once it holds `segment_bytes`, value by value.  Here values come thousands
+at a time, so each such write is noted with the position at which it is due (`Flush.at`): the row, then fields
+and elements inside the row in their order.  The writer sorts the notes of all columns and writes them.  So the
+file equals that of the original program, which takes one row after another.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Flush(NamedTuple):
 
 @dataclass(eq=False)
 class Stream:
-    """Values of one kind that wait to be written, and the segments that were."""
+    """Values of one kind that wait to be written, and the segments already written."""
 
     segment_bytes: int
     segments: list[Segment] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Stream:
     _bytes: int = 0
 
     def add(self, values: Slices, place: PlaceOf, due: list[Flush]) -> None:
-        """Take tagged values; those with which a segment becomes full are noted in `due`."""
+        """Adds tagged values; if a segment becomes full, that is noted in `due`."""
         if not len(values):
             return
         data, offsets = interleaved([values.tagged()])
@@ -66,7 +66,7 @@ class Stream:
         self._take(data[offsets[row] :].copy() if row else data)
 
     def flush(self, output: Output) -> None:
-        """Write what waits."""
+        """Writes the waiting values."""
         if self._bytes:
             self.written(output, self._emptied())
 
@@ -87,7 +87,7 @@ class Stream:
 
 @dataclass(eq=False)
 class Output:
-    """The file, and how many bytes of it are written."""
+    """The file, and how many bytes were written to it."""
 
     file: BinaryIO
     offset: int = 0
@@ -99,7 +99,7 @@ class Output:
 
 
 class Presence:
-    """Which values of a field are null, as the lengths of runs: values first, then nulls, and so on."""
+    """Which values of a field are null, as the lengths of runs: first of values, then of nulls, and so on."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -107,7 +107,7 @@ class Presence:
         self._null = False
 
     def add(self, valid: Mask, place: PlaceOf, due: list[Flush]) -> None:
-        """Take the next values' presence."""
+        """Adds the presence of the next values."""
         null = ~valid
         before = np.concatenate([[self._null], null[:-1]])
         changes = np.flatnonzero(null != before)
@@ -132,14 +132,14 @@ class Presence:
 
 
 class ColumnWriter:
-    """Holds one column; `add` takes values, `flush` writes what waits, `map` says where it all is."""
+    """Holds one column; `add` adds values, `flush` writes waiting ones, `map` says where all of them are."""
 
     def add(self, column: Column, place: PlaceOf, due: list[Flush]) -> None:
-        """Take values."""
+        """Adds values."""
         raise NotImplementedError
 
     def flush(self, output: Output, *, end: bool) -> None:
-        """Write what waits; presence only at the end."""
+        """Writes the waiting values; presence only at the end."""
         raise NotImplementedError
 
     def map(self) -> ColumnMap:
@@ -147,12 +147,12 @@ class ColumnWriter:
         raise NotImplementedError
 
     def emptied(self) -> int:
-        """The number of arrays that were null and are empty in the file."""
+        """The number of null arrays that became empty in the file."""
         return 0
 
 
 def column_writer(kind: Type, segment_bytes: int) -> ColumnWriter:
-    """Of a column of the type."""
+    """A writer for a column of the type."""
     match kind := plain(kind):
         case Record():
             return RecordWriter(kind, segment_bytes)
@@ -214,7 +214,7 @@ class _FieldWriter:
 
 
 class RecordWriter(ColumnWriter):
-    """Records that are not null."""
+    """Writes records that are not null."""
 
     def __init__(self, kind: Record, segment_bytes: int) -> None:
         self._kind = kind

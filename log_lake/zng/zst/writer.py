@@ -1,7 +1,7 @@
-"""Writes ZST in one pass: columns of each super type side by side, flushed so that memory stays bounded.
+"""Writes ZST in one pass: the columns of each super type side by side, flushed so that memory stays bounded.
 
-The bytes are those that the original program writes for the same values and thresholds.  What waits is at most
-`skew_bytes` of values, and one group of rows as the reader of ZNG gives them.
+The bytes equal those of the original program for the same values and thresholds.  At most `skew_bytes` of values
+wait, and one group of rows from the reader of ZNG.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from log_lake.zng.zst.streams import Flush, Output, RecordWriter, Stream
 class ZstWriter:
     """Writes one file to an open file.  `close` ends it with the reassembly section and the trailer.
 
-    Raises InvalidInput for values that ZST has no form for: top-level values that are no records or are null, and
-    null records or unions inside of arrays and unions.
+    Raises InvalidInput for values that ZST cannot express: top-level values that are null or not records, and
+    null records or unions inside arrays and unions.
     """
 
     def __init__(
@@ -62,8 +62,7 @@ class ZstWriter:
 
     @property
     def emptied(self) -> int:
-        """The number of null arrays inside arrays and unions that became empty, because the format has no
-        null there."""
+        """How many null arrays inside arrays and unions became empty, because the format has no null there."""
         return sum(column.emptied() for column in self._columns)
 
     def write(self, values: Rows | Batch) -> None:
@@ -95,27 +94,29 @@ class ZstWriter:
         return len(self._kinds)
 
     def end_part(self) -> None:
-        """End all columns; what follows has super types of its own, so that each part can be read alone."""
+        """Ends all columns.  What follows has its own super types, so each part can be read alone."""
         self._flush(end=True, since=self._begun)
         self._begun = len(self._kinds)
         self._types = {}
         self._unflushed = 0
 
     def put(self, data: bytes) -> int:
-        """Write bytes that belong to no column, which readers skip; returns their offset.  Only between
-        parts."""
+        """Writes bytes that belong to no column, which readers skip; returns their offset.
+
+        Allowed only between parts.
+        """
         begin = self._output.offset
         self._output.write(data)
         return begin
 
     def end(self, data_bytes: int) -> bytes:
-        """What follows the data section, if it has `data_bytes` in all: the file is ended by writing it."""
+        """The bytes that end the file, if the data section has `data_bytes` in total."""
         section = self._reassembly()
         sections = (data_bytes, len(section))
         return section + trailer_bytes(Trailer(self._skew_bytes, self._segment_bytes, sections))
 
     def close(self) -> None:
-        """End the file."""
+        """Ends the file."""
         self._flush(end=True, since=self._begun)
         self._output.write(self.end(self._output.offset))
 
