@@ -3,8 +3,9 @@
 These are defaults.  What a user says, in the `default_args` of a DAG or of a group, or in an operator, wins.
 
 A task is tried again for about five minutes in all: an API server or a Spark server on a busy machine takes that
-long to come up.  No task runs without a limit: one that looks at journals and source files may take `LOOKING`,
-one that works on Spark LAKE_TASK_HOURS (default 6).
+long to come up.  A task `find` tries an unreachable lake twice (`OUTAGE_TRIES`).  No task runs without a
+limit: one that looks at journals and source files may take `LOOKING`, one that works on Spark LAKE_TASK_HOURS
+(default 6).
 
 If tasks wait for a free slot, those that bring data go first (`WEIGHTS`).  Upkeep weighs as little as it can:
 it waits for the user's own tasks too.  Weights order the tasks that wait; they end none that runs, so upkeep that
@@ -18,9 +19,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryDecision, RetryRule
 
-from lake_core.errors import LakeError, kinds
+from lake_core.errors import LakeError, Unavailable, kinds
 from log_lake.agents.roster import AGENTS, Purpose
 
 FINAL = [
@@ -31,6 +32,28 @@ NO_RETRY = ExceptionRetryPolicy(
     rules=[RetryRule(exception=list(FINAL), action=RetryAction.FAIL, match_subclasses=False)]
 )
 """Fails a task at once for such an error; any other error is tried again as the task says."""
+
+OUTAGE_TRIES = 2
+"""Tries of a task `find` while the lake does not answer: each waits up to LAKE_STORE_TIMEOUT (60 s).
+
+An agent has one run at a time, so a run that tries for nine minutes holds back the runs after it; the next one of
+the schedule tries again anyway (decision 276).
+"""
+
+
+class FindRetryPolicy(ExceptionRetryPolicy):
+    """As `NO_RETRY`; and a lake that does not answer ends the task after `OUTAGE_TRIES` tries."""
+
+    def evaluate(
+        self, exception: BaseException, try_number: int, max_tries: int, context: Any = None
+    ) -> RetryDecision:
+        """What to do after an error; the worker calls it."""
+        if isinstance(exception, Unavailable) and try_number >= OUTAGE_TRIES:
+            return RetryDecision.fail(
+                f"the lake did not answer in {try_number} tries; the next run of the agent tries again"
+            )
+        return super().evaluate(exception, try_number, max_tries, context)
+
 
 LOOKING = timedelta(minutes=30)
 
@@ -65,6 +88,8 @@ DEFAULT_ARGS: dict[str, Any] = {
     "retry_policy": NO_RETRY,
     "execution_timeout": LOOKING,
 }
+FIND: dict[str, Any] = {"retry_policy": FindRetryPolicy(rules=list(NO_RETRY.rules))}
+"""For tasks that look for work: they need the lake, and no Spark."""
 WEIGHT = frozenset({"priority_weight", "weight_rule"})
 WEIGHTS = {Purpose.LOADING: 10, Purpose.DUE: 5, Purpose.UPKEEP: 1}
 """Weights of tasks: readers wait for what is loaded, an erasure has a date, upkeep can wait (decision 113)."""

@@ -1,4 +1,4 @@
-"""The log line of a task that is retried: why, and what happened to its earlier work.
+"""What the log of a task says of its tries, and of the error that ends one.
 
 The log of a try whose worker was killed just ends, so the next try is the first that can say it.  Callers: the
 operators and the tasks `run`.
@@ -6,8 +6,12 @@ operators and the tasks `run`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from typing import Any
+
+from lake_core.errors import LakeError
 
 log = logging.getLogger(__name__)
 
@@ -22,3 +26,16 @@ def tell_of_tries(task_instance: Any) -> None:
             number,
             number - 1,
         )
+
+
+@contextlib.contextmanager
+def sentence_last() -> Iterator[None]:
+    """Within the block an error of the lake loses the frames of libraries below it: its sentence ends the log.
+
+    At the level DEBUG the log has them.  Other errors keep all frames, because nobody foresaw them.
+    """
+    try:
+        yield
+    except LakeError as error:
+        log.debug("%s", error, exc_info=True)
+        raise error.with_traceback(None) from None

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from airflow.sdk import TaskGroup, get_current_context
 
 from airflow_lake.assets import lake_alias
-from airflow_lake.defaults import ASKED, DEFAULT_ARGS, NEXT, REPORT, WORK, priority_args, unless_given
+from airflow_lake.defaults import ASKED, DEFAULT_ARGS, FIND, NEXT, REPORT, WORK, priority_args, unless_given
 from airflow_lake.groups import tasks
 from airflow_lake.groups.bounds import Bounds
 from airflow_lake.groups.config import LakeConfig, checked, request_of
@@ -137,8 +137,9 @@ class AgentGroup(TaskGroup):
         """The task that finds the work."""
         agent, find_args, own_pools = self.agent, self.find_args, self.own_pools
         given_by = self.given_by
+        own = FIND if "retry_policy" not in self.users_args else {}
 
-        @lake_task
+        @lake_task(**own)
         def find(config: dict[str, Any]) -> list[dict[str, Any]]:
             context = get_current_context()
             given = given_by(context)

@@ -13,6 +13,7 @@ from airflow_lake.groups.tasks import planned
 from airflow_lake.lineage import Tells
 from airflow_lake.links import LINKS
 from airflow_lake.rendering import KeepsTexts
+from airflow_lake.tries import sentence_last
 
 
 class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
@@ -31,6 +32,11 @@ class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
         upstream = {name: kwargs.get(name) for name in ("python_callable", "op_args", "op_kwargs")}
         super().__init__(kwargs_to_upstream=upstream, **kwargs)
         self.agent = agent
+
+    def execute(self, context: Any) -> Any:
+        """Call the function; an error of the lake ends the log with its sentence."""
+        with sentence_last():
+            return super().execute(context)
 
     def planned_effects(self) -> Iterable[Effect]:
         """What the pack, or the packs, of a task `run` ask for; nothing of the other tasks."""

@@ -26,7 +26,7 @@ from airflow_lake.links import LINKS
 from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.rendering import KeepsTexts
 from airflow_lake.runs import conf_of, defaults_of
-from airflow_lake.tries import tell_of_tries
+from airflow_lake.tries import sentence_last, tell_of_tries
 from lake_core.naming import MAIN
 
 if TYPE_CHECKING:
@@ -89,6 +89,10 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         An operator that does an agent's work is a job of it.
         """
         tell_of_tries(context.get("ti"))
+        with sentence_last():
+            return self._execute(context)
+
+    def _execute(self, context: Context) -> Any:
         self.take()
         self.check_given(context)
         if not self.agent:

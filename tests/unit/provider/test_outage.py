@@ -1,0 +1,69 @@
+"""A lake that does not answer: the task `find` gives it up after two tries, and its sentence ends the log."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from lake_core.errors import InvalidInput, LakeError, OutcomeUnknown, Unavailable
+
+pytest.importorskip("airflow.sdk")
+
+from airflow.sdk import RetryAction
+
+from airflow_lake.defaults import FIND, NO_RETRY, OUTAGE_TRIES
+from airflow_lake.groups.decorator import LakeTaskOperator
+from airflow_lake.tries import sentence_last
+
+UNKNOWN = OutcomeUnknown("no answer", entry_id="x", version=1)
+
+
+@pytest.mark.parametrize(
+    ("error", "number", "action"),
+    [
+        (Unavailable("down"), OUTAGE_TRIES - 1, RetryAction.DEFAULT),
+        (Unavailable("down"), OUTAGE_TRIES, RetryAction.FAIL),
+        (UNKNOWN, OUTAGE_TRIES, RetryAction.DEFAULT),
+        (RuntimeError("the API server"), OUTAGE_TRIES, RetryAction.DEFAULT),
+        (InvalidInput("wrong"), 1, RetryAction.FAIL),
+    ],
+)
+def test_a_lake_that_does_not_answer_is_given_up_after_two_tries(
+    error: Exception, number: int, action: RetryAction
+) -> None:
+    decision = FIND["retry_policy"].evaluate(error, number, 5)
+    assert decision.action is action
+    if isinstance(error, Unavailable):
+        assert NO_RETRY.evaluate(error, number, 5).action is RetryAction.DEFAULT
+        assert (action is RetryAction.FAIL) == ("next run" in (decision.reason or ""))
+
+
+def below() -> None:
+    try:
+        raise ConnectionError("a frame of a client library")
+    except ConnectionError as error:
+        raise Unavailable("the store at x does not answer: wait, then run it again") from error
+
+
+def test_the_sentence_ends_the_log_without_frames_of_libraries() -> None:
+    with pytest.raises(LakeError) as caught, sentence_last():
+        below()
+    text = "".join(traceback.format_exception(caught.value))
+    assert text.strip().endswith("the store at x does not answer: wait, then run it again")
+    assert "client library" not in text
+    assert "in below" not in text
+
+
+def test_an_error_that_nobody_foresaw_keeps_its_frames() -> None:
+    with pytest.raises(ConnectionError) as caught, sentence_last():
+        raise ConnectionError("as it is")
+    assert caught.value.__traceback__ is not None
+
+
+def test_a_task_of_a_group_ends_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = LakeTaskOperator(task_id="find", python_callable=below, op_args=[], op_kwargs={})
+    with pytest.raises(Unavailable) as caught:
+        task.execute({})
+    assert caught.value.__cause__ is None
+    assert "in below" not in "".join(traceback.format_exception(caught.value))
