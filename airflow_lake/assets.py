@@ -144,10 +144,9 @@ def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -
     if days := next((span for span in spans if all(map(_begins_day, span))), None):
         first_day, last_day = (moment.date() for moment in days)
         count = (last_day - first_day).days
-        midnight = dt.datetime.combine(first_day, dt.time())
-        moments = (midnight + dt.timedelta(days=index) for index in range(count))
+        moments = (first_day.add(days=index) for index in range(count))
     elif any(all(map(_begins_hour, span)) for span in spans):
-        count = (end - begin) // dt.timedelta(hours=1)
+        count = int(pendulum.instance(begin).diff(pendulum.instance(end)).total_hours())
         moments = (first.add(hours=index) for index in range(count))
     else:
         return [first.strftime(KEY_FORMAT)]
