@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from airflow_lake.given import is_template
-from airflow_lake.reach import is_uri
 from log_lake.loading.own_machine import Resolve, is_own_machine, resolved
+from log_lake.view.addresses import is_uri
 
 if TYPE_CHECKING:
     from log_lake.settings import Settings

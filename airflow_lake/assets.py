@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from airflow_lake import DEFAULT
-from airflow_lake.reach import is_uri
 from lake_core.naming import MAIN
+from log_lake.view.addresses import is_uri
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -27,9 +27,10 @@ from urllib.parse import unquote, urlsplit
 
 from airflow_lake.assets import SCHEME, asset_uri
 from airflow_lake.effects import Effect
-from airflow_lake.reach import is_uri, open_lake
+from airflow_lake.reach import open_lake
 from lake_core.errors import LakeError
 from lake_core.naming import MAIN
+from log_lake.view.addresses import is_uri
 
 if TYPE_CHECKING:
     from log_lake.lake import Lake

@@ -14,8 +14,8 @@ from airflow.sdk.configuration import conf
 
 from airflow_lake.effects import Effect, only_target
 from airflow_lake.lineage import Tells
-from airflow_lake.reach import key_of
 from airflow_lake.view.plugin import PREFIX
+from log_lake.view.addresses import key_of
 
 
 class _ViewLink(BaseOperatorLink):

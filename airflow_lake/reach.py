@@ -7,16 +7,15 @@ worker, then the connection `lake_default`.  Callers: the operators, the groups,
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake import DEFAULT
+from log_lake.view.addresses import is_uri
 
 if TYPE_CHECKING:
     from log_lake.lake import Lake
@@ -34,31 +33,15 @@ def lake_name(*names: str | None) -> str:
     return variable or DEFAULT
 
 
+def view_lakes(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The lakes that the web view shows: those of LAKE_VIEW_LAKES, otherwise the one that a task would take."""
+    return tuple(dict.fromkeys(environ.get("LAKE_VIEW_LAKES", "").split())) or (lake_name(),)
+
+
 @cache
 def _tell(variable: str) -> None:
     """Say once that the variable names the lake: then no connection gives credentials, a Spark or a size."""
     log.info("no lake is named: the variable LAKE says %s; the connection %s is not read", variable, DEFAULT)
-
-
-def is_uri(name: str) -> bool:
-    """Whether the name is a URI or a path; otherwise it is the id of a connection."""
-    return "/" in name or ":" in name
-
-
-def without_user(address: str) -> str:
-    """The address of a lake as it may be shown: without a user, a password and what follows a question mark."""
-    return re.sub(r"[?#].*", "?***", re.sub(r"://[^/]*@", "://***@", address), count=1)
-
-
-def key_of(name: str) -> str:
-    """The name of a lake in addresses of the view: the id of its connection, or a name made from its address.
-
-    Servers log addresses of pages, and people send them on; an address of a lake may hold a secret.
-    """
-    if not is_uri(name):
-        return name
-    shown = without_user(name).rstrip("/")
-    return f"lake-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
 
 
 def open_lake(name: str) -> Lake:

@@ -34,8 +34,8 @@ def glance(path: str, visit: str) -> dict[str, Any]:
     """The table of all pools as JSON: at the first visit, when nothing moved, and when every tenth pool moved."""
     import msgspec
 
-    from airflow_lake.view.overview import Overview
     from log_lake.lake import Lake
+    from log_lake.view.overview import Overview
 
     clock = [0.0]
     lake, overview = Lake.open(path), Overview(lambda: clock[0])
@@ -55,8 +55,8 @@ def geometry(path: str, references: str) -> dict[str, Any]:
     """The geometry of a pool of that many references as JSON, in a process that has opened nothing yet."""
     import msgspec
 
-    from airflow_lake.view.layout import Layouts
     from log_lake.lake import Lake
+    from log_lake.view.layout import Layouts
 
     layouts = Layouts()
     with timed() as answer:

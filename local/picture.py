@@ -25,7 +25,7 @@ DOES = {
     "dags": "DAG files: topology only",
     "plugins": "the web view in Airflow",
     "local": "make demo, make up, lint",
-    "airflow_lake": "operators, sensors, groups, view",
+    "airflow_lake": "operators, sensors, groups",
     "pyspark_lake": "what PySpark users call",
     "spark_apps": "agents on Spark, data source",
     "log_lake": "the lake: what people import",

@@ -15,6 +15,7 @@ list to pyproject.toml):
 
     cli            the `lake` command: the words of each command, and what carries it out
     console        what all commands of the project share: parser, outputs, tables, progress
+    view           the pages of the web view, in Airflow and by `lake ui`
     agents         who keeps the house: one folder an agent
     erasure        records that must be gone from every object, with a receipt
     system_tables  the lake's own tables, SQL over pools, `lake inspect`

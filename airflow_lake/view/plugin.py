@@ -30,7 +30,7 @@ class LazyApp:
         """The app; several threads may ask."""
         with self._building:
             if self._app is None:
-                from airflow_lake.view.routes import build
+                from airflow_lake.view.app import build
 
                 self._app = build()
             return self._app

@@ -44,6 +44,13 @@ def shown(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     return _of_chunks(column, field, typed_form=False)
 
 
+def for_people(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
+    """The values as JSON, plain strings without quotes; characters that cannot be printed stay escaped."""
+    texts: list[str | None] = shown(column, field).to_pylist()
+    bare = not (is_json(field) or pa.types.is_nested(field.type))
+    return [t[1:-1] if t and bare and t.startswith('"') else t for t in texts]
+
+
 def typed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """Every value as JSON that reads back as the same value; null stays null."""
     return _of_chunks(column, field, typed_form=True)

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, printable
-from lake_core.values.types import is_json, show_type
-from log_lake.columns.json_text import json_lines, shown
+from lake_core.values.types import show_type
+from log_lake.columns.json_text import for_people, json_lines
 from log_lake.console.alignment import aligned
 from log_lake.console.csvtext import csv_header, csv_lines
 from log_lake.console.sink import flush, print_message, print_text, sink
@@ -229,7 +229,7 @@ def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, *
     more = False
     for table in tables:
         head = table.slice(0, _TABLE_ROWS - len(cells))
-        texts = [_for_people(c, f) for f, c in zip(schema, head.columns, strict=True)]
+        texts = [for_people(c, f) for f, c in zip(schema, head.columns, strict=True)]
         cells += [[_cell(v) for v in row] for row in zip(*texts, strict=True)]
         more = head.num_rows < table.num_rows
         if more:
@@ -244,10 +244,3 @@ def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, *
         say(f"these are the first {len(cells):,} records; other formats give all: --format json")
     _say_left_out(left_out, "--columns chooses, --format json")
     return len(cells)
-
-
-def _for_people(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
-    """The values as JSON, plain strings without quotes; characters that cannot be printed stay escaped."""
-    texts: list[str | None] = shown(column, field).to_pylist()
-    bare = not (is_json(field) or pa.types.is_nested(field.type))
-    return [t[1:-1] if t and bare and t.startswith('"') else t for t in texts]

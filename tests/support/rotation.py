@@ -52,12 +52,14 @@ OF_VALUES = (
 )
 OF_READING = ("log_lake/reading/", "log_lake/combine/", "log_lake/objects/", "log_lake/where/")
 OF_WORKERS = ("spark_apps/", "log_lake/workers.py")
+OF_VIEW = ("airflow_lake/view/", "log_lake/view/")
 OF_AIRFLOW = ("airflow_lake/", "dags/", "local/")
 
 SLOW = (
     Slow("tests/contract/", 2.0, ("lake_core/store/", "tests/support/servers/")),
     Slow("tests/simulation/", 1.5, (*OF_HISTORIES, "log_lake/vacuum/", "log_lake/agents/")),
-    Slow("tests/airflow/view/test_page.py", 1.0, ("airflow_lake/view/",)),
+    Slow("tests/airflow/view/test_page.py", 1.0, OF_VIEW),
+    Slow("tests/airflow/view/test_starting.py", 1.0, OF_VIEW),
     Slow("tests/airflow/test_submitted.py", 2.0, ("airflow_lake/groups/", "tests/support/yarn/")),
     Slow("tests/airflow/test_intervals_dag.py", 2.0, ("airflow_lake/groups/", "log_lake/agents/intervals/")),
     Slow("tests/airflow/test_provider_on_airflow.py", 4.0, OF_AIRFLOW),

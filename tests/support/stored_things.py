@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from airflow_lake.view.overview import Overview
 from lake_core import naming
 from lake_core.history import Draft
 from lake_core.history.group_commit.requests import Requests
@@ -41,6 +40,7 @@ from log_lake.loading.source_files import SourceFile
 from log_lake.repair.fsck import Fsck
 from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
 from log_lake.vacuum.execute import BeginVacuum, make_plan, vacuum, vacuum_lease, write_plan
+from log_lake.view.overview import Overview
 from tests.support.agents import finder
 from tests.support.crafted import rows_of, write_crafted
 from tests.support.records import an_id

@@ -9,6 +9,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,8 +19,10 @@ from log_lake.agents.jobs import recorded
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
 from log_lake.texts.keytext import RangeText
+from tests.airflow.view.pages import WITHIN_MS, Open
 from tests.support.repository import ROOT
 from tests.support.servers.airflow_api import ApiServer, api_server
+from tests.support.servers.chromium import chromium
 
 SHOWN, MANY, HOSTILE, LATER = "lake_shown", "lake_many", "lake_hostile", "lake_later"
 HOSTILE_POOL = "<script>document.title=`owned`;<img-src=x>&amp;"
@@ -106,3 +109,34 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     }
     with api_server(folder, environ=environ) as server:
         yield Shown(server, lake, many)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def open_page(shown: Shown, browser: Any) -> Iterator[Open]:
+    """Opens the view as a user of a role; no page may complain, and no text may run as a script."""
+    complaints: list[str] = []
+    contexts: list[Any] = []
+
+    def open_page(hash: str = "", *, role: str = "viewer", path: str = "/lake/", **how: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, **how)
+        contexts.append(context)
+        context.set_default_timeout(WITHIN_MS)
+        context.add_cookies([{"name": "_token", "value": shown.server.token(role), "url": shown.server.url}])
+        page = context.new_page()
+        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.goto(f"{shown.server.url}{path}{hash and '#' + hash}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        assert all(page.title() != "owned" for page in context.pages)
+        context.close()
+    assert complaints == []

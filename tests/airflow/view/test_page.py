@@ -5,86 +5,17 @@ With LAKE_VIEW_PICTURES=FOLDER the pictures of docs/web-view.md and docs/airflow
 
 from __future__ import annotations
 
-import http.server
-import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, MANY, PAYLOAD, POOLS, SHOWN, Shown
-from tests.support.servers.chromium import chromium
+from tests.airflow.view.pages import WITHIN_MS, Open, background, colours, picture, shows
 
 pytestmark = pytest.mark.airflow
 
-WITHIN_MS = 600_000
-"""How long the browser waits for what a test expects to see."""
 DARK = "rgb(24, 24, 27)"
 LIGHT = "rgb(255, 255, 255)"
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def open_page(shown: Shown, browser: Any) -> Iterator[Open]:
-    """Opens the view as a user of a role; no page may complain, and no text may run as a script."""
-    complaints: list[str] = []
-    contexts: list[Any] = []
-
-    def open_page(hash: str = "", *, role: str = "viewer", path: str = "/lake/", **how: Any) -> Any:
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, **how)
-        contexts.append(context)
-        context.set_default_timeout(WITHIN_MS)
-        context.add_cookies([{"name": "_token", "value": shown.server.token(role), "url": shown.server.url}])
-        page = context.new_page()
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-        page.goto(f"{shown.server.url}{path}{hash and '#' + hash}")
-        return page
-
-    yield open_page
-    for context in contexts:
-        assert all(page.title() != "owned" for page in context.pages)
-        context.close()
-    assert complaints == []
-
-
-def picture(page: Any, name: str) -> None:
-    folder = os.environ.get("LAKE_VIEW_PICTURES")
-    if folder:
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
-def background(page: Any) -> str:
-    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-
-
-def shows(page: Any, where: str, text: str) -> None:
-    """Waits until the element shows the text; the policy of the page forbids what `wait_for_function` does."""
-    page.locator(where, has_text=text).wait_for()
-
-
-def colours(page: Any) -> int:
-    """How many colours the canvas shows."""
-    return int(
-        page.evaluate(
-            """() => {
-              const canvas = document.getElementById("geometry");
-              const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-              return new Set(new Uint32Array(data.buffer)).size;
-            }"""
-        )
-    )
 
 
 def test_a_thousand_pools_are_a_table_that_is_sorted_and_filtered(open_page: Open) -> None:
@@ -142,6 +73,11 @@ def test_the_theme_that_was_chosen_in_airflow_wins(open_page: Open) -> None:
 def test_hostile_names_messages_and_keys_are_text(open_page: Open) -> None:
     page = open_page(f"pools/{HOSTILE}")
     page.get_by_role("button", name=HOSTILE_POOL).click()
+    page.wait_for_selector("#records table")
+    assert PAYLOAD in page.inner_text("#records")
+    assert PAYLOAD in page.inner_text("#health")
+    assert page.locator("main img, main script, main svg").count() == 0
+    page.get_by_role("button", name="Geometry").click()
     page.wait_for_selector("canvas[data-boxes]")
     assert page.inner_text("h2") == HOSTILE_POOL
     assert PAYLOAD in page.inner_text(".keys")
@@ -273,31 +209,48 @@ def test_jobs_say_what_was_done_and_what_failed(open_page: Open) -> None:
     assert "inputs 4, size_in 1.2 MB" in page.inner_text("#jobs")
     picture(page.locator("#jobs"), "web-view-jobs")
     page.locator("#jobs").get_by_role("button", name="flights").click()
+    page.wait_for_selector("#health")
     page.get_by_role("button", name="Jobs").click()
     shows(page, "h2", "Jobs of flights")
     assert page.locator("#jobs tbody tr").count() == 1
 
 
-def test_a_viewer_has_buttons_that_do_nothing(open_page: Open) -> None:
-    page = open_page(role="viewer")
-    button = page.get_by_role("button", name="compact")
-    button.wait_for()
-    assert button.is_disabled()
-    assert button.get_attribute("title") == "you may not start lake_compact"
+def test_a_pool_has_a_page_with_counts_health_records_fields_and_settings(open_page: Open) -> None:
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 420)):
+        page = open_page(f"pool/{SHOWN}/flights", color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_selector("#records table")
+        assert "in objects" in page.inner_text("#figures")
+        assert page.locator("#records tbody tr").count() == 20
+        assert page.locator("#fields tbody tr").count() == 2
+        assert page.inner_text("#health").startswith("well")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        picture(page, f"web-view-pool-{scheme}-{width}")
+    page.get_by_role("button", name="flights.$nokey (1)").click()
+    shows(page, "#records", "no key")
 
 
-def test_a_user_starts_an_agent_as_themselves(open_page: Open, shown: Shown) -> None:
-    page = open_page(f"geometry/{SHOWN}/flights", role="user")
-    page.get_by_role("button", name="tombstones").click()
-    page.check("#dry")
-    picture(page, "web-view-start")
-    page.click("#start")
-    shows(page, "#note", "queued")
-    runs = shown.server.request("/api/v2/dags/lake_tombstones/dagRuns?order_by=-run_after", role="user").json
-    run = runs["dag_runs"][0]
-    assert run["conf"] == {"lake": SHOWN, "pools": ["flights"], "dry_run": True}
-    assert run["triggering_user_name"] == "user"
-    assert run["dag_run_id"] in page.inner_text("#note")
+def test_a_delete_with_a_condition_whitens_nothing(open_page: Open) -> None:
+    """It may hide no record at all: it is dotted, and has an entry of its own in the legend."""
+    page = open_page(f"geometry/{SHOWN}/flights")
+    page.wait_for_selector("canvas[data-boxes]")
+    assert page.locator(".legend .swatch").count() == 2
+    assert page.inner_text(".legend").endswith("deleted where a condition holds")
+    page.fill("#version", "14")
+    shows(page, "#said", "version 14 of 21")
+    page.locator(".legend .dotted").wait_for(state="detached")
+    assert page.locator(".legend .hatched").count() == 1
+
+
+def test_a_page_that_gets_no_answer_says_so_and_offers_another_try(open_page: Open) -> None:
+    page = open_page(f"pools/{SHOWN}")
+    page.wait_for_selector("#pools tbody tr:nth-child(5)")
+    page.route(
+        "**/data/pool?*", lambda route: route.fulfill(status=503, body='{"detail": "the lake sleeps"}')
+    )
+    page.evaluate(f"location.hash = 'pool/{SHOWN}/clicks'")
+    shows(page, "main .bad", "the lake sleeps")
+    assert page.get_by_role("button", name="Try again").count() == 1
 
 
 def test_the_view_is_a_page_of_airflows_own_ui(browser: Any, shown: Shown) -> None:
@@ -313,63 +266,6 @@ def test_the_view_is_a_page_of_airflows_own_ui(browser: Any, shown: Shown) -> No
     frame.locator("#ask").get_by_role("button", name="Cancel").click()
     picture(page, "web-view-airflow")
     context.close()
-
-
-@contextmanager
-def foreign_page(html: str) -> Iterator[str]:
-    """A page of another origin: the address of a server that answers everything with it."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(html.encode())
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://localhost:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def test_a_page_of_another_site_reads_nothing_and_starts_nothing(browser: Any, shown: Shown) -> None:
-    """The browser of an admin who is logged in opens a page that tries."""
-    url, dag = shown.server.url, "/api/v2/dags/lake_retention/dagRuns"
-    body = '{"logical_date":null,"conf":{}}'
-    attack = f"""<body><script>
-      const ask = (path, how) => fetch("{url}" + path, {{credentials: "include", ...how}}).then((r) => r.text());
-      const tries = [
-        ask("/lake/data/lakes"),
-        ask("{dag}", {{method: "POST", mode: "no-cors", body: '{body}'}}),
-        ask("{dag}", {{method: "POST", body: '{body}', headers: {{"Content-Type": "application/json"}}}}),
-        new Promise((done) => {{
-          const frame = document.createElement("iframe");
-          frame.onload = () => done(frame.contentDocument?.body.textContent ?? "closed");
-          frame.src = "{url}/lake/";
-          document.body.append(frame);
-        }}),
-      ];
-      Promise.allSettled(tries).then((all) => {{ window.results = all.map((one) => one.value ?? "refused"); }});
-    </script></body>"""
-    context = browser.new_context()
-    context.set_default_timeout(WITHIN_MS)
-    context.add_cookies([{"name": "_token", "value": shown.server.token("admin"), "url": url}])
-    page = context.new_page()
-    with foreign_page(attack) as address:
-        page.goto(address)
-        page.wait_for_function("window.results")
-        results = page.evaluate("window.results")
-    context.close()
-    assert SHOWN not in "".join(result or "" for result in results)
-    assert shown.server.request(dag, role="admin").json["total_entries"] == 0
 
 
 def test_the_first_paint_with_a_thousand_pools_is_measured(open_page: Open) -> None:
@@ -392,28 +288,6 @@ def test_the_first_paint_with_a_thousand_pools_is_measured(open_page: Open) -> N
             f"{answered:.0f} ms, first rows {rows:.0f} ms, {POOLS:,} rows {whole:.0f} ms"
         )
         assert page.locator("#pools tbody tr").count() == POOLS
-
-
-def test_the_form_of_an_agent_can_be_sent_as_it_opens(shown: Shown, browser: Any) -> None:
-    """Airflow's form takes an empty field for a missing one, unless its schema allows null."""
-    context = browser.new_context(viewport={"width": 900, "height": 1380}, color_scheme="light")
-    context.set_default_timeout(WITHIN_MS)
-    context.add_cookies([{"name": "_token", "value": shown.server.token("user"), "url": shown.server.url}])
-    page = context.new_page()
-    for agent in ("intervals", "erasure", "apply", "compact"):
-        page.goto(f"{shown.server.url}/dags/lake_{agent}")
-        page.get_by_role("button", name="Trigger").first.click()
-        form = page.get_by_role("dialog")
-        form.get_by_text("Log the ").first.wait_for()  # the description of "Dry run"
-        send = form.get_by_role("button", name="Trigger", exact=True)
-        assert send.is_enabled(), agent
-    picture(form, "airflow-form")
-    send.click()
-    form.wait_for(state="detached")
-    runs = shown.server.request("/api/v2/dags/lake_compact/dagRuns?order_by=-run_after", role="user").json
-    conf = runs["dag_runs"][0]["conf"]
-    assert not any(conf.values()), "the run is asked for nothing but all pools"
-    context.close()
 
 
 def test_the_dag_of_the_quick_start_is_a_graph_of_groups(shown: Shown, browser: Any) -> None:

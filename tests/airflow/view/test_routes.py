@@ -26,20 +26,25 @@ def data(name: str, **query: Any) -> str:
 ROUTES = {
     "/": "/lake/",
     "/static/{name}": "/lake/static/main.js",
-    "/data/lakes": data("lakes"),
+    "/data/about": data("about"),
     "/data/agents": data("agents"),
     "/data/pools": data("pools", lake=SHOWN),
+    "/data/pool": data("pool", lake=SHOWN, pool="flights"),
+    "/data/records": data("records", lake=SHOWN, pool="flights"),
     "/data/geometry": data("geometry", lake=SHOWN, pool="flights"),
     "/data/log": data("log", lake=SHOWN, pool="flights"),
     "/data/jobs": data("jobs", lake=SHOWN),
+    "/data/matching": data("matching", lake=SHOWN, pool="flights", where="carrier = 'AA'"),
 }
 """An address for each route."""
 each_route = pytest.mark.parametrize("path", ROUTES.values())
+OF_STARTERS = {ROUTES["/data/matching"]}
+"""Those that need the right to start an agent too."""
 
 
 def test_the_list_of_these_tests_is_complete_and_no_route_changes_anything() -> None:
-    from airflow_lake.view.lakes import Lakes
-    from airflow_lake.view.routes import app_of
+    from airflow_lake.view.app import app_of
+    from log_lake.view.lakes import Lakes
 
     routes = {route.path: route.methods for route in app_of(Lakes([])).routes}
     assert routes == {path: {"GET"} for path in ROUTES}
@@ -80,8 +85,9 @@ def test_a_user_without_rights_sees_nothing(shown: Shown, path: str) -> None:
 @each_route
 @pytest.mark.parametrize("role", ROLES)
 def test_every_role_that_may_see_assets_sees_the_view(shown: Shown, path: str, role: str) -> None:
-    assert shown.server.request(path, role=role).status == 200
-    assert shown.server.request(path, role=role, cookie=True).status == 200, "as a browser"
+    expected = 403 if role == "viewer" and path in OF_STARTERS else 200
+    assert shown.server.request(path, role=role).status == expected
+    assert shown.server.request(path, role=role, cookie=True).status == expected, "as a browser"
 
 
 @each_route
@@ -115,7 +121,7 @@ def test_a_page_of_this_origin_is_answered(shown: Shown) -> None:
         {"Origin": shown.server.url},
         {"Sec-Fetch-Site": "none"},
     ):
-        answer = shown.server.request(data("lakes"), role="viewer", cookie=True, headers=headers)
+        answer = shown.server.request(data("about"), role="viewer", cookie=True, headers=headers)
         assert answer.status == 200
 
 
@@ -172,7 +178,8 @@ def test_the_pools_of_a_lake_are_shown_with_their_figures(shown: Shown) -> None:
     assert set(rows) == {"flights", "orders", "clicks", "empty", "$jobs"}
     view = shown.lake.pool("flights").at()
     figures = rows["flights"]["figures"]
-    assert (figures["records"], figures["depth"]) == (sum(r.records for r in view.references), view.depth)
+    assert (figures["stored"], figures["depth"]) == (sum(r.records for r in view.references), view.depth)
+    assert (figures["records"], figures["is_exact"]) == (figures["stored"], False), "deletes may hide some"
     assert (figures["tombstones"], figures["branches"], figures["beside"]) == (2, 2, 1)
     assert rows["flights"]["how"] == "compaction"
 
@@ -224,8 +231,8 @@ def test_jobs_are_shown_newest_first_of_all_pools_or_of_one(shown: Shown) -> Non
 
 def test_a_lake_that_hangs_holds_no_other_back(shown: Shown) -> None:
     from airflow_lake.view.access import may_read
-    from airflow_lake.view.lakes import Lakes
-    from airflow_lake.view.routes import app_of
+    from airflow_lake.view.app import app_of
+    from log_lake.view.lakes import Lakes
 
     answered = threading.Event()
     there = Lake.create_on(MemoryStore())
@@ -257,14 +264,37 @@ def test_hostile_texts_come_as_they_are(shown: Shown) -> None:
     assert HOSTILE_POOL in {row["pool"] for row in rows}
     graph = shown.server.request(data("log", lake=HOSTILE, pool=HOSTILE_POOL), role="viewer").json
     assert (graph["nodes"][-1]["message"], graph["nodes"][-1]["author"]) == (PAYLOAD, PAYLOAD)
+    sample = shown.server.request(data("records", lake=HOSTILE, pool=HOSTILE_POOL), role="viewer").json
+    assert sample["rows"] == [[PAYLOAD]]
     layout = shown.server.request(data("geometry", lake=HOSTILE, pool=HOSTILE_POOL), role="viewer").json
     assert layout["geometry"]["edges"][0] == PAYLOAD
+
+
+def test_the_page_of_a_pool_counts_what_readers_see_and_shows_records(shown: Shown) -> None:
+    page = shown.server.request(data("pool", lake=SHOWN, pool="flights"), role="viewer").json
+    seen = shown.lake.pool("flights").at().to_table(columns=["k"]).num_rows
+    assert (page["records"], page["is_exact"]) == (seen, True)
+    assert page["stored"] > seen
+    assert [field["name"] for field in page["fields"]] == ["k", "carrier"]
+    sample = shown.server.request(data("records", lake=SHOWN, pool="flights"), role="viewer").json
+    assert sample["rows"][:2] == [["0", "AA"], ["1", "UA"]]
+
+
+def test_the_count_of_an_erasure_needs_the_right_to_start_it(shown: Shown) -> None:
+    asked = data("matching", lake=SHOWN, pool="flights", low="0", high="10")
+    refused = shown.server.request(asked, role="viewer")
+    assert (refused.status, b"match" in refused.body) == (403, False)
+    found = shown.server.request(asked, role="user").json
+    assert (found["records"], found["is_exact"]) == (10, True)
+    nothing = shown.server.request(data("matching", lake=SHOWN, pool="flights"), role="user")
+    assert (nothing.status, "name the records" in nothing.json["detail"]) == (400, True)
 
 
 @pytest.mark.parametrize(("role", "may"), [("viewer", False), ("user", True), ("op", True), ("admin", True)])
 def test_who_may_start_an_agent_is_what_airflow_itself_says(shown: Shown, role: str, may: bool) -> None:
     agents = shown.server.request(data("agents"), role=role).json
     assert {agent["may"] for agent in agents} == {may}
+    assert [agent["agent"] for agent in agents if agent["deletes"]] == ["retention", "erasure"]
     for agent in agents:
         answer = start(shown, agent["dag"], role=role)
         assert answer.status == (200 if may else 403)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from airflow_lake.links import address
-from airflow_lake.reach import key_of, without_user
-from airflow_lake.view.lakes import Lakes, names_of
+from airflow_lake.reach import view_lakes
 from lake_core.errors import InvalidInput, NotFound
 from log_lake.lake import Lake
+from log_lake.view.addresses import key_of, without_user
+from log_lake.view.lakes import Lakes
 
 SECRETS = (
     "s3://AKIA1:pa@ss@bucket/lake",
@@ -40,7 +41,7 @@ def test_the_error_of_such_a_lake_does_not_show_it_either() -> None:
 
 
 def test_a_lake_is_found_by_its_key_and_not_by_its_address() -> None:
-    names = names_of({"LAKE_VIEW_LAKES": "lake_own s3://bucket/lake"})
+    names = view_lakes({"LAKE_VIEW_LAKES": "lake_own s3://bucket/lake"})
     opened: list[str] = []
 
     def refuses(name: str) -> Lake:

@@ -13,12 +13,12 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from airflow_lake.view.overview import Overview
 from lake_core import naming
 from lake_core.errors import Corrupt
 from lake_core.history.removal import Removal
 from log_lake.cli.main import main
 from log_lake.lake import Lake
+from log_lake.view.overview import Overview
 from tests.support.agents import finder
 from tests.support.crafted import Row, craft, row
 from tests.support.records import an_id

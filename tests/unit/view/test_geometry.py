@@ -10,7 +10,6 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_lake.view.geometry import COLUMNS, MAX_LABEL, MAX_TOMBSTONES, bars, bins, depth_of
 from lake_core.history import Reference
 from lake_core.history.snapshot.reference import to_rows
 from lake_core.history.tombstone import Tombstone
@@ -18,6 +17,7 @@ from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.records.transactions import sequence
 from log_lake.reading.plan import overlap_depth
+from log_lake.view.geometry import COLUMNS, MAX_LABEL, MAX_TOMBSTONES, bars, bins, depth_of
 
 KEY = PoolKey.parse("k")
 

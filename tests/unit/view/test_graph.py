@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from airflow_lake.view.graph import MAX_TEXT, Graph, Link, graph
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.view.graph import MAX_TEXT, Graph, Link, graph
 
 
 @pytest.fixture
@@ -18,16 +18,18 @@ def lake() -> Lake:
 
 
 def drawn(lake: Lake, *, after: int = 0, until: int | None = None) -> Graph:
-    history = lake.pool("logs").history
+    pool = lake.pool("logs")
+    history = pool.history
     loaded = history.load()
     entries = list(history.journal.between(after, loaded.version if until is None else until))
-    return graph("logs", entries, loaded.state, newest=loaded.version, first=1)
+    return graph("logs", entries, loaded.state, key=pool.config.key, newest=loaded.version, first=1)
 
 
 def test_a_transaction_says_who_did_what_when_and_why(lake: Lake) -> None:
     (node,) = drawn(lake).nodes
     assert (node.version, node.branch, node.author, node.message) == (1, "main", "ada", "first")
     assert node.actions == {"set_schema": 1, "add_object": 1}
+    assert node.says == "loaded 1 record"
     assert node.links == []
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from airflow_lake.view.figures import PoolFigures
-from airflow_lake.view.overview import FRESH_SECONDS, Overview, lag_of
 from lake_core.ids import IdSource
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.settings import Settings
+from log_lake.view.figures import PoolFigures
+from log_lake.view.overview import FRESH_SECONDS, Overview, lag_of
 from tests.support.clocks import DAY, Clock
 
 POLICY = Settings({"compact.depth": "8", "checkpoint.entries": "100", "tombstones.apply": "1d"})
@@ -20,7 +20,18 @@ NOW = 1_800_000_000.0
 
 
 def figures(**values: Any) -> PoolFigures:
-    names = ("version", "records", "beside", "references", "objects", "depth", "tombstones", "branches")
+    names = (
+        "version",
+        "records",
+        "stored",
+        "is_exact",
+        "beside",
+        "references",
+        "objects",
+        "depth",
+        "tombstones",
+        "branches",
+    )
     return PoolFigures(**{**dict.fromkeys((*names, "live", "held"), 0), **values})
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from airflow_lake.view.geometry import Bars, Bins
-from airflow_lake.view.layout import Layouts
 from lake_core.errors import NotFound
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from log_lake.view.geometry import Bars, Bins
+from log_lake.view.layout import Layouts
 
 
 @pytest.fixture

@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from airflow_lake.view.figures import figures_of
-from airflow_lake.view.lakes import REOPEN_SECONDS, Lakes, names_of
-from airflow_lake.view.overview import FRESH_SECONDS, LOOK_BACK, Overview, PoolRow
+from airflow_lake.reach import view_lakes
 from lake_core import naming
 from lake_core.errors import NotFound, Unavailable
 from lake_core.ids import IdSource
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from log_lake.view.figures import figures_of
+from log_lake.view.lakes import REOPEN_SECONDS, Lakes
+from log_lake.view.overview import FRESH_SECONDS, LOOK_BACK, Overview, PoolRow
 from tests.support.pools import compact_all
 from tests.support.stores import ScriptedStore, unavailable
 
@@ -76,8 +77,7 @@ def test_figures_of_many_references_are_those_of_few(lake: Lake) -> None:
     load(lake, 1, 2, 30)
     pool = lake.pool("logs")
     pool.branch().append(pa.table({"other": ["no key"]}))
-    loaded = pool.history.load()
-    few, many = (figures_of(loaded.version, loaded.state, max_listed=listed) for listed in (4, 3))
+    few, many = (figures_of(pool.at(), max_listed=listed) for listed in (4, 3))
     assert few == many
     assert (few.objects, few.depth, few.beside) == (4, 2, 1)
 
@@ -223,7 +223,7 @@ def test_only_so_many_pools_are_shown_and_the_table_says_how_many_there_are(lake
 
 
 def test_the_lakes_are_those_that_the_variable_names() -> None:
-    assert names_of({"LAKE_VIEW_LAKES": "lake_a  s3://b/c lake_a"}) == ("lake_a", "s3://b/c")
+    assert view_lakes({"LAKE_VIEW_LAKES": "lake_a  s3://b/c lake_a"}) == ("lake_a", "s3://b/c")
 
 
 @pytest.mark.parametrize("name", ["", "lake_b", "/etc", "file:///etc", "s3://other/lake"])

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from airflow_lake.view.work import LakeThreads
 from lake_core.errors import NotFound, Unavailable
+from log_lake.view.work import LakeThreads
 
 
 def test_the_answer_and_the_error_are_those_of_the_call() -> None:

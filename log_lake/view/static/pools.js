@@ -1,13 +1,13 @@
 // Pools at a glance: a table that is sorted by its headings and narrowed by a word.
 
-import { ago, count, el, moment, read, size } from "./dom.js";
+import { ago, count, el, hidden, moment, read, seen, size } from "./dom.js";
 
 const figure = (name) => (row) => row.figures?.[name];
 const COLUMNS = [
   { label: "Pool", value: (row) => row.pool },
   { label: "Kind", value: (row) => row.kind },
   { label: "Key", value: (row) => row.key },
-  { label: "Records", value: figure("records"), text: count },
+  { label: "Records", value: figure("records"), text: (_, __, row) => (row.figures ? seen(row.figures) : ""), title: "records that readers see; ≤: at most so many", of: (row) => row.figures && hidden(row.figures) },
   { label: "Objects", value: figure("objects"), text: count },
   { label: "Depth", value: figure("depth"), text: count, title: "the most objects that overlap at one key" },
   { label: "Tombstones", value: figure("tombstones"), text: count },
@@ -38,7 +38,7 @@ function sorted(rows) {
 }
 
 function line(row, now, go) {
-  const open = el("button", { type: "button", click: () => go("geometry", row.pool) }, row.pool);
+  const open = el("button", { type: "button", click: () => go("pool", row.pool) }, row.pool);
   if (row.error) {
     return el("tr", {}, el("td", {}, open), el("td", { colSpan: COLUMNS.length - 1, class: "bad" }, row.error));
   }
@@ -47,7 +47,8 @@ function line(row, now, go) {
     let title = column.when ? moment(value) : null;
     if (column.label === "Upkeep" && row.how) title = `${title}: ${row.how}`;
     if (column.label === "Lag" && row.lag) title = Object.values(row.lag).join("\n");
-    return el("td", { class: column.text ? "number" : null, title }, column.text ? column.text(value, now) : value ?? "");
+    if (column.of) title = column.of(row);
+    return el("td", { class: column.text ? "number" : null, title }, column.text ? column.text(value, now, row) : value ?? "");
   });
   return el("tr", {}, el("td", {}, open), ...cells);
 }

@@ -1,6 +1,6 @@
 // The history as a graph: a transaction a line, a lane a branch; details on request.
 
-import { count, el, moment, note, read, svg } from "./dom.js";
+import { count, el, moment, note, read, runLink, svg } from "./dom.js";
 
 const LINE = 30;
 const LANE = 16;
@@ -15,7 +15,7 @@ function line(node, lanes, tags, left) {
   const labels = tags.filter((tag) => tag.version === node.version && (tag.branch === node.branch || !node.branch));
   const details = [
     ["transaction", node.id], ["branch", node.branch || "none"], ["time", moment(node.time)], ["author", node.author],
-    ["message", node.message], ["actions", actions], ...Object.entries(node.metadata),
+    ["message", node.message], ["did", node.says], ["actions", actions], ["Airflow", runLink(node.metadata)], ...Object.entries(node.metadata),
   ];
   const item = el(
     "details", {},
@@ -24,7 +24,8 @@ function line(node, lanes, tags, left) {
       el("span", { class: "quiet" }, count(node.version)),
       ...tips.map((name) => el("span", { class: `badge ${laneClass(lane.lane)}` }, name)),
       ...labels.map((tag) => el("span", { class: "badge lane-none" }, `${tag.deleted ? "deleted " : "tag "}${tag.name}`)),
-      el("b", {}, node.message || actions),
+      el("b", {}, node.says || actions),
+      node.message ? el("span", { class: "message" }, node.message) : null,
       el("span", { class: "quiet" }, `${node.author} · ${moment(node.time)}`),
     ),
     el("dl", {}, ...details.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),

@@ -1,16 +1,17 @@
 // The page: which lake, which tab, and Airflow's theme.  The address after # says what is shown, so that a link, or
-// the browser's way back, shows it again: #pools/LAKE, #jobs/LAKE, #geometry/LAKE/POOL, #log/LAKE/POOL, #jobs/LAKE/POOL.
+// the browser's way back, shows it again: #pools/LAKE, #jobs/LAKE, #pool/LAKE/POOL, and geometry, log and jobs alike.
 // Links from tasks add what they committed: #geometry/LAKE/POOL/VERSION/BRANCH, #log/LAKE/POOL/VERSION/BRANCH.
 
-import { $, el, note, read } from "./dom.js";
+import { $, el, host, note, read } from "./dom.js";
 import { showPools } from "./pools.js";
+import { showPool } from "./pool.js";
 import { showGeometry } from "./geometry.js";
 import { showLog } from "./log.js";
 import { showJobs } from "./jobs.js";
 import { showAgents } from "./agents.js";
 
-const PAGES = { pools: showPools, geometry: showGeometry, log: showLog, jobs: showJobs };
-const LABELS = { pools: "Pools", geometry: "Geometry", log: "Log", jobs: "Jobs" };
+const PAGES = { pools: showPools, pool: showPool, geometry: showGeometry, log: showLog, jobs: showJobs };
+const LABELS = { pools: "Pools", pool: "Pool", geometry: "Geometry", log: "Log", jobs: "Jobs" };
 const WITHOUT_POOL = ["pools", "jobs"];
 
 const PATIENCE_MS = 200; // a store that answers sooner makes the page not flicker
@@ -48,7 +49,7 @@ async function show() {
   const { page, lake: named, pool, at } = place();
   if (named && $("lake").options.length && ![...$("lake").options].some((option) => option.value === named)) {
     shown += 1;
-    $("page").replaceChildren(el("p", { class: "bad" }, `the lake ${named} is not shown here; LAKE_VIEW_LAKES of the API server names those that are`));
+    $("page").replaceChildren(el("p", { class: "bad" }, host.server === "airflow" ? `the lake ${named} is not shown here; LAKE_VIEW_LAKES of the API server names those that are` : `the lake ${named} is not shown here`));
     return;
   }
   if ([...$("lake").options].some((option) => option.value === named)) $("lake").value = named;
@@ -59,6 +60,7 @@ async function show() {
   showAgents($("agents"), offered.get(lake), pool.split(".$")[0]);
   const heading = pool ? [el("h2", {}, pool)] : [];
   const put = (...content) => { if (turn === shown) $("page").replaceChildren(...content); };
+  $("page").setAttribute("aria-busy", "true");
   const waiting = setTimeout(() => put(...heading, el("p", { class: "quiet" }, `Reading the lake ${offered.get(lake)?.label ?? lake}…`)), PATIENCE_MS);
   try {
     const content = await PAGES[page](lake, pool, go, at);
@@ -67,9 +69,18 @@ async function show() {
     performance.mark(`shown ${page}`);
   } catch (error) {
     clearTimeout(waiting);
-    put(...heading, el("p", { class: "bad" }, error.message));
+    put(...heading, failure(error));
+  } finally {
+    if (turn === shown) $("page").removeAttribute("aria-busy");
   }
 }
+
+/** What is shown in place of a page: why, and a way to try again, so that no pane stays blank. */
+const failure = (error) => el(
+  "div", { class: "failed" },
+  el("p", { class: "bad" }, error.message || String(error)),
+  el("button", { type: "button", click: () => location.reload() }, "Try again"),
+);
 
 /** Airflow keeps the theme that its user chose as `theme`; any other value leaves it to the system. */
 function follow() {
@@ -80,16 +91,20 @@ function follow() {
 }
 
 follow();
+// a fault of the page itself must not leave a blank pane
+addEventListener("error", (event) => note(`the page has a fault: ${event.message}`, true));
+addEventListener("unhandledrejection", (event) => note(event.reason?.message ?? String(event.reason), true));
 addEventListener("storage", () => { follow(); dispatchEvent(new Event("resize")); });
 addEventListener("hashchange", show);
 $("lake").addEventListener("change", () => go("pools"));
 
 try {
-  const lakes = await read("lakes");
+  const { server, lakes } = await read("about");
+  host.server = server;
   offered = new Map(lakes.map((one) => [one.key, one]));
   $("lake").append(...lakes.map((one) => el("option", { value: one.key }, one.label)));
   $("lake").disabled = lakes.length < 2;
   await show();
 } catch (error) {
-  $("page").replaceChildren(el("p", { class: "bad" }, error.message));
+  $("page").replaceChildren(failure(error));
 }

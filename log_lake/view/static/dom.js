@@ -1,6 +1,12 @@
 // Elements, requests and figures as text.  Text from the lake becomes text nodes and never HTML: nothing in these
 // modules parses a string as HTML.
 
+/** What serves the page, as `about` says: `airflow` starts agents and has pages of runs; "" does not. */
+export const host = { server: "" };
+
+/** Milliseconds that an answer may take; the server itself gives up after 30 s. */
+const MAX_MS = 60_000;
+
 export const $ = (id) => document.getElementById(id);
 
 /** An element; properties whose value is a function are event listeners, `class` and `aria-*` are attributes. */
@@ -30,7 +36,15 @@ export async function read(path, parameters = {}) {
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== undefined && value !== null) url.searchParams.set(name, value);
   }
-  return answer(await fetch(url, { credentials: "same-origin" }));
+  return answer(await asked(url, { credentials: "same-origin" }));
+}
+
+async function asked(url, request) {
+  try {
+    return await fetch(url, { ...request, signal: AbortSignal.timeout(MAX_MS) });
+  } catch (error) {
+    throw new Error(error.name === "TimeoutError" ? "the server did not answer within a minute; load the page again" : "the server cannot be reached; is it still running?");
+  }
 }
 
 /** As `read`, of Airflow's own API, with the rights of the user who is logged in. */
@@ -39,7 +53,7 @@ export async function airflow(method, path, body) {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const request = { method, headers, credentials: "same-origin" };
-  return answer(await fetch(url, body === undefined ? request : { ...request, body: JSON.stringify(body) }));
+  return answer(await asked(url, body === undefined ? request : { ...request, body: JSON.stringify(body) }));
 }
 
 async function answer(response) {
@@ -49,7 +63,7 @@ async function answer(response) {
     const said = (await response.json()).detail;
     detail = typeof said === "string" ? said : JSON.stringify(said);
   } catch { /* no JSON: the status says what there is to say */ }
-  if (response.status === 401) detail = "you are not logged in: log in to Airflow, and load this page again";
+  if (response.status === 401 && host.server === "airflow") detail = "you are not logged in: log in to Airflow, and load this page again";
   if (response.status === 403) detail = `you do not have the right to do this (${detail})`;
   throw new Error(detail || `${response.status} ${response.statusText}`);
 }
@@ -65,6 +79,21 @@ export const count = (value) => (value === null || value === undefined ? "" : WH
 
 /** `1 object`, `1,000 objects`. */
 export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+
+/** The records that readers see; `≤` if deletes, ages or equal keys may hide some of them. */
+export const seen = ({ records, is_exact: exact }) => (exact ? count(records) : `≤ ${count(records)}`);
+
+/** Why that is another number than the records in objects; null if it is the same. */
+export const hidden = ({ records, is_exact: exact, stored }) => (
+  exact && records === stored ? null : `${exact ? "" : "at most; "}objects hold ${counted(stored, "record")}`
+);
+
+/** The page of Airflow of a run, and of a task in it; null if there is none here. */
+export function runLink({ dag, run, task }) {
+  if (host.server !== "airflow" || !dag || !run) return null;
+  const path = ["dags", dag, "runs", run, ...(task ? ["tasks", task] : [])].map(encodeURIComponent).join("/");
+  return el("a", { href: new URL(`../${path}`, document.baseURI).href, target: "_top" }, [dag, run, task].filter(Boolean).join(" / "));
+}
 
 export function size(bytes) {
   if (bytes === null || bytes === undefined) return "";

@@ -11,11 +11,11 @@ from collections import OrderedDict
 
 import msgspec
 
-from airflow_lake.view.geometry import COLUMNS, MAX_BARS, Bars, Bins, bars, bins
 from lake_core.naming import MAIN
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
+from log_lake.view.geometry import COLUMNS, MAX_BARS, Bars, Bins, bars, bins
 
 MAX_CACHED = 32
 """Answers that are kept for each lake; one has at most about 300 kB."""

@@ -1,7 +1,8 @@
 """One pool in a row of numbers; pure.
 
-The row is of the branch `main`, and of what the journal says: no data object is opened.  Times are in seconds
-since 1970, sizes in bytes.
+The row is of the branch `main`, and of what the journal says: no data object is opened.  So `records` are those
+that readers see, or, unless `is_exact`, at most so many (`reading.live`); `stored` are those that objects hold.
+Times are in seconds since 1970, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Iterable
 import msgspec
 import pyarrow as pa
 
-from airflow_lake.view.geometry import depth_of
-from lake_core.history import PoolState, Snapshot
+from lake_core.history import Snapshot
 from lake_core.naming import MAIN
 from lake_core.records import DeleteTag, Entry, SetTag, Transaction
+from log_lake.reading.live import LiveCount, live_count
 from log_lake.reading.plan import overlap_depth
+from log_lake.reading.revision import Revision
 from log_lake.reverts.change import changes_records, is_maintenance
+from log_lake.view.geometry import depth_of
 
 
 class PoolFigures(msgspec.Struct, frozen=True):
@@ -28,6 +31,8 @@ class PoolFigures(msgspec.Struct, frozen=True):
 
     version: int
     records: int
+    is_exact: bool
+    stored: int
     beside: int
     references: int
     objects: int
@@ -52,28 +57,42 @@ MAX_LISTED = 500
 """References that are looked at one by one; columns of more are faster, of fewer slower, in making."""
 
 
-def figures_of(version: int, state: PoolState, *, max_listed: int = MAX_LISTED) -> PoolFigures:
-    """The figures of a state.  It may read immutable checkpoints, and nothing else."""
-    snapshot = state.branches[MAIN].snapshot
+def figures_of(revision: Revision, *, max_listed: int = MAX_LISTED) -> PoolFigures:
+    """The figures of a revision.  It may read immutable checkpoints, and nothing else."""
+    snapshot, state = revision.snapshot, revision.state
+    is_small = len(snapshot) <= max_listed
     totals = snapshot.totals()
-    objects, depth = _looked_at(snapshot) if len(snapshot) <= max_listed else _in_columns(snapshot)
+    objects, depth = _looked_at(snapshot) if is_small else _in_columns(snapshot)
+    live = _live(revision, is_small=is_small)
     removed = sum(removal.size for _, removal in state.removed.items()) + sum(
         removal.size for vacuum in state.removed.vacuums.values() for removal in vacuum.removals
     )
-    deletes = [t.time for t in state.branches[MAIN].tombstones.values() if not t.replaces]
+    deletes = [t.time for t in revision.held.tombstones.values() if not t.replaces]
     return PoolFigures(
-        version=version,
-        records=totals.records,
+        version=revision.version,
+        records=live.records,
+        is_exact=live.is_exact,
+        stored=live.stored,
         beside=snapshot.records - totals.records,
         references=totals.references,
         objects=objects,
         depth=depth,
-        tombstones=len(state.branches[MAIN].tombstones),
+        tombstones=len(revision.held.tombstones),
         branches=len(state.branches),
         live=snapshot.size,
         held=snapshot.size + removed,
         oldest_delete=min(deletes) / 1e6 if deletes else None,
     )
+
+
+def _live(revision: Revision, *, is_small: bool) -> LiveCount:
+    """The records that readers see.  A row is kept while records age off, so with `age_off` it is only a bound."""
+    if is_small:
+        live = live_count(revision)
+        return LiveCount(live.records, live.is_exact and not revision.settings["age_off"], live.stored)
+    stored = revision.records
+    hides_nothing = not revision.tombstones and not revision.settings["age_off"]
+    return LiveCount(stored, hides_nothing and revision.rule.keeps_all, stored)
 
 
 def _looked_at(snapshot: Snapshot) -> tuple[int, int]:

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from lake_core.history import PoolState
+from lake_core.keys import PoolKey
 from lake_core.naming import MAIN
 from lake_core.records import CreateBranch, Entry, Merge, Transaction
+from log_lake.view.sayings import says
 
 MAX_TEXT = 500
 """Characters of a message or of a value of metadata that are shown."""
@@ -27,7 +29,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class GraphNode(msgspec.Struct, frozen=True):
-    """A transaction; `time` is in seconds since 1970, `actions` counts them by kind."""
+    """A transaction; `time` is in seconds since 1970, `actions` counts them by kind, `says` is in words."""
 
     version: int
     id: str
@@ -35,6 +37,7 @@ class GraphNode(msgspec.Struct, frozen=True):
     time: float
     author: str
     message: str
+    says: str
     metadata: dict[str, str]
     actions: dict[str, int]
     links: list[Link]
@@ -71,11 +74,17 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 def graph(
-    pool: str, entries: Sequence[tuple[int, Entry]], state: PoolState, *, newest: int, first: int
+    pool: str,
+    entries: Sequence[tuple[int, Entry]],
+    state: PoolState,
+    *,
+    key: PoolKey,
+    newest: int,
+    first: int,
 ) -> Graph:
     """The graph of entries, oldest first, and of the branches and tags of the newest state."""
     nodes = [
-        _node(version, transaction)
+        _node(version, transaction, key)
         for version, entry in reversed(entries)
         for transaction in reversed(entry.transactions)
     ]
@@ -111,7 +120,7 @@ def _began(state: PoolState, branch: str) -> int:
     return 0 if fork is None else fork.created
 
 
-def _node(version: int, transaction: Transaction) -> GraphNode:
+def _node(version: int, transaction: Transaction, key: PoolKey) -> GraphNode:
     links = []
     for action in transaction.actions:
         if isinstance(action, CreateBranch) and action.at:
@@ -127,6 +136,7 @@ def _node(version: int, transaction: Transaction) -> GraphNode:
         transaction.time / 1e6,
         transaction.author,
         transaction.message[:MAX_TEXT],
+        says(transaction, key)[:MAX_TEXT],
         {name: value[:MAX_TEXT] for name, value in transaction.metadata.items()},
         transaction.action_counts,
         links,

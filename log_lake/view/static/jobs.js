@@ -1,6 +1,6 @@
 // Jobs of the agents: what was done and gained, what failed or died, what was put off.
 
-import { ago, count, el, moment, read, size } from "./dom.js";
+import { ago, count, el, moment, read, runLink, size } from "./dom.js";
 
 const isBytes = (name) => name.split("_").includes("size") || name === "freed";
 const shown = (name, value) => isBytes(name) ? size(value) : count(value);
@@ -26,11 +26,11 @@ function line(job, now, go) {
     "tr", {},
     el("td", { title: moment(began) }, ago(began, now)),
     el("td", {}, job.agent),
-    el("td", {}, job.pool ? el("button", { type: "button", click: () => go("geometry", job.pool) }, where) : "several"),
+    el("td", {}, job.pool ? el("button", { type: "button", click: () => go("pool", job.pool) }, where) : "several"),
     el("td", { class: bad ? "bad" : null }, job.state),
     el("td", { class: "number" }, job.seconds === null ? "" : `${job.seconds.toFixed(1)} s`),
     el("td", { class: bad ? "bad" : null }, result(job)),
-    el("td", { title: job.host }, ["dag", "run", "task"].map((name) => job.run[name]).filter(Boolean).join(" / ")),
+    el("td", { title: job.host }, runLink(job.run) ?? ["dag", "run", "task"].map((name) => job.run[name]).filter(Boolean).join(" / ")),
   );
 }
 

@@ -14,10 +14,13 @@ const covering = (marks, { low, high, first, last, applied }) => marks.filter((m
   mark.low < high && mark.high > low && mark.since <= last && mark.until >= first && mark.version > applied
 ));
 
-/** What a tombstone hides of a box: whitened if it hides all, otherwise (`part`) only hatched. */
-const whitened = (mark, { low, high, first, last }, x) => {
-  const from = x(Math.max(low, mark.low));
-  return { x: from, width: x(Math.min(high, mark.high)) - from, part: Boolean(mark.condition) || mark.since > first || mark.until < last };
+/** How much a tombstone hides of a box: all of it, records of some versions, or those that fulfil a condition. */
+const extent = (mark, { first, last }) => (mark.condition ? "some" : mark.since > first || mark.until < last ? "part" : "all");
+
+/** What a tombstone hides of a box.  Only what it hides whole is whitened: a condition may hold for no record. */
+const covered = (mark, box, x) => {
+  const from = x(Math.max(box.low, mark.low));
+  return { x: from, width: x(Math.min(box.high, mark.high)) - from, extent: extent(mark, box) };
 };
 
 function describe(mark) {
@@ -37,6 +40,18 @@ function hatch(pen, x, y, width, height) {
   }
   pen.stroke();
   pen.restore();
+}
+
+/** Dots: some records are hidden here, those that fulfil a condition. */
+function dots(pen, x, y, width, height) {
+  const step = 5;
+  for (let row = y + Math.min(2.5, height / 2); row < y + height; row += step) {
+    for (let at = x + 2.5; at < x + width; at += step) {
+      pen.beginPath();
+      pen.arc(at, row, 1.1, 0, 7);
+      pen.fill();
+    }
+  }
 }
 
 /** What is drawn, in pixels; `hit` says what is below the pointer. */
@@ -60,7 +75,7 @@ function barsScene(geometry, marks, x, room, hasKey) {
     const over = covering(marks, what);
     return {
       x: x(low), y: HEIGHT - (layer + 1) * step, width: Math.max(1, x(high) - x(low) - 1), height: thick, age: age.get(last),
-      hidden: over.map((mark) => whitened(mark, what, x)),
+      hidden: over.map((mark) => covered(mark, what, x)),
       text: [
         ...(hasKey ? [`${geometry.edges[low]} to ${geometry.edges[high]}`] : []),
         `${counted(records, "record")}, ${size(bytes)}`,
@@ -91,7 +106,7 @@ function binsScene(geometry, marks, x, room, hasKey) {
       if (height < 0.2) return;
       boxes.push({
         x: x(bin), y: top, width: x(bin + 1) - x(bin), height, age: geometry.cover.length < 2 ? 1 : index / (geometry.cover.length - 1),
-        hidden: over.map((mark) => whitened(mark, what, x)),
+        hidden: over.map((mark) => covered(mark, what, x)),
         text: [...text, `on average ${age[bin]} of versions ${count(first)} to ${count(last)}`, ...over.map(describe)].join("\n"),
       });
     });
@@ -116,8 +131,12 @@ function draw(canvas, answer) {
     pen.fillStyle = colours.get(box.age);
     pen.fillRect(box.x, box.y, box.width, box.height);
     for (const out of box.hidden) {
-      pen.globalAlpha = out.part ? 0.45 : 0.85;
       pen.fillStyle = ground;
+      if (out.extent === "some") {
+        dots(pen, out.x, box.y, out.width, box.height);
+        continue;
+      }
+      pen.globalAlpha = out.extent === "part" ? 0.45 : 0.85;
       pen.fillRect(out.x, box.y, out.width, box.height);
       pen.globalAlpha = 1;
       pen.strokeStyle = quiet;
@@ -131,8 +150,11 @@ function draw(canvas, answer) {
     const strip = { x, y: 2, width: Math.max(2, ((mark.high - mark.low) / ranks) * width), height: STRIP - 6, text: describe(mark) };
     pen.strokeStyle = bad;
     pen.lineWidth = 1;
+    pen.fillStyle = bad;
+    pen.setLineDash(mark.condition ? [3, 3] : []);
     pen.strokeRect(strip.x + 0.5, strip.y + 0.5, Math.max(1, strip.width - 1), strip.height);
-    hatch(pen, strip.x, strip.y, strip.width, strip.height);
+    pen.setLineDash([]);
+    (mark.condition ? dots : hatch)(pen, strip.x, strip.y, strip.width, strip.height);
     return strip;
   });
   return [...strips.reverse(), ...boxes];
@@ -189,6 +211,7 @@ export async function showGeometry(lake, name, go, at) {
   });
   const branch = el("select", { "aria-label": "Branch", change: () => { asked.branch = branch.value; load(); } });
   const failed = el("p", { class: "bad" });
+  const legend = el("div", { class: "legend" });
   const nothing = el("p", { class: "quiet nothing", hidden: true }, "No records in this version.");
   const base = name.split(".$")[0];
 
@@ -214,7 +237,7 @@ export async function showGeometry(lake, name, go, at) {
     said.textContent = `version ${count(answer.version)} of ${count(answer.newest)}${answer.time ? `, ${moment(answer.time)}` : ""}`;
     branch.replaceChildren(...answer.branches.map((each) => el("option", { value: each, selected: each === answer.branch }, each)));
     branch.hidden = answer.branches.length < 2;
-    const about = `${counted(answer.references, "reference")}, ${counted(answer.records, "record")}, ${size(answer.size)}, ${counted(answer.tombstones, "tombstone")}`;
+    const about = `${counted(answer.references, "reference")} with ${counted(answer.records, "record")}, ${size(answer.size)}, ${counted(answer.tombstones, "tombstone")}`;
     figures.textContent = about + (geometry.kind === "bins" ? `; drawn in ${count(geometry.begins.length)} bins` : "");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${name}: ${about}`);
@@ -222,6 +245,11 @@ export async function showGeometry(lake, name, go, at) {
     const labelled = last < 1 || !answer.fields.length ? [] : [...new Set([0, Math.floor(last / 2), last])];
     keys.replaceChildren(...labelled.map((at) => el("span", {}, geometry.edges[at])));
     nothing.hidden = answer.references > 0;
+    const kinds = [["hatched", "deleted", (mark) => !mark.condition], ["dotted", "deleted where a condition holds", (mark) => Boolean(mark.condition)]];
+    legend.replaceChildren(
+      `key: ${answer.fields.join(", ") || "arrival"} · `, "old", el("span", { class: "ramp" }), "new",
+      ...kinds.filter(([, , is]) => geometry.tombstones.some(is)).flatMap(([name, text]) => [el("span", { class: `swatch ${name}` }), text]),
+    );
     chosen = -1;
     boxes = draw(canvas, answer);
     canvas.dataset.boxes = boxes.length;
@@ -243,7 +271,7 @@ export async function showGeometry(lake, name, go, at) {
     ),
     el("div", { class: "bar" }, slider, said),
     el("div", { class: "picture" }, canvas, nothing), keys,
-    el("div", { class: "legend" }, `key: ${answer.fields.join(", ") || "arrival"} · `, "old", el("span", { class: "ramp" }), "new · hatched: hidden by a tombstone"),
+    legend,
     failed,
   ];
 }

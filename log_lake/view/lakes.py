@@ -1,8 +1,7 @@
 """The lakes that the view shows, opened when they are first asked for.
 
-The API server's variable LAKE_VIEW_LAKES names them, separated by spaces; otherwise it is the lake that a task
-would take (`reach.lake_name`).  A page can ask for no other: the server opens lakes with its own credentials, and
-names that come from a browser must not choose what it opens (decision 90).  The page gets a key of each
+The server of the view names them.  A page can ask for no other: the server opens lakes with its own credentials,
+and names that come from a browser must not choose what it opens (decision 90).  The page gets a key of each
 (`key_of`), and an address without what may be a secret in it.
 """
 
@@ -10,24 +9,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from airflow_lake.reach import is_uri, key_of, lake_name, open_lake, without_user
-from airflow_lake.view.layout import Layouts
-from airflow_lake.view.overview import Overview
 from lake_core.errors import LakeError, NotFound
 from lake_core.phrases import did_you_mean
 from log_lake.lake import Lake
+from log_lake.view.addresses import is_uri, key_of, without_user
+from log_lake.view.layout import Layouts
+from log_lake.view.overview import Overview
 
 REOPEN_SECONDS = 300.0
 """A lake is opened again after this time: its connection may have changed, and states of pools that moved meanwhile
 take memory."""
-
-
-def names_of(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the lakes that are shown."""
-    return tuple(dict.fromkeys(environ.get("LAKE_VIEW_LAKES", "").split())) or (lake_name(),)
 
 
 @dataclass(frozen=True)
@@ -68,7 +62,7 @@ class Lakes:
         self,
         names: Sequence[str],
         *,
-        opener: Callable[[str], Lake] = open_lake,
+        opener: Callable[[str], Lake] = Lake.open,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._names = {key_of(name): name for name in names}

@@ -16,15 +16,17 @@ from typing import Any
 
 import msgspec
 
-from airflow_lake.view.figures import PoolFigures, Recency, figures_of, recency
 from lake_core.errors import InvalidInput, LakeError
+from lake_core.naming import MAIN
 from lake_core.phrases import counted, human_duration
 from lake_core.records import Entry
 from lake_core.records.pools import PoolConfig
 from log_lake.lake import Lake
 from log_lake.lake.isolated import isolated
 from log_lake.lake.pool import Pool
+from log_lake.reading.revision import Revision
 from log_lake.settings import Settings
+from log_lake.view.figures import PoolFigures, Recency, figures_of, recency
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +148,15 @@ def look(pool: Pool, before: Row | None) -> tuple[Row, int]:
             yield entry
 
     older = before.recency if before is not None else Recency()
-    row = Row(figures_of(loaded.version, loaded.state), recency(entries(), older))
+    revision = Revision(
+        config=pool.config,
+        version=loaded.version,
+        branch=MAIN,
+        state=loaded.state,
+        now=pool.context.now(),
+        limits=pool.limits,
+    )
+    row = Row(figures_of(revision), recency(entries(), older))
     return row, loaded.version - min(checkpoint, loaded.version)
 
 

@@ -1,0 +1,87 @@
+"""The pages of `log_lake.view` in Airflow: who may see them, and what only Airflow can answer.
+
+All routes need a login and the right to see assets.  Two routes are Airflow's alone: one says which agents the user
+may start.  The other counts the records that an erasure would find, and needs the right to start it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fastapi import HTTPException
+from fastapi.exception_handlers import http_exception_handler
+from fastapi.requests import Request
+from fastapi.responses import Response
+
+from airflow_lake.reach import open_lake, view_lakes
+from airflow_lake.view.access import User, may_read, may_start
+from log_lake.agents.roster import AGENTS
+from log_lake.view.guard import SameOrigin
+from log_lake.view.lakes import Lakes
+from log_lake.view.matching import matching
+from log_lake.view.routes import LakeApp, answer
+
+BUTTONS = tuple(agent.name for agent in AGENTS.values() if agent.by_pool)
+"""Agents that have a button for a pool, or all of them."""
+FORMS = ("erasure",)
+"""Agents that have a form of their own, since they need more than a pool.  (`intervals` needs a time.)"""
+ERASURE = "lake_erasure"
+REFUSED = {
+    401: "You are not logged in: log in to Airflow, and open this page again.",
+    403: "You do not have the right to see this: ask for the right to read assets.",
+}
+LINK = '<a href="../" target="_top">Airflow</a>'
+REFUSAL = f'<!doctype html><html lang="en"><title>Lake</title><p>{{}} {LINK}</p></html>'
+"""What a person sees who opens the page by its address, such as the link of a task."""
+
+
+def build(lakes: Lakes | None = None) -> SameOrigin:
+    """The app that Airflow mounts; `lakes` are those that the environment names."""
+    return SameOrigin(app_of(lakes or Lakes(view_lakes(os.environ), opener=open_lake)))
+
+
+def app_of(lakes: Lakes) -> LakeApp:
+    """The routes, without the guard against other origins."""
+    app = LakeApp(lakes, server="airflow", dependencies=[may_read])
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        text = REFUSED.get(error.status_code)
+        if text is None or "text/html" not in request.headers.get("accept", ""):
+            return await http_exception_handler(request, error)
+        return Response(REFUSAL.format(text), status_code=error.status_code, media_type="text/html")
+
+    @app.get("/data/agents")
+    async def agents(user: User) -> Response:
+        names = (*BUTTONS, *FORMS)
+        may = await app.work.run(lambda: {agent: may_start(user, f"lake_{agent}") for agent in names})
+        return answer(
+            [
+                {
+                    "agent": agent,
+                    "dag": f"lake_{agent}",
+                    "may": one,
+                    "deletes": AGENTS[agent].deletes,
+                    "form": agent in FORMS,
+                }
+                for agent, one in may.items()
+            ]
+        )
+
+    @app.get("/data/matching")
+    async def matching_records(
+        user: User,
+        lake: str,
+        pool: str,
+        where: str | None = None,
+        key: str | None = None,
+        low: str | None = None,
+        high: str | None = None,
+    ) -> Response:
+        if not await app.work.run(lambda: may_start(user, ERASURE)):
+            raise HTTPException(403, f"a count needs the right to start {ERASURE}")
+        return await app.read(
+            lake, lambda opened, _: matching(opened, pool, where=where, key=key, low=low, high=high)
+        )
+
+    return app

@@ -1,0 +1,194 @@
+"""One pool as a page: what it holds, how it fares, its fields and its settings.
+
+No data object is opened, except to count the records of a small pool, as `lake show` does.  The records themselves
+are an answer of their own (`sample`), so that this one comes at once.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lake_core.errors import without_secrets
+from lake_core.history import Snapshot
+from lake_core.naming import MAIN
+from lake_core.schemas.hidden import user_fields
+from lake_core.values.text import show
+from lake_core.values.types import show_type
+from log_lake.lake import Lake
+from log_lake.lake.counting import records_seen
+from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
+from log_lake.reading.summary import FieldSummary, summarize
+from log_lake.settings.settings import KNOWN
+from log_lake.texts.keytext import key_text
+from log_lake.vacuum.reach import reach
+from log_lake.view.figures import figures_of
+from log_lake.view.health import Health, health_of
+from log_lake.view.overview import lag_of
+
+MAX_FIELDS = 1_000
+"""Fields that are listed, the first of the pool."""
+MAX_BOUND = 80
+"""Characters of a least or greatest value that are shown."""
+REJECTED = "$rejected"
+
+
+class SubPoolRow(msgspec.Struct, frozen=True):
+    """A sub-pool and the number of its records."""
+
+    pool: str
+    records: int
+
+
+class FieldRow(msgspec.Struct, frozen=True):
+    """A field: its type, the number of nulls, the least and the greatest value; None if they are not known."""
+
+    name: str
+    type: str
+    nulls: int | None = None
+    low: str | None = None
+    high: str | None = None
+
+
+class SettingRow(msgspec.Struct, frozen=True):
+    """A setting as its text, and what it means; `chosen` if it differs from the default."""
+
+    name: str
+    text: str
+    meaning: str
+    chosen: bool
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """Removed objects that can come back: how many, their bytes, until when, in seconds since 1970."""
+
+    objects: int
+    size: int
+    until: float | None
+
+
+class PoolPage(msgspec.Struct, frozen=True):
+    """A branch of a pool now.
+
+    `records` are those that readers see, or, unless `is_exact`, at most so many; `stored` those in objects.
+    `complete` is the oldest version that can be read whole; `bounds` says why the fields have no figures.
+    Times are in seconds since 1970, sizes in bytes.
+    """
+
+    pool: str
+    id: str
+    key: str
+    kind: str
+    branch: str
+    branches: list[str]
+    tags: list[str]
+    version: int
+    time: float
+    now: float
+    records: int
+    is_exact: bool
+    stored: int
+    objects: int
+    size: int
+    depth: int
+    tombstones: int
+    low: str
+    high: str
+    complete: int
+    removed: Removed
+    sub_pools: list[SubPoolRow]
+    fields: list[FieldRow]
+    fields_in_all: int
+    bounds: str
+    settings: list[SettingRow]
+    health: Health
+
+
+def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
+    """The page of a pool, or of a sub-pool.  Raises NotFound (pool, branch), Corrupt, Unavailable."""
+    pool = lake.pool(name)
+    view = pool.at_branch(branch)
+    references, live, left = view.references, records_seen(view), reach(pool)
+    sub_pools = [
+        SubPoolRow(f"{pool.config.name}.{one}", records_of(view.snapshot, one))
+        for one in view.snapshot.sub_pools()
+    ]
+    fields, bounds = _fields(view)
+    return PoolPage(
+        pool=pool.name,
+        id=pool.config.id,
+        key=str(view.key),
+        kind=pool.config.kind,
+        branch=branch,
+        branches=sorted(view.state.branches),
+        tags=sorted(name for name, tag in view.state.tags.items() if not tag.deleted),
+        version=view.version,
+        time=view.state.time / 1e6,
+        now=view.now,
+        records=live.records,
+        is_exact=live.is_exact,
+        stored=live.stored,
+        objects=len({r.object for r in references}),
+        size=sum(r.size for r in references),
+        depth=view.depth,
+        tombstones=len(view.tombstones),
+        low=_cut(key_text(min(r.low for r in references), view.key)) if references and view.key.names else "",
+        high=_cut(key_text(max(r.high for r in references), view.key))
+        if references and view.key.names
+        else "",
+        complete=left.oldest,
+        removed=Removed(left.objects, left.size, left.first),
+        sub_pools=sub_pools,
+        fields=fields[:MAX_FIELDS],
+        fields_in_all=len(fields),
+        bounds=bounds,
+        settings=_settings(pool),
+        health=_health(lake, pool, view),
+    )
+
+
+def records_of(snapshot: Snapshot, sub_pool: str) -> int:
+    """The records of a sub-pool, whose objects hide none."""
+    return snapshot.totals(sub_pool).records
+
+
+def _health(lake: Lake, pool: Pool, view: View) -> Health:
+    checkpoints = (mark.version for mark in pool.history.journal.marks().checkpoints)
+    tail = view.version - min(max(checkpoints, default=0), view.version)
+    main = pool.at_branch() if view.branch != MAIN else view
+    lag = lag_of(figures_of(main.of_sub_pool("")), pool.settings, tail=tail, now=view.now)
+    set_aside = records_of(view.snapshot, REJECTED) if REJECTED in view.snapshot.sub_pools() else 0
+    return health_of(lake, pool, lag=lag, set_aside=set_aside, branch=view.branch)
+
+
+def _fields(view: View) -> tuple[list[FieldRow], str]:
+    """The fields, and why they have no figures; "" if they have."""
+    summary = summarize(view)
+    return [
+        _field_row(one.name, show_type(one), summary.fields.get(one.name)) for one in user_fields(view.schema)
+    ], summary.why
+
+
+def _field_row(name: str, kind: str, summary: FieldSummary | None) -> FieldRow:
+    if summary is None:
+        return FieldRow(name, kind)
+    low, high = (None if value is None else _cut(show(value)) for value in (summary.low, summary.high))
+    return FieldRow(name, kind, summary.nulls, low, high)
+
+
+def _settings(pool: Pool) -> list[SettingRow]:
+    """All settings, then the declared types of fields."""
+    rows = [
+        SettingRow(name, without_secrets(text), setting.meaning, text != setting.default)
+        for name, setting in KNOWN.items()
+        for text in (pool.settings.text(name),)
+    ]
+    declared = [
+        SettingRow(f"type.{name}", show_type(field), "the declared type of the field", True)
+        for name, field in pool.settings.declared.items()
+    ]
+    return rows + declared
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_BOUND else text[: MAX_BOUND - 1] + "…"

@@ -1,0 +1,146 @@
+"""A transaction in words and counts, as a person would tell a colleague what it did; pure.
+
+A message of the writer says why, and the actions say what: the log of the web view shows both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lake_core.keys import PoolKey
+from lake_core.keys.spec import ARRIVAL
+from lake_core.phrases import counted, listed
+from lake_core.records import (
+    Action,
+    AddObject,
+    AddTombstone,
+    BeginVacuum,
+    Close,
+    ConfirmVacuum,
+    CreateBranch,
+    DeleteBranch,
+    DeleteTag,
+    Discard,
+    EndVacuum,
+    MarkApplied,
+    Merge,
+    PutReference,
+    RemoveReference,
+    RemoveTombstone,
+    Reopen,
+    ScanOrphans,
+    SetTag,
+    Transaction,
+)
+from log_lake.texts.keytext import key_text
+from log_lake.where import show
+
+MAX_CONDITION = 200
+"""Characters of a condition, or of a bound, that are shown."""
+
+
+def says(transaction: Transaction, key: PoolKey) -> str:
+    """What the transaction did: `loaded 140 records`; of several things, in the order of what a reader asks."""
+    parts = list(_parts(transaction.actions, key))
+    return "; ".join(parts) if parts else listed(list(transaction.action_counts))
+
+
+def _parts(actions: Sequence[Action], key: PoolKey) -> Iterator[str]:
+    added = [a for a in actions if isinstance(a, AddObject)]
+    new = [a for a in added if a.seqs is None]
+    removed = [a for a in actions if isinstance(a, RemoveReference)]
+    outputs = [a for a in added if a.seqs is not None]
+    brought = [a for a in actions if isinstance(a, PutReference)]
+    merges = [a for a in actions if isinstance(a, Merge)]
+    for merge in merges:
+        yield f"merged {merge.branch} up to version {merge.upto:,}"
+    deletes = [a for a in actions if isinstance(a, AddTombstone) and not a.self_only]
+    if new:
+        replaces = any(delete.replaces for delete in deletes)
+        yield _loaded(new, "wrote" if replaces else "loaded")
+    for delete in deletes:
+        yield f"{'replaced' if delete.replaces else 'deleted'} {_covered(delete, key)}"
+    if outputs or removed:
+        yield _exchanged(removed, outputs)
+    if brought:
+        records = counted(sum(one.records for one in brought), "record")
+        objects = counted(len(brought), "object")
+        yield f"brought {records} in {objects}" if merges else f"put back {objects} with {records}"
+    marked = [a for a in actions if isinstance(a, MarkApplied)]
+    if marked:
+        yield f"found nothing to remove in {counted(len(marked), 'object')}"
+    retired = [a for a in actions if isinstance(a, RemoveTombstone)]
+    if retired:
+        yield f"retired {counted(len(retired), 'delete')} with nothing left to hide"
+    for action in actions:
+        if text := _other(action):
+            yield text
+
+
+def _loaded(new: Sequence[AddObject], verb: str) -> str:
+    """`loaded 140 records, and 2 into $nokey`."""
+    by_pool: dict[str, int] = {}
+    for one in new:
+        by_pool[one.sub_pool] = by_pool.get(one.sub_pool, 0) + one.records
+    words = [
+        counted(records, "record") if not name else f"{counted(records, 'record')} into {name}"
+        for name, records in sorted(by_pool.items())
+    ]
+    return f"{verb} {' and '.join(words)}"
+
+
+def _exchanged(removed: Sequence[RemoveReference], outputs: Sequence[AddObject]) -> str:
+    if not outputs:
+        return f"removed {counted(len(removed), 'object')}"
+    records = counted(sum(one.records for one in outputs), "record")
+    return f"rewrote {counted(len(removed), 'object')} into {len(outputs):,} with {records}"
+
+
+def _covered(delete: AddTombstone, key: PoolKey) -> str:
+    """The records that a tombstone covers: `keys from 200 to below 260 where carrier = 'AA'`."""
+    key = ARRIVAL if delete.sub_pool else key
+    low, high = (_cut(key_text(bound, key)) if bound else "" for bound in (delete.low, delete.high))
+    words = []
+    if low and high:
+        words.append(f"keys from {low} to below {high}")
+    elif low:
+        words.append(f"keys from {low} on")
+    elif high:
+        words.append(f"keys below {high}")
+    if delete.condition is not None:
+        words.append(f"{'' if words else 'records '}where {_cut(show(delete.condition))}")
+    if delete.sub_pool:
+        words.append(f"in {delete.sub_pool}")
+    return " ".join(words) or "all records"
+
+
+def _other(action: Action) -> str:
+    """What an action did that concerns no records by itself; "" for the others."""
+    match action:
+        case CreateBranch():
+            return f"created the branch from {action.parent} at version {action.at:,}" if action.at else ""
+        case DeleteBranch():
+            return "deleted the branch"
+        case SetTag():
+            return f"set the tag {action.tag}"
+        case DeleteTag():
+            return f"deleted the tag {action.tag}"
+        case Close():
+            return "closed the pool: it was dropped"
+        case Reopen():
+            return "opened the pool again: it was restored"
+        case ScanOrphans():
+            return "looked for objects that nothing refers to"
+        case Discard():
+            return f"put {counted(len(action.objects), 'object')} on the list of the removed"
+        case BeginVacuum():
+            return f"began a vacuum of {counted(len(action.objects), 'object')}"
+        case ConfirmVacuum():
+            return f"confirmed the vacuum of version {action.vacuum:,}"
+        case EndVacuum():
+            return f"ended the vacuum of version {action.vacuum:,}"
+    return ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CONDITION else text[: MAX_CONDITION - 1] + "…"
