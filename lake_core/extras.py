@@ -2,8 +2,8 @@
 
 `pip install log-lake` installs what a lake on local files needs.  Code that is about to use another package calls
 `need` first, so that a person reads which extra to install instead of a traceback.  Called by the stores in a
-cloud, by files that are loaded from one, by locks on PostgreSQL, by the Spark applications
-and by what publishes Iceberg tables.
+cloud, by files that are loaded from one, by locks on PostgreSQL, by the Spark applications, by what publishes
+Iceberg tables and by `lake ui`.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from typing import Literal
 
 from lake_core.errors import InvalidInput
 
-Extra = Literal["s3", "gcs", "locks", "spark", "iceberg"]
+Extra = Literal["s3", "gcs", "locks", "spark", "iceberg", "ui"]
 
-_PACKAGES: dict[Extra, str] = {
-    "s3": "s3fs",
-    "gcs": "gcsfs",
-    "locks": "psycopg",
-    "spark": "pyspark",
-    "iceberg": "pyiceberg",
+_PACKAGES: dict[Extra, tuple[str, ...]] = {
+    "s3": ("s3fs",),
+    "gcs": ("gcsfs",),
+    "locks": ("psycopg",),
+    "spark": ("pyspark",),
+    "iceberg": ("pyiceberg",),
+    "ui": ("fastapi", "uvicorn"),
 }
 
 
 def need(extra: Extra, subject: str) -> None:
-    """Import the package of an extra.  Raises InvalidInput, beginning with `subject`, if it cannot be imported."""
-    package = _PACKAGES[extra]
-    try:
-        importlib.import_module(package)
-    except ImportError as error:  # absent, or present without a library of its own
-        raise InvalidInput(
-            f"{subject} needs the package {package} ({error}); run: pip install 'log-lake[{extra}]'"
-        ) from error
+    """Import the packages of an extra.  Raises InvalidInput, beginning with `subject`, if one is missing."""
+    for package in _PACKAGES[extra]:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:  # absent, or present without a library of its own
+            raise InvalidInput(
+                f"{subject} needs the package {package} ({error}); run: pip install 'log-lake[{extra}]'"
+            ) from error
 
 
 def need_of_bucket(uri: str) -> None:

@@ -79,6 +79,13 @@ def duration(text: str) -> float:
         raise ArgumentTypeError(f"{text!r}: {error}") from error
 
 
+def port(text: str) -> int:
+    """The type of an argument: a TCP port; 0 is any free one."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65_535):
+        raise ArgumentTypeError(f"{text!r} is no port: use a number from 0 to 65535 (inclusive)")
+    return int(text)
+
+
 def count(text: str) -> int:
     """The type of an argument: a whole number."""
     if not (text.isascii() and text.isdigit()):

@@ -1,0 +1,112 @@
+"""The server of `lake ui`: the pages of the view on this machine, for the person who started it.
+
+    http://127.0.0.1:PORT/TOKEN/      the token is in the path, so that every address of the page has it
+
+It listens on the loopback address only.  Other users of the machine reach that address too, and do not know the
+token.  A page of another site does not know it either, and its name cannot lead here (DNS rebinding): a request for
+another `Host` is refused.  The lake is opened so that it cannot be changed (decision 283).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import uvicorn
+from fastapi.responses import Response
+
+from lake_core.errors import InvalidInput
+from lake_core.store import open_store
+from lake_core.store.read_only import ReadOnlyStore
+from log_lake.lake import Lake
+from log_lake.view.guard import SameOrigin
+from log_lake.view.lakes import Lakes
+from log_lake.view.routes import LakeApp, answer
+
+ADDRESS = "127.0.0.1"
+NAMES = (ADDRESS, "localhost")
+"""Names of this machine by which a browser may ask."""
+
+App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
+
+
+def open_to_read(uri: str) -> Lake:
+    """The lake, which this process cannot change.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+    store = open_store(uri)
+    return Lake.open_on(store if isinstance(store, ReadOnlyStore) else ReadOnlyStore(store))
+
+
+def app_of(lakes: Lakes) -> LakeApp:
+    """The routes; without Airflow there is no agent to start."""
+    app = LakeApp(lakes)
+
+    @app.get("/data/agents")
+    async def agents() -> Response:
+        return answer([])
+
+    return app
+
+
+class LocalOnly:
+    """Passes on requests to this machine by its own names, below the token; ASGI around `app`."""
+
+    def __init__(self, app: App, *, port: int, token: str) -> None:
+        self._app = app
+        self._hosts = {f"{name}:{port}".encode() for name in NAMES}
+        self._prefix = f"/{token}"
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return  # no lifespan, no web sockets
+        if dict(scope["headers"]).get(b"host") not in self._hosts:
+            await _refuse(send, 403, "refused: the address names another host than this machine")
+            return
+        first, _, rest = scope["path"].removeprefix("/").partition("/")
+        if not secrets.compare_digest(f"/{first}".encode(), self._prefix.encode()):
+            await _refuse(send, 404, "not found: open the whole address that lake ui has printed")
+            return
+        if scope["path"] == self._prefix:
+            await _refuse(send, 404, "not found: the address ends with a slash")
+            return
+        path = f"/{rest}"
+        await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
+
+
+async def _refuse(send: Any, status: int, detail: str) -> None:
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps({"detail": detail}).encode()})
+
+
+def bound(port: int) -> socket.socket:
+    """A socket on the loopback address; port 0 is any free one.  Raises InvalidInput if the port is in use."""
+    try:
+        return socket.create_server((ADDRESS, port))
+    except OSError as error:
+        raise InvalidInput(
+            f"port {port} of {ADDRESS}: {error.strerror or error}; name another --port"
+        ) from error
+
+
+def serve(uri: str, *, listening: socket.socket, told: Callable[[str], None], token: str = "") -> None:
+    """Serve the pages of a lake until the process is asked to end; `told` gets their address first.
+
+    Raises what opening the lake raises, before anything is served.
+    """
+    open_to_read(uri)
+    token = token or secrets.token_urlsafe(16)
+    port = listening.getsockname()[1]
+    app = app_of(Lakes([uri], opener=open_to_read))
+    config = uvicorn.Config(
+        SameOrigin(LocalOnly(app, port=port, token=token)),
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+    )
+    told(f"http://{ADDRESS}:{port}/{token}/")
+    uvicorn.Server(config).run(sockets=[listening])
