@@ -41,3 +41,38 @@ def params_of(context: Mapping[str, Any], *, task: str) -> Mapping[str, Any]:
                 "nothing was done"
             )
     return params
+
+
+OF_FORM = "of_form"
+"""The mark of a parameter whose default counts in the trigger form alone; schedules send none (decision 282)."""
+CONFIRM = "confirm"
+"""The parameter in which a person types the names of the pools again."""
+
+
+def marked_for_form(params: Mapping[str, Any] | None) -> frozenset[str]:
+    """The names of a DAG's parameters that are marked so, when its file is parsed."""
+    get = getattr(params, "get_param", None)
+    return frozenset(name for name in params or () if get is not None and get(name).schema.get(OF_FORM))
+
+
+def without_form(
+    params: Mapping[str, Any], conf: Mapping[str, Any], *, marked: frozenset[str], task: str
+) -> Mapping[str, Any]:
+    """The parameters without what only the trigger form says: those that are `marked`, and not in the conf.
+
+    Raises InvalidInput if the form was sent without a dry run, and without the names of the pools typed again.
+    """
+    from lake_core.errors import InvalidInput
+
+    if not marked:
+        return params
+    values = {name: value for name, value in params.items() if name not in marked or name in conf}
+    typed = values.pop(CONFIRM, None)
+    if CONFIRM in conf and not values.get("dry_run"):
+        names = " ".join(values.get("pools") or ()) or "all pools"
+        if (typed or "").split() != names.split():
+            raise InvalidInput(
+                f"{task}: this run would delete for good: to start it, type {names!r} in Confirm, or switch Dry "
+                "run on; nothing was done"
+            )
+    return values

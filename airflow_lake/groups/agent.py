@@ -25,7 +25,7 @@ from airflow_lake.groups.bounds import Bounds
 from airflow_lake.groups.config import LakeConfig, checked, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
-from airflow_lake.runs import conf_of, params_of
+from airflow_lake.runs import conf_of, marked_for_form, params_of, without_form
 from log_lake.agents.roster import AGENTS
 
 
@@ -122,14 +122,13 @@ class AgentGroup(TaskGroup):
         """What gives `tasks.find` what the run says, and what it may say.  It holds no task, nor the group."""
         takes_params = self.takes_params
         bounds = Bounds.of(self.config, params=self.dag.params, takes_params=takes_params)
+        marked = marked_for_form(self.dag.params) if takes_params else frozenset()
 
         def given(context: Any) -> dict[str, Any]:
-            params = params_of(context, task="find") if bounds.reads_params else None
-            return {
-                "params": params if takes_params else None,
-                "bounds": bounds,
-                "conf": conf_of(context),
-            }
+            params, conf = params_of(context, task="find") if bounds.reads_params else None, conf_of(context)
+            if takes_params:
+                params = without_form(params or {}, conf, marked=marked, task="find")
+            return {"params": params if takes_params else None, "bounds": bounds, "conf": conf}
 
         return given
 

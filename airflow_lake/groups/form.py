@@ -27,6 +27,7 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 from airflow_lake.defaults import DEFAULT_ARGS, count
 from airflow_lake.effects import LOADING
 from airflow_lake.groups.config import LakeConfig
+from airflow_lake.runs import CONFIRM, OF_FORM
 from log_lake.agents.roster import AGENTS
 from log_lake.compaction.strategies import names
 
@@ -118,6 +119,25 @@ _PARAMETERS = {
 """The parameters of single agents; which agent has which, `log_lake.agents.roster` says."""
 
 
+OF_DELETING = {
+    "dry_run": Param(
+        True,
+        type="boolean",
+        title="Dry run",
+        description="Log the plan; change nothing. Off: delete for good. Runs by schedule are no dry runs",
+        **{OF_FORM: True},
+    ),
+    CONFIRM: Param(
+        None,
+        type=["null", "string"],
+        title="Confirm",
+        description="Without a dry run: the names of the pools again, with spaces between; or, for all: all pools",
+        **{OF_FORM: True},
+    ),
+}
+"""Of the agents that delete for good, in place of those of all."""
+
+
 OF_APPLY = {
     "lake": COMMON["lake"],
     "path": Param(
@@ -160,7 +180,7 @@ APPROVED = tuple(agent.name for agent in AGENTS.values() if agent.deletes)
 def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = False) -> DAG:
     """The DAG `lake_NAME`.  With `intervals` its schedule cuts time into intervals, and runs of it may overlap."""
     schedule = _schedule(name, usually)
-    params = COMMON | of_agent(name)
+    params = COMMON | of_agent(name) | (OF_DELETING if AGENTS[name].deletes else {})
     if not intervals:
         return _dag(name, schedule, doc, params, start_date=START, max_active_runs=1)
     timetable = CronDataIntervalTimetable(schedule, _zone(name)) if schedule else None

@@ -92,6 +92,8 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     assert erasure["schedule"] == "30 4 * * *"
     assert erasure["params"] == {
         **common,
+        "dry_run": True,
+        "confirm": None,
         **dict.fromkeys(("where", "key", "from", "to", "grace")),
         "keep_history": False,
     }
@@ -237,3 +239,12 @@ def test_spaces_and_capitals_turn_no_approval_off_and_a_slip_is_an_error(tmp_pat
     errors = load(tmp_path, LAKE_APPROVAL="retentoin")["errors"]
     assert errors
     assert all("LAKE_APPROVAL='retentoin': no agent 'retentoin' asks" in error for error in errors.values())
+
+
+def test_forms_of_agents_that_delete_begin_with_a_dry_run(forms: dict[str, dict[str, Any]]) -> None:
+    """Their defaults are marked: they count in the form alone."""
+    careful = {name for name, form in forms.items() if form["dry_run"]["value"] is True}
+    assert careful == {"lake_retention", "lake_erasure"}
+    for name, form in forms.items():
+        marked = {one for one, param in form.items() if param["schema"].get("of_form")}
+        assert marked == ({"dry_run", "confirm"} if name in careful else set()), name
