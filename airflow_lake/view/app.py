@@ -1,5 +1,9 @@
 """The pages of `log_lake.view` in Airflow: who may see them, and what only Airflow can answer.
 
+Airflow hands requests to a mounted app without a look at them.  So every route depends on `may_read`: the user is
+logged in, and may see assets, since a pool is an asset.  The right to start an agent is Airflow's own right to
+start a run of its DAG; Airflow's API checks it again when the page asks for a run (decision 91).
+
 All routes need a login and the right to see assets.  Two routes are Airflow's alone: one says which agents the user
 may start.  The other counts the records that an erasure would find, and needs the right to start it.
 """
@@ -7,19 +11,29 @@ may start.  The other counts the records that an erasure would find, and needs t
 from __future__ import annotations
 
 import os
+from typing import Annotated
 
-from fastapi import HTTPException
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import get_user, requires_access_asset
+from fastapi import Depends, HTTPException
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.requests import Request
 from fastapi.responses import Response
 
 from airflow_lake.reach import open_lake, view_lakes
-from airflow_lake.view.access import User, may_read, may_start
 from log_lake.agents.roster import AGENTS
 from log_lake.view.guard import SameOrigin
 from log_lake.view.lakes import Lakes
 from log_lake.view.matching import matching
 from log_lake.view.routes import LakeApp, answer
+
+User = Annotated[BaseUser, Depends(get_user)]
+"""The user of the request; 401 if there is none."""
+
+may_read = Depends(requires_access_asset("GET"))
+"""Lets a request through if its user may see assets; otherwise 401 or 403."""
 
 BUTTONS = tuple(agent.name for agent in AGENTS.values() if agent.by_pool)
 """Agents that have a button for a pool, or all of them."""
@@ -33,6 +47,15 @@ REFUSED = {
 LINK = '<a href="../" target="_top">Airflow</a>'
 REFUSAL = f'<!doctype html><html lang="en"><title>Lake</title><p>{{}} {LINK}</p></html>'
 """What a person sees who opens the page by its address, such as the link of a task."""
+
+
+def may_start(user: BaseUser, dag_id: str) -> bool:
+    """Whether the user may start runs of the DAG."""
+    return bool(
+        get_auth_manager().is_authorized_dag(
+            method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag_id), user=user
+        )
+    )
 
 
 def build(lakes: Lakes | None = None) -> SameOrigin:

@@ -59,7 +59,7 @@ class SettingRow(msgspec.Struct, frozen=True):
     chosen: bool
 
 
-class Removed(msgspec.Struct, frozen=True):
+class RemovedObjects(msgspec.Struct, frozen=True):
     """Removed objects that can come back: how many, their bytes, until when, in seconds since 1970."""
 
     objects: int
@@ -95,7 +95,7 @@ class PoolPage(msgspec.Struct, frozen=True):
     low: str
     high: str
     complete: int
-    removed: Removed
+    removed: RemovedObjects
     sub_pools: list[SubPoolRow]
     fields: list[FieldRow]
     fields_in_all: int
@@ -137,7 +137,7 @@ def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
         if references and view.key.names
         else "",
         complete=left.oldest,
-        removed=Removed(left.objects, left.size, left.first),
+        removed=RemovedObjects(left.objects, left.size, left.first),
         sub_pools=sub_pools,
         fields=fields[:MAX_FIELDS],
         fields_in_all=len(fields),

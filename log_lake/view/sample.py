@@ -5,12 +5,15 @@ The values are texts for people (`columns.json_text`), cut to a length that a ce
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pyarrow as pa
 
 from lake_core.naming import MAIN
+from lake_core.phrases import printable
 from lake_core.schemas.hidden import user_fields
-from lake_core.values.types import show_type
+from lake_core.values.types import is_json, show_type
 from log_lake.columns.json_text import for_people
 from log_lake.lake import Lake
 from log_lake.lake.view import View
@@ -23,10 +26,11 @@ MAX_CELL = 160
 """Characters of a value that are shown."""
 
 
-class Sample(msgspec.Struct, frozen=True):
+class FirstRecords(msgspec.Struct, frozen=True):
     """The first records of a branch at a version: a row each, with None for a null.
 
-    `left_out` counts the fields that are not shown; `numbers` says of each shown field whether it holds numbers.
+    The fields of the key come first.  `left_out` counts the fields that are not shown.  `numbers` says which shown
+    fields hold numbers.
     """
 
     version: int
@@ -38,7 +42,7 @@ class Sample(msgspec.Struct, frozen=True):
     more: bool
 
 
-def sample_of(lake: Lake, name: str, *, branch: str = MAIN, version: int | None = None) -> Sample:
+def sample_of(lake: Lake, name: str, *, branch: str = MAIN, version: int | None = None) -> FirstRecords:
     """The first records of a pool or sub-pool.
 
     Raises NotFound (pool, branch, version), ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
@@ -47,16 +51,19 @@ def sample_of(lake: Lake, name: str, *, branch: str = MAIN, version: int | None 
     return sample(pool.at_branch(branch) if version is None else pool.at_version(version, branch=branch))
 
 
-def sample(view: View, *, max_records: int = MAX_RECORDS, max_fields: int = MAX_FIELDS) -> Sample:
+def sample(view: View, *, max_records: int = MAX_RECORDS, max_fields: int = MAX_FIELDS) -> FirstRecords:
     """The first records of a view.  Raises as `sample_of` does."""
-    fields = list(user_fields(view.schema))
+    names = view.key.names
+    fields = sorted(
+        user_fields(view.schema), key=lambda one: (one.name not in names, _place(one.name, names))
+    )
     shown = fields[:max_fields]
     rows: list[list[str | None]] = []
     if shown:
         for table in view.scan(columns=[one.name for one in shown], limit=max_records + 1):
-            columns = [for_people(table.column(one.name), one) for one in shown]
+            columns = [_texts(table.column(one.name), one) for one in shown]
             rows += [[_cut(value) for value in row] for row in zip(*columns, strict=True)]
-    return Sample(
+    return FirstRecords(
         view.version,
         [one.name for one in shown],
         [show_type(one) for one in shown],
@@ -65,6 +72,19 @@ def sample(view: View, *, max_records: int = MAX_RECORDS, max_fields: int = MAX_
         rows[:max_records],
         len(rows) > max_records,
     )
+
+
+def _place(name: str, names: Sequence[str]) -> int:
+    """The place of a field among those of the key, which come first; the others stay in their order."""
+    return names.index(name) if name in names else 0
+
+
+def _texts(column: pa.ChunkedArray, field: pa.Field) -> list[str | None]:
+    """The values as texts; strings as they are, with what cannot be printed escaped."""
+    is_text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    if not is_text or is_json(field):
+        return for_people(column, field)
+    return [None if value is None else printable(value) for value in column.to_pylist()]
 
 
 def _is_number(kind: pa.DataType) -> bool:

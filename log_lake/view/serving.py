@@ -30,7 +30,7 @@ ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
 """Names of this machine by which a browser may ask."""
 
-App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
+AsgiApp = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 
 def open_to_read(uri: str) -> Lake:
@@ -53,7 +53,7 @@ def app_of(lakes: Lakes) -> LakeApp:
 class LocalOnly:
     """Passes on requests to this machine by its own names, below the token; ASGI around `app`."""
 
-    def __init__(self, app: App, *, port: int, token: str) -> None:
+    def __init__(self, app: AsgiApp, *, port: int, token: str) -> None:
         self._app = app
         self._hosts = {f"{name}:{port}".encode() for name in NAMES}
         self._prefix = f"/{token}"

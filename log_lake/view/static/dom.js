@@ -57,7 +57,13 @@ export async function airflow(method, path, body) {
 }
 
 async function answer(response) {
-  if (response.ok) return response.json();
+  if (response.ok) {
+    try {
+      return await response.json();
+    } catch {
+      throw new Error("the answer cannot be read; load the page again");
+    }
+  }
   let detail = "";
   try {
     const said = (await response.json()).detail;
@@ -88,10 +94,10 @@ export const hidden = ({ records, is_exact: exact, stored }) => (
   exact && records === stored ? null : `${exact ? "" : "at most; "}objects hold ${counted(stored, "record")}`
 );
 
-/** The page of Airflow of a run, and of a task in it; null if there is none here. */
+/** A link to the page of Airflow of a run; null if there is none here. */
 export function runLink({ dag, run, task }) {
   if (host.server !== "airflow" || !dag || !run) return null;
-  const path = ["dags", dag, "runs", run, ...(task ? ["tasks", task] : [])].map(encodeURIComponent).join("/");
+  const path = ["dags", dag, "runs", run].map(encodeURIComponent).join("/");
   return el("a", { href: new URL(`../${path}`, document.baseURI).href, target: "_top" }, [dag, run, task].filter(Boolean).join(" / "));
 }
 

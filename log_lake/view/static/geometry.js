@@ -248,7 +248,7 @@ export async function showGeometry(lake, name, go, at) {
     const kinds = [["hatched", "deleted", (mark) => !mark.condition], ["dotted", "deleted where a condition holds", (mark) => Boolean(mark.condition)]];
     legend.replaceChildren(
       `key: ${answer.fields.join(", ") || "arrival"} · `, "old", el("span", { class: "ramp" }), "new",
-      ...kinds.filter(([, , is]) => geometry.tombstones.some(is)).flatMap(([name, text]) => [el("span", { class: `swatch ${name}` }), text]),
+      ...kinds.filter(([, , is]) => geometry.tombstones.some(is)).map(([name, text]) => el("span", { class: "entry" }, el("span", { class: `swatch ${name}` }), text)),
     );
     chosen = -1;
     boxes = draw(canvas, answer);

@@ -26,7 +26,7 @@ function line(node, lanes, tags, left) {
       ...labels.map((tag) => el("span", { class: "badge lane-none" }, `${tag.deleted ? "deleted " : "tag "}${tag.name}`)),
       el("b", {}, node.says || actions),
       node.message ? el("span", { class: "message" }, node.message) : null,
-      el("span", { class: "quiet" }, `${node.author} · ${moment(node.time)}`),
+      el("span", { class: "quiet when" }, `${node.author} · ${moment(node.time)}`),
     ),
     el("dl", {}, ...details.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
   );

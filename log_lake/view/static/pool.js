@@ -7,7 +7,8 @@ const LEVELS = { bad: "failed", late: "due", note: "note" };
 /** A figure with its name below it. */
 const figure = (name, text, title) => el("div", { class: "figure", title }, el("b", {}, text), el("span", { class: "quiet" }, name));
 
-const plain = (...headings) => el("thead", {}, el("tr", {}, ...headings.map((text) => el("th", { scope: "col", class: "plain" }, text))));
+const NUMBERS = ["Size", "Nulls"];
+const plain = (...headings) => el("thead", {}, el("tr", {}, ...headings.map((text) => el("th", { scope: "col", class: NUMBERS.includes(text) ? "plain number" : "plain" }, text))));
 
 function healthPart({ health, pool }) {
   if (!health.lines.length) {
@@ -84,7 +85,7 @@ function recordsPart(lake, name, branch) {
       pane.replaceChildren(el("p", { class: "quiet" }, "No records in this pool."));
       return;
     }
-    const cell = (value, index) => el("td", { class: sample.numbers[index] ? "number" : value === null ? "quiet" : null }, value ?? "null");
+    const cell = (value, index) => el("td", { class: sample.numbers[index] ? "number" : value === null ? "quiet" : null, title: value }, value ?? "null");
     const more = [
       sample.more ? `the first ${count(sample.rows.length)} in the order of the key` : "all records",
       sample.left_out ? `without ${counted(sample.left_out, "more field")}` : "",

@@ -64,7 +64,8 @@ def fill(lake: Lake) -> None:
     clicks = lake.create_pool("clicks", key="ts")
     clicks.branch().append(pa.table({"ts": list(range(50_000))}), message="load")
     lake.create_pool("empty", key="k")
-    with recorded(lake, agent="compact", pool_name="flights") as result:
+    in_run = Lake.open(lake.store.uri, metadata={"dag": "lake_compact", "run": "manual__1", "task": "run"})
+    with recorded(in_run, agent="compact", pool_name="flights") as result:
         result |= {"jobs": 1, "inputs": 4, "size_in": 1_234_567}
     with contextlib.suppress(Unavailable), recorded(lake, agent="ingest", pool_name="orders"):
         raise Unavailable("the store does not answer")

@@ -230,8 +230,7 @@ def test_jobs_are_shown_newest_first_of_all_pools_or_of_one(shown: Shown) -> Non
 
 
 def test_a_lake_that_hangs_holds_no_other_back(shown: Shown) -> None:
-    from airflow_lake.view.access import may_read
-    from airflow_lake.view.app import app_of
+    from airflow_lake.view.app import app_of, may_read
     from log_lake.view.lakes import Lakes
 
     answered = threading.Event()

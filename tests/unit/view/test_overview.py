@@ -15,6 +15,7 @@ from lake_core.ids import IdSource
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from log_lake.texts.keytext import RangeText
 from log_lake.view.figures import figures_of
 from log_lake.view.lakes import REOPEN_SECONDS, Lakes
 from log_lake.view.overview import FRESH_SECONDS, LOOK_BACK, Overview, PoolRow
@@ -80,6 +81,33 @@ def test_figures_of_many_references_are_those_of_few(lake: Lake) -> None:
     few, many = (figures_of(pool.at(), max_listed=listed) for listed in (4, 3))
     assert few == many
     assert (few.objects, few.depth, few.beside) == (4, 2, 1)
+
+
+@pytest.mark.parametrize("max_listed", [500, 0])
+def test_the_headline_counts_records_that_readers_see(lake: Lake, max_listed: int) -> None:
+    """5,500 records where readers see 2,500: what deletes and equal keys hide does not count (decision 251)."""
+    pool = lake.pool("logs")
+    load(lake, 1, 100)
+
+    def counts(name: str = "logs") -> tuple[int, bool, int]:
+        figures = figures_of(lake.pool(name).at(), max_listed=max_listed)
+        return figures.records, figures.is_exact, figures.stored
+
+    assert counts() == (4, True, 4)
+    pool.branch().delete(key_range=RangeText(high="50"))
+    assert counts() == ((2, True, 4) if max_listed else (4, False, 4)), "a whole object, or a bound"
+    pool.branch().delete(where="k = 100")
+    assert counts()[1:] == (False, 4), "the condition may hold for some"
+    orders = lake.create_pool("orders", key="k", kind="upsert")
+    for _ in range(2):
+        orders.branch().append(pa.table({"k": [1]}))
+    assert counts("orders") == (2, False, 2), "equal keys may be one record"
+
+
+def test_a_count_of_a_pool_whose_records_age_off_is_a_bound_since_rows_are_kept(lake: Lake) -> None:
+    pool = lake.create_pool("events", key="at", settings={"age_off": "at:1d"})
+    pool.branch().append(pa.table({"at": pa.array([1_700_000_000], pa.timestamp("s", "UTC"))}))
+    assert not figures_of(lake.pool("events").at()).is_exact
 
 
 def test_an_empty_pool_is_a_row_of_zeros(lake: Lake, clock: Clock) -> None:

@@ -124,6 +124,19 @@ def test_the_first_records_come_in_the_order_of_the_key(lake: Lake) -> None:
     assert (len(few.rows), few.more, few.left_out) == (101, False, 1)
 
 
+def test_a_text_is_shown_as_it_is_and_other_values_as_json(lake: Lake) -> None:
+    pool = lake.create_pool("texts", key="k")
+    values = {"text": ['a "quoted" \\ text'], "bell": ["\a"], "list": [["x"]], "map": [{"a": 1}]}
+    pool.branch().append(pa.table({"k": [1], **values}))
+    assert sample_of(lake, "texts").rows == [["1", 'a "quoted" \\ text', "\\u0007", '["x"]', '{"a":1}']]
+
+
+def test_fields_of_the_key_come_first(lake: Lake) -> None:
+    pool = lake.create_pool("flights", key="when,carrier")
+    pool.branch().append(pa.table({"year": [2013], "carrier": ["AA"], "when": [1], "to": ["JFK"]}))
+    assert sample_of(lake, "flights").fields == ["when", "carrier", "year", "to"]
+
+
 def test_records_of_an_old_version_and_of_a_sub_pool_are_shown(lake: Lake) -> None:
     lake.pool("logs").branch().append(pa.table({"other": ["no key"]}))
     assert sample_of(lake, "logs.$nokey").rows == [["no key"]]
@@ -150,6 +163,16 @@ def test_the_count_of_an_erasure_is_of_the_records_that_match(lake: Lake) -> Non
     assert (bounded.records, bounded.is_exact) == (100, False)
     assert bounded.says.startswith("at most 100 records match now")
     assert records_matching(lake.pool("logs").at(), where="user = 'carol'").records == 0
+
+
+def test_records_whose_key_is_a_path_or_is_missing_are_counted_too(lake: Lake) -> None:
+    pool = lake.create_pool("nested", key="user.id")
+    pool.branch().append(pa.table({"user": [{"id": 1}, {"id": 2}], "n": [1, 2]}))
+    pool.branch().delete(where="n = 1")
+    assert (page(lake, "nested").records, page(lake, "nested").is_exact) == (1, True)
+    assert matching(lake, "nested", where="n > 0").records == 1
+    lake.pool("logs").branch().append(pa.table({"other": ["no key", "none"]}))
+    assert matching(lake, "logs.$nokey", where="other = 'none'").records == 1
 
 
 @pytest.mark.parametrize(
