@@ -289,10 +289,14 @@ def show(pool: Pool, dataset: Dataset, answer: list[pa.Table], schema: pa.Schema
     )
     print(f"\nThe lake is kept in {os.path.relpath(pool.store.uri)} until the next demo; look at it with")
     print(f"    export LAKE={pool.store.uri}")
-    print(f"    .venv/bin/lake show {pool.name}              # its layout, fields and settings")
-    print(f"    .venv/bin/lake scan {pool.name} --limit 5    # its first records")
-    print(f"    .venv/bin/lake log {pool.name}               # its transactions")
-    print("    make up                         # Airflow with the agents and the web view of this lake")
+    for command, what in (
+        (f"show {pool.name}", "its layout, fields and settings"),
+        (f"scan {pool.name} --limit 5", "its first records"),
+        (f"log {pool.name}", "its transactions"),
+        ("ui --open", "the same in your browser, until Ctrl-C"),
+    ):
+        print(f"    .venv/bin/lake {command:25} # {what}")
+    print(f"    {'make up':40} # Airflow with the agents and the web view; make down ends it")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def filled(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("ui") / "lake"
+    folder = tmp_path_factory.mktemp("ui") / "my-lake"
     filled(folder)
     with serving(folder) as served:
         yield served

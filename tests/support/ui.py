@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,13 +51,14 @@ class Served:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Served]:
-    """`lake ui` on the lake in the folder, from the line with its address to its end."""
+    """`lake ui` on the lake in the folder, named as `./NAME`, from the line with its address to its end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "log_lake.cli.main", "ui", "--lake", str(folder), "--json"],
+        [sys.executable, "-m", "log_lake.cli.main", "ui", "--lake", f"./{folder.name}", "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=ROOT,
+        cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert process.stdout is not None
     try:
