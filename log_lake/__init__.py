@@ -13,6 +13,7 @@ This package is the storage engine above its core (`lake_core`); it imports neit
 stand on floors, and a lower floor never imports a higher one (pyproject.toml holds them to it, a test holds this
 list to pyproject.toml):
 
+    all_settings   every setting that a pool may carry, gathered from the rooms
     cli            the `lake` command: the words of each command, and what carries it out
     console        what all commands of the project share: parser, outputs, tables, progress
     view           the pages of the web view, in Airflow and by `lake ui`
@@ -29,7 +30,7 @@ list to pyproject.toml):
     loading        data in: files to sorted objects and a draft
     reading        data out: a snapshot to sorted records by plan, merge, tombstones
 
-    settings       every policy that a pool may carry, by name
+    settings       what a setting is; typed access to those of a pool
     objects        sorted data objects
     combine        records of equal keys: append, upsert, aggregate
     compaction     which references to merge, in which jobs
@@ -49,10 +50,14 @@ from typing import TYPE_CHECKING
 
 from lake_core.errors import LakeError
 from lake_core.faces import on_demand
+from log_lake.all_settings import SETTINGS, TOGETHER
+from log_lake.settings.settings import declare
 
 if TYPE_CHECKING:
     from log_lake.lake.lake import Lake
 
 __all__ = ["Lake", "LakeError"]
+
+declare(SETTINGS, TOGETHER)
 
 __getattr__ = on_demand(__name__, {"Lake": "lake.lake"})

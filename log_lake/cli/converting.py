@@ -38,6 +38,7 @@ from log_lake.console.read_options import read_options
 from log_lake.console.sink import exists, sink
 from log_lake.console.value_output import untyped, value_writer
 from log_lake.loading.block import QUARANTINE, Reading, silent
+from log_lake.loading.csv_options import csv_options
 from log_lake.loading.detect import format_of
 from log_lake.loading.expansion import Expansion
 from log_lake.loading.files import FileSource
@@ -47,7 +48,6 @@ from log_lake.loading.partitions import partition_fields
 from log_lake.loading.sources import files_to_read
 from log_lake.objects.normalize import normalized
 from log_lake.settings import Settings
-from log_lake.settings.csv_options import csv_options
 from log_lake.settings.settings import check_settings
 from log_lake.zng.zst.writer import ZstWriter
 

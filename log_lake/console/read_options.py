@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 
 from lake_core.errors import InvalidInput
-from log_lake.settings.setting_types import FORMATS
-from log_lake.settings.settings import READ_OPTIONS
+from log_lake.loading.options import FORMATS, READ_OPTIONS
 
 FILES = "files, globs, folders; local or s3://, gs://; - is standard input"
 

@@ -35,7 +35,9 @@ def records_matching(
     """How many records of a range that fulfil a condition readers see.
 
     `stored` are the records of the objects that may hold such records, by their statistics; if these are more than
-    `looked_at`, the number is that bound.  Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
+    `looked_at`, the number is that bound.
+
+    Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
     """
     plan = view.plan(key_range=key_range, where=where, columns=_narrowest(view))
     stored = sum(reference.records for reference in plan.references)

@@ -15,14 +15,15 @@ from lake_core.schemas.rule import rule_of
 from lake_core.store import Address
 from log_lake.loading.block import Reading
 from log_lake.loading.contract import contract_of
+from log_lake.loading.csv_options import csv_options
 from log_lake.loading.expansion import Expansion
 from log_lake.loading.files import FileSource
 from log_lake.loading.opening import kept_streams
+from log_lake.loading.options import READ_OPTIONS
 from log_lake.loading.partitions import partition_fields
 from log_lake.loading.sources import check_list
 from log_lake.settings import Settings
-from log_lake.settings.csv_options import csv_options
-from log_lake.settings.settings import READ_OPTIONS, check_settings
+from log_lake.settings.settings import check_settings
 
 
 def readings(

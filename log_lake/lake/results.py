@@ -18,8 +18,8 @@ from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.field_changes import UNCHANGED, FieldChanges
 from log_lake.loading.contract import EVOLVE, Contract, contract_of
+from log_lake.loading.options import Limit
 from log_lake.objects.metadata import Origin
-from log_lake.settings.setting_types import Limit
 
 
 @dataclass(frozen=True)

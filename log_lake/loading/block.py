@@ -18,8 +18,8 @@ from lake_core.schemas.limits import Fields, leaves
 from lake_core.schemas.rule import APPEND, Rule
 from lake_core.store import Address
 from log_lake.loading.contract import Contract, Faults, LostValues
+from log_lake.loading.csv_options import CsvOptions
 from log_lake.loading.expansion import Expansion
-from log_lake.settings.csv_options import CsvOptions
 
 WIDE = 1_000
 """Fields from which on columns cost more than values: a chunk of a column costs as much as 1,000 values."""

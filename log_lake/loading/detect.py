@@ -31,7 +31,7 @@ from log_lake.loading.formats.parquet import read_parquet
 from log_lake.loading.formats.zng import read_zng
 from log_lake.loading.key_paths import may_have_key
 from log_lake.loading.opening import first_bytes, last_bytes
-from log_lake.settings.setting_types import FORMATS as ALL_FORMATS
+from log_lake.loading.options import FORMATS as ALL_FORMATS
 from log_lake.zng.reader import looks_like_zng
 from log_lake.zng.zst.layout import EMPTY, TRAILER_BYTES, has_trailer
 

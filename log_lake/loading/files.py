@@ -12,7 +12,7 @@ from lake_core.records import AddObject
 from lake_core.schemas.limits import Fields
 from log_lake.loading.block import Block, Reading, Rejected
 from log_lake.loading.detect import read_blocks
-from log_lake.settings.setting_types import Limit
+from log_lake.loading.options import Limit
 
 
 class FileSource:

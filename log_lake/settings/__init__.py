@@ -1,10 +1,8 @@
-"""Settings of a pool: their names, types, defaults and meanings, and the options of reading files.
+"""Settings of a pool: what a setting is, its type, default and meaning.  Each room declares its own.
 
-    settings        every setting; typed access to those of a pool; which changes are refused
+    settings        a setting; typed access to those of a pool; which changes are refused
     setting_types   which texts a setting accepts
-    csv_options     the options of CSV together
     time_format     the codes of strptime and strftime
-    upkeep_hours    the hours in which upkeep may begin
 
 The list of pools (`lake_core.catalog`) stores settings as texts and knows none of them.  The lake passes it the
 check of this room (`settings.check_pool`).

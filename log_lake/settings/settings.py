@@ -1,4 +1,7 @@
-"""The settings of a pool: every policy of every agent, by name, with its type, its default and its meaning.
+"""What a setting of a pool is: a name with its type, its default and its meaning; and those of one pool.
+
+Each room declares its settings as a table `SETTINGS`, beside the code that reads them.  `log_lake.all_settings`
+gathers the tables: this module knows no room.
 
 The lake stores a setting as the text that the user gave; its type (`setting_types`) reads it.  So an old lake gets
 the defaults of a newer program.  `type.FIELD=TYPE` declares a field's type.  `lake set`, `lake show`, the policy
@@ -7,40 +10,13 @@ file, its JSON schema and docs/policies.md are made from this list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lake_core import naming
 from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean
-from log_lake.settings.csv_options import csv_options
-from log_lake.settings.setting_types import (
-    AGE_OFF,
-    CHARACTER,
-    DATE_FORMAT,
-    DELIMITER,
-    DURATION,
-    ENCODING,
-    FORMATS,
-    HOURS,
-    INTERVAL_PLACE,
-    LIMIT,
-    OBJECT_SIZE,
-    PATTERNS,
-    PLACE,
-    RATIO,
-    SIZE,
-    STRATEGY,
-    TEXT,
-    TIME_FORMAT,
-    WINDOW,
-    WORDS,
-    SettingType,
-    count,
-    if_given,
-    one_of,
-)
+from log_lake.settings.setting_types import TEXT, SettingType
 
 if TYPE_CHECKING:  # `lake --help` and `lake load --help` read this module: they need no Arrow
     import pyarrow as pa
@@ -55,25 +31,31 @@ def _never(before: Settings, after: Settings) -> bool:
     return False
 
 
+def _fits_all(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Every pool can use it."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """One setting: the type of its text, its default text, its meaning for users.
 
-    `removes_more` tells whether a change of a pool's settings lets agents remove more than before.
+    `removes_more` tells whether a change of a pool's settings lets agents remove more than before.  `check` takes a
+    value that is set, the pool's kind and its key, and raises InvalidInput if such a pool cannot use it.
     """
 
     type: SettingType
     default: str
     meaning: str
     removes_more: Callable[[Settings, Settings], bool] = _never
+    check: Callable[[Settings, str, PoolKey], None] = _fits_all
 
     def parse(self, text: str) -> Any:
         """The value that the text stands for.  Raises ValueError."""
         return self.type(text)
 
 
-def _less(name: str) -> Callable[[Settings, Settings], bool]:
-    """Whether the setting keeps less than before; without a value it keeps everything."""
+def keeps_less(name: str) -> Callable[[Settings, Settings], bool]:
+    """Tells whether the setting of that name keeps less than before; without a value it keeps everything."""
 
     def removes_more(before: Settings, after: Settings) -> bool:
         kept, keeps = before[name], after[name]
@@ -82,202 +64,30 @@ def _less(name: str) -> Callable[[Settings, Settings], bool]:
     return removes_more
 
 
-def _hides_more(before: Settings, after: Settings) -> bool:
-    """Whether `age_off` hides by another field than before, or younger records."""
-    old, new = before["age_off"], after["age_off"]
-    return new is not None and (old is None or new[0] != old[0] or new[1] < old[1])
+@dataclass(frozen=True)
+class Together:
+    """A check of settings that may exclude each other; it runs if one of the `names` changes.
+
+    `check` takes the settings, the pool's kind and its key, and raises InvalidInput.
+    """
+
+    names: frozenset[str]
+    check: Callable[[Settings, str, PoolKey], None]
 
 
-def _expires_otherwise(before: Settings, after: Settings) -> bool:
-    """Whether the age of records is told by another field than before."""
-    return after["expire.age"] is not None and before["expire.by"] != after["expire.by"]
+SETTINGS = {"description": Setting(TEXT, "", "what the pool holds, for people")}
+"""The setting that no room reads."""
+
+KNOWN: dict[str, Setting] = {}
+"""Every setting by name, in the order of `lake show` and the docs; `log_lake.all_settings` gathers them."""
+
+_TOGETHER: list[Together] = []
 
 
-READ_OPTIONS: dict[str, Setting] = {
-    "bad_records": Setting(
-        one_of("fail", "quarantine"),
-        "fail",
-        "fail: a record that cannot be read fails the load; quarantine: it goes to the sub-pool $rejected",
-    ),
-    "bad_records.max": Setting(
-        LIMIT, "", "quarantine at most this many records of a load (100) or this share of them (1%)"
-    ),
-    "schema": Setting(
-        one_of("evolve", "freeze", "discard"),
-        "evolve",
-        "evolve: loads may add fields and change types, and say so; freeze: a record that would is a bad record; "
-        "discard: leave such fields and values out, and say how many",
-    ),
-    "nokey": Setting(
-        one_of("fail", "accept"),
-        "fail",
-        "fail: a file in which no record has the key fails the load; accept: load it into the sub-pool $nokey",
-    ),
-    "expansion.max": Setting(
-        count(1),
-        "1000",
-        "refuse a file whose content has more than 1 GiB and more than this many times the file's size",
-    ),
-    "include": Setting(PATTERNS, "", "load only files whose names match one of these globs"),
-    "exclude": Setting(PATTERNS, "", "skip files whose names match one of these globs"),
-    "partitions": Setting(
-        one_of("ignore", "hive"),
-        "ignore",
-        "hive: add a field to the records for each folder named key=value",
-    ),
-    "records": Setting(
-        TEXT,
-        "",
-        "JSON: the field (Records, or a path such as data.items) whose list has the records of a document; "
-        "the fields beside it are not loaded",
-    ),
-    "csv.delimiter": Setting(
-        DELIMITER,
-        "auto",
-        "character between values, or tab; auto: a comma; without one ; tab or |, if one fits",
-    ),
-    "csv.quote": Setting(CHARACTER, '"', "character around values that hold delimiters; none: no quoting"),
-    "csv.escape": Setting(CHARACTER, "none", "character before a quote or delimiter that belongs to a value"),
-    "csv.encoding": Setting(
-        ENCODING, "auto", "encoding of the text, such as latin-1; auto: UTF-8 or by its mark"
-    ),
-    "csv.header": Setting(
-        one_of("first", "none"), "first", "first: the first line names the fields; none: it is a record"
-    ),
-    "csv.names": Setting(WORDS, "", "names of the fields (a,b,c), instead of those in the header"),
-    "csv.bad_names": Setting(
-        one_of("fail", "number"),
-        "fail",
-        "fail: empty or equal names in a header fail the load; number: number them",
-    ),
-    "csv.comment": Setting(CHARACTER, "none", "skip lines that begin with this character"),
-    "csv.null": Setting(WORDS, "", "words that stand for null (NA,NULL), besides the empty field"),
-    "csv.true": Setting(WORDS, "", "words that stand for true (yes,Y), besides true, True and TRUE"),
-    "csv.false": Setting(WORDS, "", "words that stand for false (no,N), besides false, False and FALSE"),
-    "csv.decimal": Setting(one_of(".", ","), ".", "character before the fraction of a number"),
-    "csv.date_format": Setting(DATE_FORMAT, "", "how dates are written, such as %d.%m.%Y; empty: ISO 8601"),
-    "csv.time_format": Setting(
-        TIME_FORMAT, "", "how times are written, such as %d.%m.%Y %H:%M; empty: ISO 8601"
-    ),
-}
-"""Options of reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
-application: `csv.null` is `--csv-null`."""
-
-KNOWN: dict[str, Setting] = {
-    "description": Setting(TEXT, "", "what the pool holds, for people"),
-    "agents": Setting(
-        one_of("active", "paused"),
-        "active",
-        "paused: every agent skips this pool and says so; commands and programs still work on it",
-    ),
-    "upkeep": Setting(
-        one_of("active", "paused"),
-        "active",
-        "paused: compact, checkpoint, tombstones and retention skip this pool and say so; loads and erasures go on",
-    ),
-    "upkeep.window": Setting(
-        HOURS,
-        "",
-        "hours in which compact, checkpoint, tombstones and retention may begin (22:00-06:00); empty: at any time",
-    ),
-    **READ_OPTIONS,
-    "format": Setting(
-        one_of(*naming.FORMATS),
-        naming.PARQUET,
-        "of data objects; zng: records keep their own types, in rows, and a compaction makes columns (zst); "
-        "zst: the same, at once in columns",
-    ),
-    "load.memory": Setting(SIZE, "256MiB", "memory for sorting; larger loads are split into several objects"),
-    "checkpoint.entries": Setting(count(1), "500", "write a checkpoint after this many transactions"),
-    "checkpoint.age": Setting(
-        DURATION, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
-    ),
-    "history.keep": Setting(
-        DURATION,
-        "30d",
-        "keep this much history: purge transactions that are older",
-        _less("history.keep"),
-    ),
-    "vacuum.grace": Setting(
-        DURATION,
-        "7d",
-        "keep removed objects, and objects that were never committed, at least this long",
-        _less("vacuum.grace"),
-    ),
-    "expire.age": Setting(
-        if_given(WINDOW),
-        "",
-        "expire records that are older than this: by expire.by, or by their load",
-        _less("expire.age"),
-    ),
-    "expire.by": Setting(
-        TEXT,
-        "",
-        "field with the time of a record; if empty, the load counts, and whole objects are removed",
-        _expires_otherwise,
-    ),
-    "expire.records": Setting(
-        if_given(count(1)),
-        "",
-        "keep the newest loads that hold this many records together; remove older ones",
-        _less("expire.records"),
-    ),
-    "expire.bytes": Setting(
-        if_given(SIZE),
-        "",
-        "keep the newest loads that hold this many bytes together; remove older ones",
-        _less("expire.bytes"),
-    ),
-    "lease.ttl": Setting(DURATION, "10m", "a lease dies this long after its holder renewed it last"),
-    "lease.after": Setting(DURATION, "1m", "a writer takes a lease once its work has lasted this long"),
-    "token.keep": Setting(DURATION, "30d", "remember a token at least this long"),
-    "compact.strategy": Setting(STRATEGY, "size_ratio", "how compaction chooses what to merge"),
-    "compact.target_size": Setting(
-        OBJECT_SIZE, "128MiB", "approximate size of the objects that compaction writes"
-    ),
-    "compact.depth": Setting(count(1), "8", "merge objects if more than this many overlap at a key"),
-    "compact.ratio": Setting(
-        RATIO,
-        "2",
-        "merge neighbouring runs whose total size is at least this many times the largest of them",
-    ),
-    "compact.window": Setting(WINDOW, "1d", "for time_window: length of one window"),
-    "compact.max_inputs": Setting(count(2), "64", "maximum number of objects in one compaction job"),
-    "compact.max_bytes": Setting(SIZE, "4GiB", "maximum size of one compaction job"),
-    "publish.iceberg": Setting(
-        PLACE,
-        "",
-        "publish main as an Iceberg table after each compaction: beside its objects (beside), or at this URI",
-    ),
-    "age_off": Setting(
-        AGE_OFF, "", "FIELD:DURATION: hide and later remove records older than this", _hides_more
-    ),
-    "tombstones.apply": Setting(DURATION, "1d", "rewrite objects to remove deleted records after this time"),
-    "tombstones.remember": Setting(
-        DURATION, "1d", "remember a replace at least this long, for loads that began before it"
-    ),
-    "ingest.source": Setting(
-        TEXT, "", "folder or glob of the files to load; if empty, the ingest agent skips this pool"
-    ),
-    "ingest.format": Setting(
-        one_of(*FORMATS), "auto", "format of these files; auto: by their names and first bytes"
-    ),
-    "ingest.batch_files": Setting(count(1), "1000", "maximum number of files in one batch"),
-    "ingest.batch_bytes": Setting(SIZE, "1GiB", "maximum size of one batch (a larger file is a batch alone)"),
-    "ingest.batch_age": Setting(
-        DURATION, "0s", "let a batch that is not full wait until its oldest file is this old"
-    ),
-    "intervals.missing": Setting(
-        one_of("fail", "empty"),
-        "fail",
-        "an interval without any file: fail, or empty: it holds no records then",
-    ),
-    "intervals.source": Setting(
-        INTERVAL_PLACE,
-        "",
-        "path pattern of an interval's files (/in/%Y-%m-%d/*.csv); if empty, the intervals agent skips this pool",
-    ),
-}
+def declare(settings: Mapping[str, Setting], together: Iterable[Together]) -> None:
+    """Make the settings known; the package calls this once, with those of all rooms, before any module is used."""
+    KNOWN.update(settings)
+    _TOGETHER.extend(together)
 
 
 class Settings:
@@ -348,40 +158,17 @@ def check_setting(
             f"setting {name!r} is unknown; {did_you_mean(name, [*KNOWN, 'type.FIELD'])} "
             "(lake show POOL lists them)"
         )
-    value = Settings({name: text})[name]
-    if name == "age_off" and kind == "aggregate" and value[0] not in key.names:
-        raise InvalidInput(
-            f"setting {name}={text}: in an aggregate pool it must name a field of the key ({key})"
-        )
+    alone = Settings({name: text})
+    _ = alone[name]
+    KNOWN[name].check(alone, kind, key)
 
 
 def check_together(texts: Mapping[str, str], changes: Collection[str], *, kind: str, key: PoolKey) -> None:
     """Raises InvalidInput if settings of the pool exclude each other; `changes` names the changed ones."""
-    given = {name: text for name, text in texts.items() if text}
-    _check_expire(given, changes, kind=kind, key=key)
-    if any(name.startswith("csv.") for name in changes):
-        csv_options(Settings(given))
-
-
-def _check_expire(texts: Mapping[str, str], changes: Collection[str], *, kind: str, key: PoolKey) -> None:
-    """Raises InvalidInput if records could never expire as the settings say.
-
-    The age of a load is known as long as its transaction, or a younger one that is old enough, is in the journal.
-    """
-    if not any(name.startswith("expire.") or name == "history.keep" for name in changes):
-        return
-    settings = Settings(texts)
-    by, age, keep = settings["expire.by"], settings["expire.age"], settings["history.keep"]
-    if by and kind == "aggregate" and by not in key.names:
-        raise InvalidInput(
-            f"setting expire.by={by}: in an aggregate pool it must name a field of the key ({key})"
-        )
-    if age is not None and not by and age > keep:
-        raise InvalidInput(
-            f"setting expire.age={settings.text('expire.age')}: without expire.by the age is that of the load, "
-            f"which is known for history.keep ({settings.text('history.keep')}); use at most that, set "
-            "history.keep to more, or name a field with expire.by"
-        )
+    given = Settings({name: text for name, text in texts.items() if text})
+    for group in _TOGETHER:
+        if not group.names.isdisjoint(changes):
+            group.check(given, kind, key)
 
 
 def _is_text(text: str) -> bool:

@@ -12,7 +12,6 @@ from lake_core.errors import without_secrets
 from lake_core.history import Snapshot
 from lake_core.naming import MAIN
 from lake_core.schemas.hidden import user_fields
-from lake_core.values.text import show
 from lake_core.values.types import show_type
 from log_lake.lake import Lake
 from log_lake.lake.counting import records_seen
@@ -21,6 +20,7 @@ from log_lake.lake.view import View
 from log_lake.reading.summary import FieldSummary, summarize
 from log_lake.settings.settings import KNOWN
 from log_lake.texts.keytext import key_text
+from log_lake.texts.value import show
 from log_lake.vacuum.reach import reach
 from log_lake.view.figures import figures_of
 from log_lake.view.health import Health, health_of

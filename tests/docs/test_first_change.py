@@ -38,8 +38,12 @@ def test_a_setting_that_is_added_as_the_page_says_is_set_shown_and_refused(tmp_p
     shutil.copytree(ROOT / "log_lake", tmp_path / "log_lake", ignore=shutil.ignore_patterns("__pycache__"))
     row = re.search(r'"compact.quiet": Setting.*\n', PAGE)
     assert row
-    settings = tmp_path / "log_lake/settings/settings.py"
+    (place,) = re.findall(r"`([\w/.]+)`: add a line to `SETTINGS`", PAGE)
+    settings = tmp_path / place
+    taken = re.search(r"from log_lake.settings.setting_types import \w+\n", PAGE)
+    assert taken
     before, beside, after = settings.read_text().partition('    "compact.depth"')
+    before = before.replace("\nfrom log_lake", f"\n{taken[0]}from log_lake", 1)
     settings.write_text(f"{before}    {row[0]}{beside}{after}")
     environ = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "LAKE": str(tmp_path / "lake")}
 
@@ -60,7 +64,7 @@ def test_a_setting_that_is_added_as_the_page_says_is_set_shown_and_refused(tmp_p
 
 def test_the_pieces_of_code_parse() -> None:
     pieces = re.findall(r"^( *)```python walk\n(.*?)^\1```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(pieces) == 3
+    assert len(pieces) == 4
     for _, piece in pieces:
         code = textwrap.dedent(piece)
         ast.parse(code if not code.startswith('"compact') else "{" + code + "}")

@@ -19,10 +19,10 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.values.types import declared_field, show_type
 from log_lake.loading.block import READ_LIMITS, Block, Reading, ReadLimits
+from log_lake.loading.csv_options import CsvOptions
 from log_lake.loading.formats import csv_kept
 from log_lake.loading.formats.csv import read_csv
 from log_lake.objects.spool import Spool
-from log_lake.settings.csv_options import CsvOptions
 from tests.support.command import INVALID_INPUT, Command
 
 COLUMNS = [

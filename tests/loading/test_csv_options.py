@@ -12,12 +12,13 @@ import pytest
 from lake_core.errors import InvalidInput
 from log_lake.console.read_options import flag
 from log_lake.loading.block import Reading
+from log_lake.loading.csv_options import CsvOptions, csv_options
 from log_lake.loading.formats.csv import read_csv
 from log_lake.loading.formats.csv_dialect import values_of
 from log_lake.loading.formats.csv_lines import Dialect, records_of
 from log_lake.loading.formats.csv_text import parsed
-from log_lake.settings.csv_options import CsvOptions, csv_options
-from log_lake.settings.settings import READ_OPTIONS, Settings
+from log_lake.loading.options import READ_OPTIONS
+from log_lake.settings.settings import Settings
 from tests.support.command import INVALID_INPUT, USAGE, Command
 
 GOOD: list[tuple[str, str | bytes, dict[str, str], list[dict[str, Any]]]] = [

@@ -11,6 +11,21 @@ from dataclasses import dataclass
 
 from lake_core.phrases import counted, human_duration
 from log_lake.settings import Settings
+from log_lake.settings.setting_types import DURATION, count
+from log_lake.settings.settings import Setting, keeps_less
+
+SETTINGS = {
+    "checkpoint.entries": Setting(count(1), "500", "write a checkpoint after this many transactions"),
+    "checkpoint.age": Setting(
+        DURATION, "1d", "also write a checkpoint when the oldest transaction after the last one is this old"
+    ),
+    "history.keep": Setting(
+        DURATION,
+        "30d",
+        "keep this much history: purge transactions that are older",
+        keeps_less("history.keep"),
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,27 @@
-"""Where a pool's source files are and how they are gathered: its settings `ingest.*` as one value."""
+"""Where a pool's source files are and how they are gathered: its settings `ingest.*`, and these as one value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from log_lake.loading.options import FORMATS
 from log_lake.settings import Settings
+from log_lake.settings.setting_types import DURATION, SIZE, TEXT, count, one_of
+from log_lake.settings.settings import Setting
+
+SETTINGS = {
+    "ingest.source": Setting(
+        TEXT, "", "folder or glob of the files to load; if empty, the ingest agent skips this pool"
+    ),
+    "ingest.format": Setting(
+        one_of(*FORMATS), "auto", "format of these files; auto: by their names and first bytes"
+    ),
+    "ingest.batch_files": Setting(count(1), "1000", "maximum number of files in one batch"),
+    "ingest.batch_bytes": Setting(SIZE, "1GiB", "maximum size of one batch (a larger file is a batch alone)"),
+    "ingest.batch_age": Setting(
+        DURATION, "0s", "let a batch that is not full wait until its oldest file is this old"
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -8,37 +8,11 @@ The leading key field may hold timestamps, dates, seconds since 1970, or texts t
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, NAIVE, ZONED, Instant, Value, encode_key
-from log_lake.settings import Settings
 from log_lake.settings.time_format import interval_place
-
-
-@dataclass(frozen=True)
-class IntervalsPolicy:
-    """Where the files of an interval are.
-
-    `source` is a path pattern with the time of an interval; `include` and `exclude` are globs of file names.
-    `may_be_missing`: an interval without files becomes empty; otherwise the run fails.
-    """
-
-    source: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    may_be_missing: bool = False
-
-
-def policy_of(settings: Settings) -> IntervalsPolicy:
-    """The policy from the settings `intervals.*`, `include` and `exclude`."""
-    return IntervalsPolicy(
-        settings["intervals.source"],
-        settings["include"],
-        settings["exclude"],
-        may_be_missing=settings["intervals.missing"] == "empty",
-    )
 
 
 def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:

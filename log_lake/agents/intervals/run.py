@@ -17,7 +17,8 @@ from lake_core.phrases import counted
 from lake_core.store import Address, address_of
 from log_lake.agents.agent import AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.finding import pools_with
-from log_lake.agents.intervals.plan import IntervalsPolicy, empty_interval, path_of, policy_of
+from log_lake.agents.intervals.plan import empty_interval, path_of
+from log_lake.agents.intervals.policy import IntervalsPolicy, policy_of
 from log_lake.agents.intervals.report import IntervalsResult, interval_line, plan_line
 from log_lake.agents.load_files import load_files
 from log_lake.agents.loads import LoadingAgent

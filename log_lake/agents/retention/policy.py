@@ -1,10 +1,71 @@
-"""What a pool keeps: its settings `expire.*` as one value."""
+"""What a pool keeps: its settings `expire.*`, and these as one value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from lake_core.errors import InvalidInput
 from log_lake.settings import Settings
+from log_lake.settings.setting_types import SIZE, TEXT, WINDOW, count, if_given
+from log_lake.settings.settings import Setting, Together, keeps_less
+
+if TYPE_CHECKING:  # loads Arrow, which `lake --help` does not need
+    from lake_core.keys import PoolKey
+
+
+def _expires_otherwise(before: Settings, after: Settings) -> bool:
+    """Whether the age of records is told by another field than before."""
+    return after["expire.age"] is not None and before["expire.by"] != after["expire.by"]
+
+
+SETTINGS = {
+    "expire.age": Setting(
+        if_given(WINDOW),
+        "",
+        "expire records that are older than this: by expire.by, or by their load",
+        keeps_less("expire.age"),
+    ),
+    "expire.by": Setting(
+        TEXT,
+        "",
+        "field with the time of a record; if empty, the load counts, and whole objects are removed",
+        _expires_otherwise,
+    ),
+    "expire.records": Setting(
+        if_given(count(1)),
+        "",
+        "keep the newest loads that hold this many records together; remove older ones",
+        keeps_less("expire.records"),
+    ),
+    "expire.bytes": Setting(
+        if_given(SIZE),
+        "",
+        "keep the newest loads that hold this many bytes together; remove older ones",
+        keeps_less("expire.bytes"),
+    ),
+}
+
+
+def _check_expire(settings: Settings, kind: str, key: PoolKey) -> None:
+    """Raises InvalidInput if records could never expire as the settings say.
+
+    The age of a load is known as long as its transaction, or a younger one that is old enough, is in the journal.
+    """
+    by, age, keep = settings["expire.by"], settings["expire.age"], settings["history.keep"]
+    if by and kind == "aggregate" and by not in key.names:
+        raise InvalidInput(
+            f"setting expire.by={by}: in an aggregate pool it must name a field of the key ({key})"
+        )
+    if age is not None and not by and age > keep:
+        raise InvalidInput(
+            f"setting expire.age={settings.text('expire.age')}: without expire.by the age is that of the load, "
+            f"which is known for history.keep ({settings.text('history.keep')}); use at most that, set "
+            "history.keep to more, or name a field with expire.by"
+        )
+
+
+FITS = Together(frozenset({*SETTINGS, "history.keep"}), _check_expire)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The retention agent without Spark: finds the pools that have work, and does the work.
 
-    expire             removes what is old from the branch (`expire.*`); its objects go onto the list of removed ones
+    expire             removes what is old from the branch (`expire.*`); its objects join the list of removed ones
     scan for orphans   puts objects that were never committed onto that list too
     vacuum             deletes objects of the list once `vacuum.grace` and `history.keep` are over
     purge              deletes entries older than `history.keep`, after a checkpoint

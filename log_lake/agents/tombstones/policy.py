@@ -1,10 +1,19 @@
-"""When tombstones are applied and retired: a pool's settings `tombstones.*` at a time, as one value."""
+"""When tombstones are applied and retired: a pool's settings `tombstones.*`, and their values at a time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from log_lake.settings import Settings
+from log_lake.settings.setting_types import DURATION
+from log_lake.settings.settings import Setting
+
+SETTINGS = {
+    "tombstones.apply": Setting(DURATION, "1d", "rewrite objects to remove deleted records after this time"),
+    "tombstones.remember": Setting(
+        DURATION, "1d", "remember a replace at least this long, for loads that began before it"
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from log_lake.loading.block import Block, Reading, silent
+from log_lake.loading.csv_options import CsvOptions
 from log_lake.loading.formats.csv_kept import Kept
 from log_lake.loading.formats.csv_text import CsvText, text_blocks, typed_blocks
 from log_lake.loading.formats.csv_types import Narrowing, becomes, read_as
 from log_lake.loading.formats.csv_words import Respell, respelled, spelling_of, spellings
-from log_lake.settings.csv_options import CsvOptions
 
 _NUMBER = r"^[+-]?[0-9.,]+([eE][+-]?[0-9]+)?$"
 

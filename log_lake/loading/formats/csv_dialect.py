@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from lake_core.schemas.limits import MAX_COLUMNS, names_fault
 from log_lake.loading.block import Reading
+from log_lake.loading.csv_options import CsvOptions
 from log_lake.loading.formats.csv_lines import Dialect, records_of
-from log_lake.settings.csv_options import CsvOptions
 
 CANDIDATES = (",", ";", "\t", "|")
 _ENDINGS = {".tsv": "\t", ".tab": "\t", ".psv": "|"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from log_lake.settings.csv_options import CsvOptions
+from log_lake.loading.csv_options import CsvOptions
 
 _SEPARATOR = re.compile(rb'"?sep=([^\r\n"])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 _W3C = re.compile(rb"(?:\xef\xbb\xbf)?#(?:Software|Version|Date|Start-Date|Fields): ?")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from log_lake.settings.csv_options import CsvOptions
+from log_lake.loading.csv_options import CsvOptions
 from log_lake.settings.time_format import codes
 
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol
 
 from lake_core.errors import InvalidInput
-
-
-class _Settings(Protocol):
-    def __getitem__(self, name: str) -> Any: ...
+from log_lake.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class CsvOptions:
         return self.quote + self.escape + self.comment
 
 
-def csv_options(settings: _Settings) -> CsvOptions:
+def csv_options(settings: Settings) -> CsvOptions:
     """The CSV options from the settings of a pool and a load.  Raises InvalidInput if two of them exclude
     each other."""
     options = CsvOptions(**{name: settings[f"csv.{name}"] for name in CsvOptions.__dataclass_fields__})

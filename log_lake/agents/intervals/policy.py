@@ -1,0 +1,48 @@
+"""Where the files of intervals are: settings of a pool as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from log_lake.settings import Settings
+from log_lake.settings.setting_types import SettingType, one_of
+from log_lake.settings.settings import Setting
+from log_lake.settings.time_format import interval_place
+
+INTERVAL_PLACE = SettingType(interval_place, "a path with codes of strftime")
+
+SETTINGS = {
+    "intervals.missing": Setting(
+        one_of("fail", "empty"),
+        "fail",
+        "an interval without any file: fail, or empty: it holds no records then",
+    ),
+    "intervals.source": Setting(
+        INTERVAL_PLACE,
+        "",
+        "path pattern of an interval's files (/in/%Y-%m-%d/*.csv); if empty, the intervals agent skips this pool",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class IntervalsPolicy:
+    """`source` is a path with the time of an interval in it; `include` and `exclude` are globs of file names.
+
+    `may_be_missing`: an interval without a file is empty; otherwise it is not loaded.
+    """
+
+    source: str
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    may_be_missing: bool = False
+
+
+def policy_of(settings: Settings) -> IntervalsPolicy:
+    """The policy that `intervals.*`, `include` and `exclude` spell."""
+    return IntervalsPolicy(
+        settings["intervals.source"],
+        settings["include"],
+        settings["exclude"],
+        may_be_missing=settings["intervals.missing"] == "empty",
+    )
