@@ -19,12 +19,16 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, urlsplit
 
+import msgspec
+
 from airflow_lake import DEFAULT
 from lake_core.naming import MAIN
 from log_lake.view.addresses import is_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
+
+    from log_lake.lake.results import LoadResult
 
 SCHEME = "lake"
 KEY_FORMAT = "%Y-%m-%dT%H:%M:%S"
@@ -114,11 +118,40 @@ def withhold(task: Any, assets: Collection[Any]) -> None:
     task.outlets = [outlet for outlet in task.outlets or () if outlet not in assets]
 
 
-def event_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The extra of an event of a load or a replace: plain values of its result, which Airflow stores with the
-    event."""
-    names = ("version", "transaction_id", "records", "objects", "size")
-    return {name: result[name] for name in names if result.get(name) is not None}
+class PoolEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The event of a pool's asset: what a load or a replace committed.  Tasks hand it on as plain values."""
+
+    pool: str
+    version: int
+    transaction_id: str | None = None
+    records: int | None = None
+    objects: int | None = None
+    size: int | None = None
+
+    @classmethod
+    def of(cls, pool: str, result: LoadResult) -> PoolEvent | None:
+        """The event of this result; None if nothing was committed."""
+        if result.version is None:
+            return None
+        return cls(
+            pool=pool,
+            version=result.version,
+            transaction_id=result.transaction_id,
+            records=result.records,
+            objects=result.objects,
+            size=result.size,
+        )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """As plain values, those that are known."""
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        return values
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What Airflow stores with the event; the asset names the pool."""
+        return {name: value for name, value in self.values.items() if name != "pool"}
 
 
 def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -> list[str]:

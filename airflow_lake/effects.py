@@ -6,19 +6,19 @@ task that fails tells what it did before.  `lineage` tells OpenLineage, `links` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN, check_pool_name
 from log_lake.agents.roster import Purpose, names_of
 
 if TYPE_CHECKING:
-    from log_lake.agents.work import Work
+    from log_lake.agents.work import Result, Work
 
 LOADING = names_of(Purpose.LOADING)
-"""Agents whose results count the records that they brought."""
+"""Agents that bring records, and read nothing of the pool."""
 SAVING = "checkpoint"
 """The agent that changes no pool: it saves a version."""
 OVERWRITE, TRUNCATE, CREATE, ALTER, DROP = "OVERWRITE", "TRUNCATE", "CREATE", "ALTER", "DROP"
@@ -76,17 +76,16 @@ def _planned(work: Work, *, agent: str) -> Effect:
     )
 
 
-def done_work(work: Work, result: Mapping[str, Any], *, agent: str) -> list[Effect]:
+def done_work(work: Work, result: Result, *, agent: str) -> list[Effect]:
     """The effects of a piece of an agent's work, by its result; empty if it belongs to no pool."""
-    parked = {file for file, _ in result.get("parked") or ()}
-    rewritten = result.get("size_out")
+    written = result.wrote
     return [
         done(
-            replace(planned, files=tuple(file for file in planned.files if file not in parked)),
-            version=result["checkpoint" if agent == SAVING else "version"],
-            records=result.get("records") if agent in LOADING else None,
-            objects=result.get("objects"),
-            size=result.get("size") if rewritten is None else rewritten,
+            replace(planned, files=tuple(file for file in planned.files if file not in written.unread)),
+            version=written.version,
+            records=written.records,
+            objects=written.objects,
+            size=written.size,
         )
         for planned in planned_work([work], agent=agent)
     ]

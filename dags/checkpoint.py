@@ -11,5 +11,5 @@ Runs by schedule (LAKE_CHECKPOINT_SCHEDULE, default hourly), from the trigger fo
 
 from airflow_lake.groups import CheckpointGroup, agent_config, agent_dag
 
-with agent_dag("checkpoint", usually="@hourly", doc=__doc__):
+with agent_dag("checkpoint", doc=__doc__):
     CheckpointGroup(agent_config("checkpoint"), takes_params=True, prefix_group_id=False)

@@ -13,5 +13,5 @@ line:
 
 from airflow_lake.groups import CompactGroup, agent_config, agent_dag
 
-with agent_dag("compact", usually="15 * * * *", doc=__doc__):
+with agent_dag("compact", doc=__doc__):
     CompactGroup(agent_config("compact"), takes_params=True, prefix_group_id=False)

@@ -17,5 +17,5 @@ resumes that erasure by its id.
 
 from airflow_lake.groups import ErasureGroup, agent_config, agent_dag
 
-with agent_dag("erasure", usually="30 4 * * *", doc=__doc__):
+with agent_dag("erasure", doc=__doc__):
     ErasureGroup(agent_config("erasure"), takes_params=True, prefix_group_id=False)

@@ -18,5 +18,5 @@ form and from the command line:
 
 from airflow_lake.groups import IngestGroup, agent_config, agent_dag
 
-with agent_dag("ingest", usually="*/5 * * * *", doc=__doc__):
+with agent_dag("ingest", doc=__doc__):
     IngestGroup(agent_config("ingest"), takes_params=True, prefix_group_id=False)

@@ -18,5 +18,5 @@ interval: it appends the files that it is given:
 
 from airflow_lake.groups import IntervalsGroup, agent_config, agent_dag
 
-with agent_dag("intervals", usually="@daily", doc=__doc__, intervals=True):
+with agent_dag("intervals", doc=__doc__):
     IntervalsGroup(agent_config("intervals"), takes_params=True, prefix_group_id=False)

@@ -13,5 +13,5 @@ the plan.  If LAKE_APPROVAL names this agent, a person must approve before it de
 
 from airflow_lake.groups import RetentionGroup, agent_config, agent_dag
 
-with agent_dag("retention", usually="15 3 * * *", doc=__doc__):
+with agent_dag("retention", doc=__doc__):
     RetentionGroup(agent_config("retention"), takes_params=True, prefix_group_id=False)

@@ -12,5 +12,5 @@ pool fails, the agent still works on the others, and the report names it.  Runs 
 
 from airflow_lake.groups import TombstonesGroup, agent_config, agent_dag
 
-with agent_dag("tombstones", usually="45 * * * *", doc=__doc__):
+with agent_dag("tombstones", doc=__doc__):
     TombstonesGroup(agent_config("tombstones"), takes_params=True, prefix_group_id=False)

@@ -33,21 +33,6 @@ log = logging.getLogger(__name__)
 
 Totals = dict[str, int]
 
-HELP = {
-    "branch": "work on this branch; default: main",
-    "limit": "do at most so many pieces of work; the rest waits for the next run",
-    "strategy": "use this instead of each pool's compact.strategy",
-    "wait": "let a batch that is not full wait for ingest.batch_age; default: it waits",
-    "files": "append these files, without an interval",
-    "where": "erase records that fulfil this condition, in the pools that are named",
-    "key": "erase records of this key: the value as text; a JSON list if the key has several fields",
-    "from": "erase records from this key on (inclusive)",
-    "to": "erase records up to this key (exclusive)",
-    "grace": "take uncommitted objects for those of a load for so long; default: vacuum.grace",
-    "keep_history": "do not purge the journal; default: purge it",
-}
-"""Of the parameters of agents."""
-
 
 def run_agent(
     agent: str, request: dict[str, Any], *, lake: Lake, on_spark: bool = False, **also: Any
@@ -89,23 +74,23 @@ def parser() -> Parser:
         sub.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")
         sub.add_argument("--spark", action="store_true", help="work on Spark; default: in this process")
         sub.add_argument("--dry-run", action="store_true", help="log what would be done; change nothing")
-        if name == "intervals":
+        if agent.by_interval:
             for end in ("begin", "end"):
                 sub.add_argument(
                     f"--{end}", metavar="TIME", help=f"{end} of the interval, as 2026-01-31T00:00Z"
                 )
         for parameter in agent.parameters:
-            option, kind = f"--{parameter.replace('_', '-')}", PARAMETERS[parameter]
-            if kind is ParameterKind.FLAG:
+            option, row = f"--{parameter.replace('_', '-')}", PARAMETERS[parameter]
+            if row.kind is ParameterKind.FLAG:
                 how: dict[str, Any] = {"action": argparse.BooleanOptionalAction, "default": None}
-            elif kind is ParameterKind.TEXTS:
+            elif row.kind is ParameterKind.TEXTS:
                 how = {"nargs": "+", "metavar": "NAME"}
             else:
                 how = {
-                    "type": int if kind is ParameterKind.COUNT else str,
-                    "metavar": "N" if kind is ParameterKind.COUNT else "TEXT",
+                    "type": int if row.kind is ParameterKind.COUNT else str,
+                    "metavar": "N" if row.kind is ParameterKind.COUNT else "TEXT",
                 }
-            sub.add_argument(option, dest=f"asked_{parameter}", help=HELP[parameter], **how)
+            sub.add_argument(option, dest=f"asked_{parameter}", help=row.says, **how)
     return whole
 
 

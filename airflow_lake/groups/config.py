@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_lake import given
 from lake_core.naming import MAIN
-from log_lake.agents.roster import PARAMETERS, ParameterKind
+from log_lake.agents.roster import KINDS, ParameterKind
 
 _FIELDS = (
     ("lake", ParameterKind.TEXT, False),
@@ -106,8 +106,8 @@ class LakeConfig:
         for name, value in self.asked.items():
             if value is None:
                 raise ValueError(f"LakeConfig: asked[{name!r}] is None: give a value, or leave it out")
-            if name in PARAMETERS:  # `plain` refuses what the agent does not know
-                asked[name] = given.declared(value, name, PARAMETERS[name], who="LakeConfig")
+            if name in KINDS:  # `plain` refuses what the agent does not know
+                asked[name] = given.declared(value, name, KINDS[name], who="LakeConfig")
         values: dict[str, Any] = {"asked": asked}
         for name, kind, fixed in _FIELDS:
             values[name] = given.declared(getattr(self, name), name, kind, who="LakeConfig", fixed=fixed)
@@ -184,13 +184,11 @@ def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> d
         if name == "spark":
             given.filled_in(config["spark"], name, ParameterKind.TEXT, task="LakeConfig")
         else:
-            request[name] = given.filled_in(request[name], name, PARAMETERS[name], task="LakeConfig")
+            request[name] = given.filled_in(request[name], name, KINDS[name], task="LakeConfig")
     for name, value in (params or {}).items():
         if name == "dry_run" and request.get(name) is True:
             continue
-        is_flag = (
-            PARAMETERS.get(name) is ParameterKind.FLAG
-        )  # an empty one is refused: it would change the lake
+        is_flag = KINDS.get(name) is ParameterKind.FLAG  # an empty one is refused: it would change the lake
         if value is not None and (is_flag or value not in ("", [])):
             request[name] = value
         else:

@@ -2,12 +2,12 @@
 
 The files in `dags/` use it:
 
-    with agent_dag("compact", usually="15 * * * *", doc=__doc__):
+    with agent_dag("compact", doc=__doc__):
         CompactGroup(agent_config("compact"), takes_params=True, prefix_group_id=False)
 
 Variables in the environment of the dag processor:
 
-    LAKE_COMPACT_SCHEDULE       `usually` if it is not set; empty: by hand only
+    LAKE_COMPACT_SCHEDULE       `schedule` of the agent's row if it is not set; empty: by hand only
     LAKE_INTERVALS_TIMEZONE     the zone of its days; UTC if it is not set
     LAKE_UPKEEP_AIRFLOW_POOL    the pool of Airflow in which all but ingest and intervals run
     LAKE_UPKEEP_POOL_SLOTS      the slots of it that each task `run` takes
@@ -28,15 +28,9 @@ from airflow_lake.defaults import DEFAULT_ARGS, count
 from airflow_lake.effects import LOADING
 from airflow_lake.groups.config import LakeConfig
 from airflow_lake.runs import CONFIRM, OF_FORM
-from log_lake.agents.roster import AGENTS
-from log_lake.compaction.strategies import names
+from log_lake.agents.roster import AGENTS, PARAMETERS, Parameter, ParameterKind
 
 START = datetime(2026, 1, 1)
-
-
-def _text(title: str, description: str, **schema: Any) -> Param:
-    """A text that may be left out."""
-    return Param(None, type=["null", "string"], title=title, description=description, **schema)
 
 
 COMMON = {
@@ -58,65 +52,26 @@ COMMON = {
     ),
     "dry_run": Param(False, type="boolean", title="Dry run", description="Log the plan; change nothing"),
 }
-_PARAMETERS = {
-    "branch": Param(
-        "",
-        type=["null", "string"],
-        examples=["main"],
-        title="Branch",
-        description="The branch to work on. Leave empty for main",
-    ),
-    "limit": Param(
-        None,
-        type=["null", "integer"],
-        minimum=1,
-        maximum=1_000_000,  # Airflow hands no task an integer that is too large for its database
-        title="Limit",
-        description=("Work on at most so many batches of files, or pools; the rest waits for the next run"),
-    ),
-    "strategy": Param(
-        None,
-        type=["null", "string"],
-        enum=[None, *names()],
-        values_display={"null": "as each pool says"},
-        title="Strategy",
-        description="Use this instead of each pool's compact.strategy",
-    ),
-    "wait": Param(
-        True,
-        type="boolean",
-        title="Wait for batches to fill",
-        description=(
-            "Let a batch that is not full wait for the pool's ingest.batch_age. Off: ingest everything now"
-        ),
-    ),
-    "files": Param(
-        [],
-        type=["null", "array"],
-        items={"type": "string"},
-        title="Files",
-        description="Only for manual runs: files to append, one a line",
-    ),
-    "where": _text("Where", "Erase records that fulfil this condition, in the pools that are named"),
-    "key": _text(
-        "Key",
-        "Erase records of this key: the value as text; a JSON list of values if the key has several fields",
-    ),
-    "from": _text("From key", "Erase records from this key on (inclusive)"),
-    "to": _text("To key", "Erase records up to this key (exclusive)"),
-    "grace": _text(
-        "Grace",
-        "Objects that were written and not committed may be those of a load for this long (default: vacuum.grace)",
-        examples=["1h", "1d", "7d"],
-    ),
-    "keep_history": Param(
-        False,
-        type="boolean",
-        title="Keep the history",
-        description="Do not purge the journal, whose entries may hold keys and bounds of the records",
-    ),
-}
-"""The parameters of single agents; which agent has which, `log_lake.agents.roster` says."""
+
+
+def _field(parameter: Parameter) -> Param:
+    """The field of a parameter in the trigger form."""
+    how: dict[str, Any] = {
+        "title": parameter.title,
+        "description": parameter.says[0].upper() + parameter.says[1:],
+    }
+    match parameter.kind:
+        case ParameterKind.FLAG:
+            return Param(parameter.default, type="boolean", **how)
+        case ParameterKind.TEXTS:
+            return Param([], type=["null", "array"], items={"type": "string"}, **how)
+        case ParameterKind.COUNT:  # Airflow hands no task an integer that is too large for its database
+            return Param(None, type=["null", "integer"], minimum=1, maximum=1_000_000, **how)
+    if parameter.examples:
+        how["examples"] = list(parameter.examples)
+    if parameter.choices is not None:
+        how |= {"enum": [None, *parameter.choices()], "values_display": {"null": "as each pool says"}}
+    return Param(parameter.default, type=["null", "string"], **how)
 
 
 OF_DELETING = {
@@ -177,11 +132,12 @@ APPROVED = tuple(agent.name for agent in AGENTS.values() if agent.deletes)
 """The agents that may ask a person before they delete."""
 
 
-def agent_dag(name: str, *, usually: str, doc: str | None, intervals: bool = False) -> DAG:
-    """The DAG `lake_NAME`.  With `intervals` its schedule cuts time into intervals, and runs of it may overlap."""
-    schedule = _schedule(name, usually)
-    params = COMMON | of_agent(name) | (OF_DELETING if AGENTS[name].deletes else {})
-    if not intervals:
+def agent_dag(name: str, *, doc: str | None) -> DAG:
+    """The DAG `lake_NAME`.  If its schedule cuts time into intervals, runs of it may overlap."""
+    row = AGENTS[name]
+    schedule = _schedule(name, row.schedule)
+    params = COMMON | of_agent(name) | (OF_DELETING if row.deletes else {})
+    if not row.by_interval:
         return _dag(name, schedule, doc, params, start_date=START, max_active_runs=1)
     timetable = CronDataIntervalTimetable(schedule, _zone(name)) if schedule else None
     return _dag(name, timetable, doc, params, start_date=datetime(2000, 1, 1))
@@ -202,7 +158,7 @@ def _zone(name: str) -> str:
 
 def of_agent(name: str) -> dict[str, Param]:
     """The parameters of the agent, beside those of all."""
-    return {parameter: _PARAMETERS[parameter] for parameter in AGENTS[name].parameters}
+    return {parameter: _field(PARAMETERS[parameter]) for parameter in AGENTS[name].parameters}
 
 
 def agent_config(name: str) -> LakeConfig:

@@ -94,7 +94,6 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         from lake_core.store import address_of
         from log_lake.agents.driver import Outcome
         from log_lake.agents.packs import read_outcome
-        from log_lake.agents.work import encoded
         from log_lake.lake.lake import default_metadata
         from spark_apps.agent import OPTIONS
 
@@ -128,10 +127,10 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
             effect
             for piece, result in outcome.done
             if not getattr(result, "failed", "")
-            for effect in done_work(all_work[piece], encoded(result), agent=self.agent)
+            for effect in done_work(all_work[piece], result, agent=self.agent)
         ]
         if self.to_announce:
-            tasks.announce_later([encoded(one) for one in outcome.results], context)
+            tasks.announce_later(outcome.results, context)
         return tasks.results_of(outcome, context)
 
     def submit_job(self, context: Any) -> str | None:
@@ -157,7 +156,6 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         from lake_core.errors import NotFound
         from log_lake.agents.driver import Outcome
         from log_lake.agents.packs import read_outcome
-        from log_lake.agents.work import encoded
 
         kept = context["task_state_store"]
         job = kept.get(self.external_id_key)
@@ -172,7 +170,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
             with contextlib.suppress(NotFound):  # it did not get to its end
                 values = read_outcome(lake, outcome)
                 results = Outcome.of(values, agent=self.agent).results
-                tasks.announce_later([encoded(one) for one in results], context)
+                tasks.announce_later(results, context)
         _forget(kept)
 
 

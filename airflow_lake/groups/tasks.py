@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from airflow_lake.assets import event_of, lake_asset
+from airflow_lake.assets import PoolEvent, lake_asset
 from airflow_lake.effects import Effect, done_work, planned_work
 from airflow_lake.groups.bounds import Bounds
 from airflow_lake.groups.config import request_of
@@ -216,7 +216,6 @@ def run(
     Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
     again.  An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
     """
-    from log_lake.agents.work import encoded
     from spark_apps.packs import carry_out
 
     tell_of_tries(context.get("ti"))
@@ -226,13 +225,12 @@ def run(
     if to_announce:
         announce_later((), context)  # what an earlier try committed
     context["task"].effects = effects = []
-    results: list[Mapping[str, Any]] = []
+    results: list[Result] = []
 
     def done(work: Work, result: Result) -> None:
-        values = encoded(result)
-        effects.extend(done_work(work, values, agent=agent))
-        results.append(values)
-        if to_announce and _is_committed(values):
+        effects.extend(done_work(work, result, agent=agent))
+        results.append(result)
+        if to_announce and result.wrote.version is not None:
             announce_later(results, context)
 
     outcome = carry_out(
@@ -246,7 +244,7 @@ def run(
     return results_of(outcome, context)
 
 
-def announce_later(results: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> None:
+def announce_later(results: Iterable[Result], context: Mapping[str, Any]) -> None:
     """Hand over, for the task `announce`, what was committed: of each result only what its event says.
 
     Airflow forgets XComs before a retry.  An interval that an earlier try replaced is then found as it should be,
@@ -254,11 +252,18 @@ def announce_later(results: Sequence[Mapping[str, Any]], context: Mapping[str, A
     """
     kept = context.get("task_state_store")
     by_pool = {one["pool"]: one for one in (kept.get(UNANNOUNCED) or () if kept is not None else ())}
-    by_pool |= {one["pool"]: {"pool": one["pool"], **event_of(one)} for one in filter(_is_committed, results)}
+    by_pool |= {event.pool: event.values for one in results if (event := _event_of(one)) is not None}
     committed = list(by_pool.values())
     if kept is not None and committed:
         kept.set(UNANNOUNCED, committed)
     context["ti"].xcom_push(UNANNOUNCED, committed)
+
+
+def _event_of(result: Result) -> PoolEvent | None:
+    """The event of a load's result; None if it committed nothing."""
+    from log_lake.lake.results import LoadResult
+
+    return PoolEvent.of(result.pool, result) if isinstance(result, LoadResult) else None
 
 
 def results_of(outcome: Outcome, context: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -306,20 +311,14 @@ def _each(results: Sequence[Any]) -> list[Any]:
     return [one for part in results for one in (part if isinstance(part, list) else [part]) if one]
 
 
-def _is_committed(result: Mapping[str, Any]) -> bool:
-    """Whether the load of that result committed something, now or in an earlier try."""
-    return result.get("version") is not None
-
-
-def announce(results: Sequence[Any], request: Mapping[str, Any], events: Any) -> None:
-    """Emit an event of a pool's asset for each load that committed something; `events` are those of an alias."""
-    for result in _each(results):
-        if _is_committed(result):
-            events.add(_asset_of(result["pool"], request), extra=event_of(result))
+def announce(committed: Sequence[PoolEvent], request: Mapping[str, Any], events: Any) -> None:
+    """Emit each event of a pool's asset; `events` are those of an alias."""
+    for event in committed:
+        events.add(_asset_of(event.pool, request), extra=event.extra)
 
 
 def announce_partitions(
-    results: Sequence[Any],
+    committed: Sequence[PoolEvent],
     request: Mapping[str, Any],
     keys: Sequence[str],
     outlets: Sequence[Any],
@@ -331,12 +330,12 @@ def announce_partitions(
     would make one, without a partition, for each of the others.
     """
     announced = []
-    for result in filter(_is_committed, _each(results)):
-        asset = _asset_of(result["pool"], request)
+    for event in committed:
+        asset = _asset_of(event.pool, request)
         if asset not in outlets:  # a parameter of the run names another lake, branch or pool
             log.warning("%s: no event: the config of the group does not name this pool", asset.uri)
             continue
-        events[asset].extra = event_of(result)
+        events[asset].extra = event.extra
         if keys:
             events[asset].add_partitions(list(keys))
         announced.append(asset)
@@ -347,6 +346,12 @@ def _asset_of(pool: str, request: Mapping[str, Any]) -> Any:
     return lake_asset(pool, lake=request["lake"] or "", branch=request.get("branch") or MAIN)
 
 
-def unannounced(task: Any, run: str) -> list[Any]:
-    """The results of all tasks `run`, by its id, whose events are not emitted; `task` is the one that asks."""
-    return _each([part for part in task.xcom_pull(task_ids=[run], key=UNANNOUNCED) if part])
+def unannounced(task: Any, run: str) -> list[PoolEvent]:
+    """The events of all tasks `run`, by its id, that are not emitted; `task` is the one that asks.
+
+    Raises Corrupt for values that are no events.
+    """
+    from log_lake.agents.agent import decoded
+
+    parts = [part for part in task.xcom_pull(task_ids=[run], key=UNANNOUNCED) if part]
+    return [decoded(one, PoolEvent, "an event of a pool") for one in _each(parts)]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import allowed, given
 from airflow_lake.assets import (
+    PoolEvent,
     check_partitions,
-    event_of,
     is_other_pool,
     is_pool,
     lake_alias,
@@ -186,22 +186,23 @@ class LakeFilesOperator(LakeOperator):
             "message": self.message,
         }
 
-    def announce(self, values: Mapping[str, Any], partitions: Sequence[str], context: Context) -> None:
+    def announce(self, result: LoadResult, partitions: Sequence[str], context: Context) -> None:
         """Emit an event of the pool's asset, one for each partition; none if nothing was committed.
 
         Assets of other pools of the lake that a DAG names, as for a mapped operator, have none of this task.
         """
         named = [outlet for outlet in self.outlets or () if is_pool(outlet)]
-        if values["version"] is None:
+        event = PoolEvent.of(self.pool_name, result)
+        if event is None:
             withhold(self, named)
             return
         asset, own = self._named_asset(), self._asset()
         withhold(self, [one for one in named if one != asset and is_other_pool(one, own)])
         if asset is None:
-            context["outlet_events"][self.alias].add(self._asset(), extra=event_of(values))
+            context["outlet_events"][self.alias].add(self._asset(), extra=event.extra)
             return
         events = context["outlet_events"][asset]
-        events.extra = event_of(values)
+        events.extra = event.extra
         if partitions:
             events.add_partitions(list(partitions))
 

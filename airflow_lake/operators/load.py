@@ -43,7 +43,7 @@ class LakeLoadOperator(LakeFilesOperator):
             result = branch.load([file.uri for file in files], **manner)
         self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)
-        self.announce(values, self.partitions or (), context)
+        self.announce(result, self.partitions or (), context)
         self.effects = (self.done_effect(values, files=tuple(file.uri for file in files)),)
         self.log.info("%s", values)
         return values

@@ -108,7 +108,7 @@ class LakeReplaceOperator(LakeFilesOperator):
         values = plain(result, pool=self.pool_name)
         uris = tuple(file.uri for file in files)
         self.effects = (self.done_effect(values, change=OVERWRITE, files=uris),)
-        self.announce(values, keys, context)
+        self.announce(result, keys, context)
         self.log.info("%s", values)
         return values
 

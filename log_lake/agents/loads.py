@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lake_core.phrases import counted
 from log_lake.agents.agent import Agent
-from log_lake.agents.work import Result, Work
+from log_lake.agents.work import Result, Work, Written
 from log_lake.lake.results import LoadResult
 
 W = TypeVar("W", bound=Work)
@@ -30,6 +30,17 @@ class LoadingAgent(Agent[W, R]):
         """The sums in words."""
         before = f", {totals['repeated']:,} of them committed before" if totals["repeated"] else ""
         return f"{counted(totals['batches'], 'batch', 'batches')}{before}: {_records(totals)}"
+
+
+def written_by(result: LoadResult, *, unread: Iterable[str] = ()) -> Written:
+    """What a load did to its pool; `unread` are files that it left out."""
+    return Written(
+        version=result.version,
+        records=result.records,
+        objects=result.objects,
+        size=result.size,
+        unread=frozenset(unread),
+    )
 
 
 def load_line(pool_name: str, result: LoadResult) -> str:

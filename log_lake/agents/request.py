@@ -15,7 +15,7 @@ from lake_core import naming
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
 from lake_core.phrases import nearest
-from log_lake.agents.roster import PARAMETERS, ParameterKind
+from log_lake.agents.roster import KINDS, ParameterKind
 from log_lake.agents.work import PutOff, Work
 from log_lake.lake import Lake
 
@@ -74,9 +74,9 @@ class Request:
                     + (f": did you mean {near!r}?" if near else ".")
                     + f" The parameters are {', '.join(names)}; nothing was done"
                 )
-            if value is not None and not _is(value, PARAMETERS[name]):
+            if value is not None and not _is(value, KINDS[name]):
                 raise InvalidInput(
-                    f"parameter {name!r} must be {PARAMETERS[name].value} (got {value!r}); nothing was done"
+                    f"parameter {name!r} must be {KINDS[name].value} (got {value!r}); nothing was done"
                 )
         given = {name: value for name, value in params.items() if value is not None}
         if not given.get("lake"):

@@ -1,4 +1,4 @@
-"""The table of all agents, with the facts in which they differ; pure.
+"""The tables of all agents, with the facts in which they differ, and of the parameters of their runs; pure.
 
 Every list of agents comes from this table: which agents the hours bind, which parameters a run may have, which
 tasks go first, which agents may ask a person, and which ones a group or a page puts together.
@@ -6,10 +6,13 @@ tasks go first, which agents may ask a person, and which ones a group or a page 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from typing import Any
+
+from log_lake.compaction.strategies import names
 
 
 class Purpose(Enum):
@@ -30,7 +33,8 @@ class AgentRow:
     but a pool. `together`: one application of Spark does all its work at once.  `remembers`: if it found nothing
     to do in a pool and nothing was written since, it skips the pool for this many seconds (`quiet`); 0: it skips
     none.  `after`: the agent that must run first if both work in one run, because it does a part of this one's
-    work.
+    work.  `schedule`: when its own DAG runs, unless a variable says otherwise.  `by_interval`: a run stands for an
+    interval of time, into which the schedule cuts it.
     """
 
     name: str
@@ -42,6 +46,8 @@ class AgentRow:
     together: bool = False
     remembers: float = 0.0
     after: str = ""
+    schedule: str = "@daily"
+    by_interval: bool = False
 
     def load(self) -> Any:
         """The agent itself (`agent.Agent`), imported now: a list of agents need not import all of them."""
@@ -57,23 +63,73 @@ class ParameterKind(Enum):
     COUNT = "a whole number of at least 1"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A parameter of an agent's runs: an option of `lake-agent`, and a field of Airflow's trigger form.
+
+    `says` is its help, as an instruction; `title` names the field.  `default` is the value of a run that does not
+    give it.  `examples`: values that the form offers.  `choices` gives the texts that it may be; None: any text.
+    """
+
+    kind: ParameterKind = ParameterKind.TEXT
+    title: str
+    says: str
+    default: str | bool | None = None
+    examples: tuple[str, ...] = ()
+    choices: Callable[[], tuple[str, ...]] | None = None
+
+
 PARAMETERS = {
+    "branch": Parameter(
+        title="Branch", says="work on this branch; default: main", default="", examples=("main",)
+    ),
+    "limit": Parameter(
+        kind=ParameterKind.COUNT,
+        title="Limit",
+        says="work on at most so many batches of files, or pools; the rest waits for the next run",
+    ),
+    "strategy": Parameter(
+        title="Strategy", says="use this instead of each pool's compact.strategy", choices=names
+    ),
+    "wait": Parameter(
+        kind=ParameterKind.FLAG,
+        title="Wait for batches to fill",
+        says="let a batch that is not full wait for the pool's ingest.batch_age; default: it waits",
+        default=True,
+    ),
+    "files": Parameter(
+        kind=ParameterKind.TEXTS, title="Files", says="append these files, without an interval"
+    ),
+    "where": Parameter(
+        title="Where", says="erase records that fulfil this condition, in the pools that are named"
+    ),
+    "key": Parameter(
+        title="Key",
+        says="erase records of this key: the value as text; a JSON list of values if the key has several fields",
+    ),
+    "from": Parameter(title="From key", says="erase records from this key on (inclusive)"),
+    "to": Parameter(title="To key", says="erase records up to this key (exclusive)"),
+    "grace": Parameter(
+        title="Grace",
+        says="take uncommitted objects for those of a load for so long; default: vacuum.grace",
+        examples=("1h", "1d", "7d"),
+    ),
+    "keep_history": Parameter(
+        kind=ParameterKind.FLAG,
+        title="Keep the history",
+        says="do not purge the journal, whose entries may hold keys and bounds of the records",
+        default=False,
+    ),
+}
+"""The parameters of single agents; the row of an agent says which it has."""
+
+KINDS = {
     "lake": ParameterKind.TEXT,
     "pools": ParameterKind.TEXTS,
     "dry_run": ParameterKind.FLAG,
-    "branch": ParameterKind.TEXT,
-    "limit": ParameterKind.COUNT,
-    "strategy": ParameterKind.TEXT,
-    "wait": ParameterKind.FLAG,
-    "files": ParameterKind.TEXTS,
-    "where": ParameterKind.TEXT,
-    "key": ParameterKind.TEXT,
-    "from": ParameterKind.TEXT,
-    "to": ParameterKind.TEXT,
-    "grace": ParameterKind.TEXT,
-    "keep_history": ParameterKind.FLAG,
+    **{name: parameter.kind for name, parameter in PARAMETERS.items()},
 }
-"""All parameters of all agents."""
+"""All parameters of all agents, with those that every agent has."""
 
 DAY, WEEK = 86_400.0, 604_800.0
 """In seconds.  What runs once a day must remember for longer than a day, otherwise it remembers nothing."""
@@ -85,6 +141,7 @@ _TABLE = (
         purpose=Purpose.LOADING,
         parameters=("wait", "limit"),
         remembers=DAY,
+        schedule="*/5 * * * *",
     ),
     AgentRow(
         name="intervals",
@@ -92,6 +149,7 @@ _TABLE = (
         purpose=Purpose.LOADING,
         parameters=("branch", "files"),
         by_pool=False,
+        by_interval=True,
     ),
     AgentRow(
         name="compact",
@@ -99,6 +157,7 @@ _TABLE = (
         purpose=Purpose.UPKEEP,
         parameters=("branch", "limit", "strategy"),
         remembers=DAY,
+        schedule="15 * * * *",
     ),
     AgentRow(
         name="tombstones",
@@ -106,6 +165,7 @@ _TABLE = (
         purpose=Purpose.UPKEEP,
         remembers=DAY,
         after="compact",
+        schedule="45 * * * *",
     ),
     AgentRow(
         name="checkpoint",
@@ -114,6 +174,7 @@ _TABLE = (
         parameters=("limit",),
         together=True,
         remembers=DAY,
+        schedule="@hourly",
     ),
     AgentRow(
         name="retention",
@@ -121,6 +182,7 @@ _TABLE = (
         purpose=Purpose.UPKEEP,
         deletes=True,
         remembers=WEEK,
+        schedule="15 3 * * *",
     ),
     AgentRow(
         name="erasure",
@@ -130,6 +192,7 @@ _TABLE = (
         deletes=True,
         by_pool=False,
         remembers=WEEK,
+        schedule="30 4 * * *",
     ),
 )
 

@@ -92,12 +92,32 @@ class PutOff(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What a piece of work did to its pool, for lineage.
+
+    `version`: the newest that it committed, or saved; None without one.  `records`, `objects` and `size` (bytes)
+    are what it wrote, None if it does not count them.  `unread`: files that it left out.
+    """
+
+    version: int | None
+    records: int | None = None
+    objects: int | None = None
+    size: int | None = None
+    unread: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of a piece of work; `piece` is that of the work, empty if the work was not packed."""
 
     pool: str
     piece: str = field(default="", kw_only=True)
+
+    @property
+    def wrote(self) -> Written:
+        """What the work did to its pool; an agent that counts what it wrote says that too."""
+        return Written(version=getattr(self, "version", None))
 
 
 W = TypeVar("W", bound=Work)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lake_core.errors import Unavailable
 from lake_core.phrases import counted
-from log_lake.agents.work import Result
+from log_lake.agents.work import Result, Written
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class CheckpointResult(Result):
     checkpoints: int
     tail_before: int
     tail_after: int
+
+    @property
+    def wrote(self) -> Written:
+        return Written(version=self.checkpoint)
 
 
 def journal_line(result: CheckpointResult) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from lake_core.phrases import counted, human_size
 from log_lake.agents.reporting import newest_version
-from log_lake.agents.work import Result
+from log_lake.agents.work import Result, Written
 from log_lake.compaction.gain import Gain, Standing, gain
 from log_lake.compaction.jobs import CompactionJob, CompactionPlan, CompactionResult
 
@@ -29,6 +29,10 @@ class _Merged(Result):
     objects: int
     size_in: int
     size_out: int
+
+    @property
+    def wrote(self) -> Written:
+        return Written(version=self.version, objects=self.objects, size=self.size_out)
 
 
 @dataclass(frozen=True)

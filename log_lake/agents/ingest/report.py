@@ -10,8 +10,8 @@ from lake_core.phrases import counted, human_duration, human_size, listed
 from log_lake.agents.ingest.parking import Parked
 from log_lake.agents.ingest.plan import IngestBatch
 from log_lake.agents.ingest.policy import BatchPolicy
-from log_lake.agents.loads import load_line
-from log_lake.agents.work import Result
+from log_lake.agents.loads import load_line, written_by
+from log_lake.agents.work import Result, Written
 from log_lake.lake.results import LoadResult
 from log_lake.loading.source_files import SourceFile
 
@@ -102,6 +102,10 @@ class IngestResult(LoadResult, _OfBatch):
 
     parked: tuple[tuple[str, str], ...] = ()
     parked_files: int = 0
+
+    @property
+    def wrote(self) -> Written:
+        return written_by(self, unread=(file for file, _ in self.parked))
 
 
 def batch_line(result: IngestResult) -> str:

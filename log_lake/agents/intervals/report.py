@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lake_core.phrases import counted, human_size
-from log_lake.agents.loads import load_line
-from log_lake.agents.work import Result
+from log_lake.agents.loads import load_line, written_by
+from log_lake.agents.work import Result, Written
 from log_lake.lake.results import LoadResult
 from log_lake.loading.source_files import SourceFile
 
@@ -21,6 +21,10 @@ class _OfInterval(Result):
 @dataclass(frozen=True)
 class IntervalsResult(LoadResult, _OfInterval):
     """The result for an interval of a pool, named by its begin; "" for files that a person named."""
+
+    @property
+    def wrote(self) -> Written:
+        return written_by(self)
 
 
 def plan_line(

@@ -9,7 +9,7 @@ from typing import Any
 from lake_core.history import Reference
 from lake_core.phrases import counted, human_size
 from log_lake.agents.tombstones.plan import ApplyPlan
-from log_lake.agents.work import Result
+from log_lake.agents.work import Result, Written
 from log_lake.compaction.gain import Gain
 
 
@@ -30,6 +30,10 @@ class ApplyResult(Result, Gain):
     retired: int
     left: int
     covered: int
+
+    @property
+    def wrote(self) -> Written:
+        return Written(version=self.version, size=self.size_out)
 
 
 def plan_line(pool_name: str, work: ApplyPlan) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from log_lake.agents.request import COMMON, Request
-from log_lake.agents.roster import AGENTS, Purpose, names_of
+from log_lake.agents.roster import AGENTS, KINDS, PARAMETERS, Purpose, names_of
 from tests.support.repository import ROOT
 
 
@@ -27,3 +27,12 @@ def test_every_parameter_of_an_agent_is_one_that_a_request_can_read(agent: str) 
     asked = Request.read({"lake": "x"} | dict.fromkeys(parameters), also=parameters)
     assert asked.lake == "x"
     assert not set(parameters) & set(COMMON)
+
+
+def test_every_parameter_is_of_an_agent_and_says_what_it_does_as_an_instruction() -> None:
+    assert set(PARAMETERS) == {name for agent in AGENTS.values() for name in agent.parameters}
+    assert set(KINDS) == set(PARAMETERS) | set(COMMON)
+    for parameter in PARAMETERS.values():
+        assert parameter.title[0].isupper()
+        assert parameter.says[0].islower()
+        assert not parameter.says.endswith(".")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from log_lake.settings.upkeep_hours import upkeep_hours
 
 pendulum = pytest.importorskip("pendulum")

@@ -5,20 +5,22 @@ from __future__ import annotations
 import datetime as dt
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
 from airflow_lake.assets import (
     MAX_PARTITIONS,
+    PoolEvent,
     asset_uri,
     check_partitions,
     check_uri,
-    event_of,
     is_other_pool,
     lake_asset,
     partition_keys,
 )
 from airflow_lake.interval import in_zone
 from lake_core.errors import InvalidInput
+from log_lake.lake.results import LoadResult
 
 
 @pytest.mark.parametrize(
@@ -173,8 +175,11 @@ def test_an_interval_of_no_partition_or_of_too_many_is_refused() -> None:
 
 
 def test_an_event_says_what_was_committed_in_plain_values() -> None:
-    result = {"version": 3, "transaction_id": "t", "records": 2, "size": 9, "notes": ["x"], "objects": None}
-    assert event_of(result) == {"version": 3, "transaction_id": "t", "records": 2, "size": 9}
+    event = PoolEvent.of("p", LoadResult(3, "t", records=2, size=9, notes=("x",)))
+    assert event is not None
+    assert event.extra == {"version": 3, "transaction_id": "t", "records": 2, "objects": 0, "size": 9}
+    assert msgspec.convert(event.values, PoolEvent) == event
+    assert PoolEvent.of("p", LoadResult(None)) is None
 
 
 def test_partitions_that_airflow_would_refuse_are_refused_before() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_lake.effects import OVERWRITE, Effect, done, done_work, is_pool, only_target, planned_work
-from tests.support.agents import work_of
+from tests.support.agents import result_of, work_of
 
 LAKE = "lake_default"
 
@@ -20,7 +20,7 @@ def work(agent: str = "compact", pool: str = "p", **more: Any) -> Any:
 
 def test_what_upkeep_did_has_the_version_that_it_committed_and_what_it_wrote() -> None:
     result = {"pool": "p", "version": 7, "objects": 2, "size_in": 900, "size_out": 500}
-    (effect,) = done_work(work(), result, agent="compact")
+    (effect,) = done_work(work(), result_of("compact", result), agent="compact")
     assert (effect.lake, effect.pool, effect.branch, effect.reads, effect.writes) == (
         LAKE,
         "p",
@@ -32,7 +32,9 @@ def test_what_upkeep_did_has_the_version_that_it_committed_and_what_it_wrote() -
 
 
 def test_a_checkpoint_reads_the_version_that_it_saved_and_writes_none() -> None:
-    (effect,) = done_work(work(), {"pool": "p", "checkpoint": 9, "written": True}, agent="checkpoint")
+    figures = dict.fromkeys(("fence", "entries", "checkpoints", "tail_before", "tail_after"), 0)
+    result = {"pool": "p", "checkpoint": 9, "written": True, **figures}
+    (effect,) = done_work(work(), result_of("checkpoint", result), agent="checkpoint")
     assert (effect.reads, effect.writes, effect.version) == (True, False, 9)
 
 
@@ -40,9 +42,8 @@ def test_what_stands_for_no_pool_is_no_dataset() -> None:
     for name in ("dropped pools", "lake:pools"):
         assert not is_pool(name)
         assert planned_work([work("retention", name)], agent="retention") == []
-        assert (
-            done_work(work("retention", name), {"version": None, "checkpoint": 3}, agent="checkpoint") == []
-        )
+        result = result_of("retention", {"pool": name, "branch": "main", "version": None})
+        assert done_work(work("retention", name), result, agent="retention") == []
     assert is_pool("p")
     assert is_pool("$jobs")
 
@@ -59,8 +60,9 @@ def test_what_committed_nothing_changed_nothing() -> None:
 
 def test_parked_files_were_not_read() -> None:
     files = work("ingest", token="t", files=FILES)
-    result = {"version": 3, "records": 1, "objects": 1, "size": 9, "parked": [["/b", "not JSON"]]}
-    (effect,) = done_work(files, result, agent="ingest")
+    figures = {"version": 3, "records": 1, "objects": 1, "size": 9}
+    result = {"pool": "p", "token": "t", **figures, "parked": [["/b", "not JSON"]]}
+    (effect,) = done_work(files, result_of("ingest", result), agent="ingest")
     assert (effect.files, effect.records, effect.size) == (("/a",), 1, 9)
 
 

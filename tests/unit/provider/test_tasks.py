@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from airflow_lake.assets import lake_asset
+from airflow_lake.assets import PoolEvent, lake_asset
 from airflow_lake.effects import Effect
 from airflow_lake.groups import tasks
 from airflow_lake.groups.config import LakeConfig, request_of
@@ -187,7 +187,7 @@ def test_what_a_pack_committed_before_it_failed_is_announced_later(lake: Lake) -
             return [None, [], left] if (task_ids, key) == (["i.run"], tasks.UNANNOUNCED) else []
 
     results = tasks.unannounced(Announcing(), "i.run")
-    assert results == [{"pool": "a", "version": 4, "records": 1, "objects": 0, "size": 0}], (
+    assert results == [PoolEvent(pool="a", version=4, records=1, objects=0, size=0)], (
         "only what an event says"
     )
 
@@ -322,7 +322,7 @@ def test_a_task_that_is_cleared_finds_its_work_again_while_it_is_kept(lake: Lake
 
 
 DAYS = ["2026-01-01T00:00:00", "2026-01-02T00:00:00"]
-COMMITTED = [{"pool": "a", "version": 3, "records": 7}, {"pool": "b", "version": None, "records": 0}]
+COMMITTED = [PoolEvent(pool="a", version=3, records=7)]
 
 
 def announced(
@@ -340,7 +340,7 @@ def announced(
         for pool in "abc"
     }
     kept = tasks.announce_partitions(
-        [COMMITTED, None], request_of(config, params), keys, list(outlets.values()), events
+        COMMITTED, request_of(config, params), keys, list(outlets.values()), events
     )
     assert set(events) == set(kept), "Airflow makes an event of each outlet that is left"
     return {pool: events[outlet] for pool, outlet in outlets.items() if outlet in kept}
