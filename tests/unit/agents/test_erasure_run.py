@@ -308,7 +308,7 @@ def test_a_report_says_what_was_done_and_how_to_release_what_is_held(
         "by": by,
         "not_searched": {},
     }
-    all_work = [{"pool": "p"}, {"pool": "q"}]
+    all_work = [{"pool": "p", "erasures": ["A", "B"]}, {"pool": "q", "erasures": ["C"]}]
     with pytest.raises(
         Incomplete, match=r"^5 failures: q: run\[1\] failed; its log says why; p: erasure B is held"
     ):
