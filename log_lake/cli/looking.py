@@ -13,7 +13,7 @@ from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_table, say, write_records
 from log_lake.lake import Lake
 from log_lake.reading.scan import result_schema
-from log_lake.system_tables.summary import FieldSummary, summarized
+from log_lake.system_tables.description import FieldDescription, describe_fields
 from log_lake.vacuum.reach import reach
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -29,22 +29,22 @@ def head(args: Namespace) -> None:
 
 def describe(args: Namespace) -> None:
     """A line for each field of a pool."""
-    summary = summarized(open_lake(args).pool(args.pool).at(args.at), limit=args.limit)
+    description = describe_fields(open_lake(args).pool(args.pool).at(args.at), limit=args.limit)
     if args.json:
-        for one in summary.fields:
-            print_json({**asdict(one), "records": summary.records, "is_all": summary.is_all})
+        for one in description.fields:
+            print_json({**asdict(one), "records": description.records, "is_all": description.is_all})
         return
     print_table(
-        [_shown(one) for one in summary.fields],
+        [_shown(one) for one in description.fields],
         empty=f"{args.pool}: no fields yet",
         right=("distinct",),
         whole=("field",),
     )
-    which = "all" if summary.is_all else "the first"
-    say(f"{args.pool}: {which} {summary.records:,} records; numbers of distinct values are estimates")
+    which = "all" if description.is_all else "the first"
+    say(f"{args.pool}: {which} {description.records:,} records; numbers of distinct values are estimates")
 
 
-def _shown(one: FieldSummary) -> dict[str, Any]:
+def _shown(one: FieldDescription) -> dict[str, Any]:
     return {
         "field": one.field,
         "type": one.type,

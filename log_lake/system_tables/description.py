@@ -32,7 +32,7 @@ _AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class FieldSummary:
+class FieldDescription:
     """One field: its type, how many records have no value, and what is known of the values.
 
     `least`, `greatest`: as text, None for values without an order.  `distinct` is an estimate, within some percent.
@@ -51,16 +51,16 @@ class FieldSummary:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Description:
     """The fields of the first `records` of a pool; `is_all` if it has no more."""
 
     records: int
     is_all: bool
-    fields: tuple[FieldSummary, ...]
+    fields: tuple[FieldDescription, ...]
 
 
-def summarized(view: View, *, limit: int, limits: SqlLimits = SQL_LIMITS) -> Summary:
-    """The summary of the first `limit` records in key order.
+def describe_fields(view: View, *, limit: int, limits: SqlLimits = SQL_LIMITS) -> Description:
+    """The description of the first `limit` records in key order.
 
     Raises InvalidInput (SQL has no name for a field, or too little memory) and what scans raise.
     """
@@ -74,7 +74,7 @@ def summarized(view: View, *, limit: int, limits: SqlLimits = SQL_LIMITS) -> Sum
         with connected(limits) as connection:
             connection.register("pool", dataset)
             look = _Look(connection, limit)
-            found = [
+            descriptions = [
                 one for at in range(0, len(columns), _AT_ONCE) for one in look.at(columns[at : at + _AT_ONCE])
             ]
             more = look.rows(f"SELECT count(*) FROM (SELECT 1 FROM pool LIMIT {limit + 1})")[0][0] > limit
@@ -82,7 +82,7 @@ def summarized(view: View, *, limit: int, limits: SqlLimits = SQL_LIMITS) -> Sum
         if raised:
             raise raised[0] from error
         raise InvalidInput(f"describe: {' '.join(str(error).split())}") from error
-    return Summary(look.records, not more, tuple(found))
+    return Description(look.records, not more, tuple(descriptions))
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class _Look:
         (row,) = self.rows(f"SELECT {', '.join(parts)} FROM (SELECT {chosen} FROM pool LIMIT {self._limit})")
         return list(row)
 
-    def at(self, columns: Sequence[_Column]) -> list[FieldSummary]:
-        """The summaries of these columns."""
+    def at(self, columns: Sequence[_Column]) -> list[FieldDescription]:
+        """The descriptions of these columns."""
         figures = self._one(["count(*)", *(part for one in columns for part in _figures(one))], columns)
         self.records = figures.pop(0)
         width = len(_figures(columns[0]))
@@ -142,7 +142,7 @@ class _Look:
         counts = self._one([_bins(one, low, high) for one, low, high in drawn], columns) if drawn else []
         bars = {one.sql_name: found for (one, _, _), found in zip(drawn, counts, strict=True)}
         return [
-            _summary(one, row, self.records, bars.get(one.sql_name))
+            _description(one, row, self.records, bars.get(one.sql_name))
             for one, row in zip(columns, rows, strict=True)
         ]
 
@@ -170,9 +170,11 @@ def _bins(column: _Column, low: float, high: float) -> str:
     return f"histogram({place}) FILTER (isfinite({column.number}))"
 
 
-def _summary(column: _Column, row: list[Any], records: int, bars: dict[int, int] | None) -> FieldSummary:
+def _description(
+    column: _Column, row: list[Any], records: int, bars: dict[int, int] | None
+) -> FieldDescription:
     there, least, greatest, distinct, frequent, _, _ = row
-    return FieldSummary(
+    return FieldDescription(
         column.field.name,
         show_type(column.field),
         records - there,
