@@ -6,9 +6,8 @@ operators and the tasks `run`.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 from lake_core.errors import LakeError
@@ -28,14 +27,13 @@ def tell_of_tries(task_instance: Any) -> None:
         )
 
 
-@contextlib.contextmanager
-def sentence_last() -> Iterator[None]:
-    """Within the block an error of the lake loses the frames of libraries below it: its sentence ends the log.
+def sentence_last(work: Callable[[], Any]) -> Any:
+    """Do the work; an error of the lake loses the frames of libraries below it, so its sentence ends the log.
 
     At the level DEBUG the log has them.  Other errors keep all frames, because nobody foresaw them.
     """
     try:
-        yield
+        return work()
     except LakeError as error:
         log.debug("%s", error, exc_info=True)
         raise error.with_traceback(None) from None

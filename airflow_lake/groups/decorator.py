@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from airflow.providers.standard.operators.python import PythonOperator
@@ -35,8 +36,7 @@ class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
 
     def execute(self, context: Any) -> Any:
         """Call the function; an error of the lake ends the log with its sentence."""
-        with sentence_last():
-            return super().execute(context)
+        return sentence_last(partial(super().execute, context))
 
     def planned_effects(self) -> Iterable[Effect]:
         """What the pack, or the packs, of a task `run` ask for; nothing of the other tasks."""

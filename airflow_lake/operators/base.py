@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator
@@ -89,8 +90,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         An operator that does an agent's work is a job of it.
         """
         tell_of_tries(context.get("ti"))
-        with sentence_last():
-            return self._execute(context)
+        return sentence_last(partial(self._execute, context))
 
     def _execute(self, context: Context) -> Any:
         self.take()

@@ -22,7 +22,7 @@ RECORDS = [
 
 @pytest.fixture
 def pool(lake: Command) -> str:
-    lake.pool("p", types={"t": "timestamp with zone"})
+    lake.pool("p", types={"t": "timestamp"})
     lake.load_records("p", RECORDS)
     return "p"
 
