@@ -4,7 +4,7 @@
 
 Each folder has the same files:
 
-    policy     a pool's settings as one value (in `plan`, if it takes a few lines)
+    policy     the agent's settings, and those of a pool as one value (in `plan`, if it takes a few lines)
     plan       decides what to do, from that value, a state and a time; pure
     run        the agent itself (`AGENT`): what it does differently from others; reads and writes the store
     report     the agent's results, and the words for plans and results

@@ -4,7 +4,7 @@
     12:00-13:00,22:00-06:00           two windows
     22:00-06:00 Europe/Berlin         by the clock of a place, daylight saving time included
 
-Called by `setting_types`; the agents call `Hours.is_open` (`agents.finding`).
+Called by `agents.settings`; the agents call `Hours.is_open` (`agents.finding`).
 """
 
 from __future__ import annotations
