@@ -5,7 +5,8 @@ before the run's date.  So a run of today has yesterday's interval, but today's 
 remove yesterday's records because today's folder is empty.  A run of a schedule or a backfill is of its interval.
 A run that assets start has none.  `by_hand` says that other runs may work on the interval that Airflow gives them.
 
-Callers: the operators that replace or delete (`refuse_given`), and the intervals agent (`interval_of`).
+Callers: the operators that replace or delete and the erasure agent (`refuse_given`), and the intervals agent
+(`interval_of`).
 """
 
 from __future__ import annotations

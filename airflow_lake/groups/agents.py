@@ -5,6 +5,7 @@ What each does is on the pages of the agents (docs/airflow.md).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from airflow.sdk import get_current_context
@@ -16,7 +17,7 @@ from airflow_lake.groups import tasks
 from airflow_lake.groups.agent import AgentGroup, EmittingGroup
 from airflow_lake.groups.config import LakeConfig, request_of
 from airflow_lake.groups.decorator import lake_task
-from airflow_lake.interval import in_zone, interval_of, zone_of
+from airflow_lake.interval import in_zone, interval_of, refuse_given, zone_of
 from log_lake.agents.roster import AGENTS, Purpose, group_name
 
 
@@ -115,9 +116,29 @@ class TogetherGroup(AgentGroup):
 
 
 class ErasureGroup(AgentGroup):
-    """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone."""
+    """Begin the erasures that the config asks for, and go on with pending ones.  An erasure cannot be undone.
+
+    In a run that is of no schedule, no backfill and no asset, templates of the config that read the run's interval
+    are refused unless `by_hand=True`.
+    """
 
     agent = "erasure"
+
+    def __init__(self, config: LakeConfig | None = None, *, by_hand: bool = False, **kwargs: Any) -> None:
+        self.by_hand = given.fixed_flag(by_hand, "by_hand", who=type(self).__name__)
+        super().__init__(config, **kwargs)
+
+    @property
+    def given_by(self) -> Callable[[Any], dict[str, Any]]:
+        """As of every group; it refuses an interval that the run did not ask for."""
+        of_run, asked, by_hand = super().given_by, tuple(self.config.asked.values()), self.by_hand
+
+        def given_if_meant(context: Any) -> dict[str, Any]:
+            task = context["ti"].task_id
+            refuse_given(context.get("dag_run"), asked=asked, interval=None, by_hand=by_hand, task=task)
+            return of_run(context)
+
+        return given_if_meant
 
     @property
     def find_args(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
-IDENTITY = ("pool_name", "branch", "files", "begin", "end", "low", "high", "where")
+IDENTITY = ("pool_name", "branch", "files", "format", "options", "begin", "end", "low", "high", "where")
 """What tells the mapped tasks of a run apart.  Their indexes do not: another list gives them to other values."""
 BOUNDS = ("begin", "end", "low", "high", "where")
 """What says which records are replaced or deleted."""
@@ -196,7 +196,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         index: int | str = getattr(task, "map_index", -1)
         if index != -1:
             values = [getattr(self, name, None) for name in IDENTITY]
-            index = hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
+            index = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
         return ONCE.format(dag=task.dag_id, run=task.run_id, task=task.task_id, index=index)
 
 
