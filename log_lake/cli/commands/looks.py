@@ -1,10 +1,10 @@
-"""A look around: first records, a summary of fields, sizes, a prompt for SQL."""
+"""A look around: first records, a summary of fields, sizes, a prompt for SQL, the web view."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from log_lake.cli.arguments import RECORD_FORMATS, add_at, count
+from log_lake.cli.arguments import RECORD_FORMATS, add_at, count, port
 from log_lake.cli.command import Command, Writes
 
 LOOKED_AT = 1_000_000
@@ -46,6 +46,13 @@ def _shell(parser: ArgumentParser) -> None:
     )
 
 
+def _ui(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--port", type=port, default=0, metavar="N", help="the port on 127.0.0.1 (default: a free one)"
+    )
+    parser.add_argument("--open", action="store_true", help="open the address in your browser")
+
+
 COMMANDS = (
     Command(
         name="head",
@@ -74,5 +81,12 @@ COMMANDS = (
         run="shell.shell",
         writes=Writes.NEVER,
         arguments=_shell,
+    ),
+    Command(
+        name="ui",
+        help="show the lake in your browser: pools, records, geometry, log (pip install 'log-lake[ui]')",
+        run="ui.ui",
+        writes=Writes.NEVER,
+        arguments=_ui,
     ),
 )

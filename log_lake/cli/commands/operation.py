@@ -1,11 +1,11 @@
-"""Commands about history and damage; the web view; and the completion of a shell."""
+"""Commands about history and damage; and the completion of a shell."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 
 from log_lake.agents.roster import AGENTS
-from log_lake.cli.arguments import count, duration, port
+from log_lake.cli.arguments import count, duration
 from log_lake.cli.command import Command, Writes
 from log_lake.cli.completion import SHELLS
 
@@ -92,13 +92,6 @@ def _parked(parser: ArgumentParser) -> None:
     parser.add_argument("--branch", default="main", metavar="B", help="default: main")
 
 
-def _ui(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--port", type=port, default=0, metavar="N", help="the port on 127.0.0.1 (default: a free one)"
-    )
-    parser.add_argument("--open", action="store_true", help="open the address in your browser")
-
-
 def _completion(parser: ArgumentParser) -> None:
     parser.add_argument(
         "shell", choices=SHELLS, metavar="bash|zsh|fish", help='add: eval "$(lake completion bash)"'
@@ -148,13 +141,6 @@ COMMANDS = (
         run="parked.parked",
         writes=Writes.BY_ARGUMENTS,
         arguments=_parked,
-    ),
-    Command(
-        name="ui",
-        help="show the lake in your browser: pools, records, geometry, log (pip install 'log-lake[ui]')",
-        run="ui.ui",
-        writes=Writes.NEVER,
-        arguments=_ui,
     ),
     Command(
         name="completion",
