@@ -14,13 +14,13 @@ connection (`OPTIONS`): a process of its own machine inherits them, and no comma
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 
 from lake_core.errors import LakeError
 from log_lake.agents.driver import agent_of
 from log_lake.agents.packs import read_packs, write_outcome
+from log_lake.console.logged import log_to_stderr, say_error
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from spark_apps.packs import carry_out
@@ -41,9 +41,7 @@ def main(argv: list[str] | None = None) -> int:
         "--metadata", default="{}", metavar="JSON", help="what the transactions say of their run"
     )
     args = parser.parse_args(argv)
-    logging.basicConfig(format="%(message)s")  # to standard error
-    for name in ("lake_core", "log_lake", "spark_apps"):
-        logging.getLogger(name).setLevel(logging.INFO)
+    log_to_stderr("lake_core", "log_lake", "spark_apps")
     try:
         options = json.loads(os.environ.get(OPTIONS) or "{}")
         lake = Lake.open(args.lake, options=options, metadata=json.loads(args.metadata))
@@ -53,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
             outcome = carry_out(args.agent, all_work, open_lake=lambda name: lake, open_spark=spark_session)
         write_outcome(lake, args.outcome, outcome.values)
     except LakeError as error:
-        sys.stderr.write(f"{args.agent}: {error}\n")
+        say_error(args.agent, error)
         return error.exit_status
     return 0
 

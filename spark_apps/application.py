@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 
 from lake_core.errors import LakeError
+from log_lake.console.logged import log_to_stderr, say_error
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 
@@ -37,10 +36,9 @@ def main(
         parser.add_argument("pools", nargs="*", metavar="POOL", help=pools)
     args = parser.parse_args(argv)
     if logs:
-        logging.basicConfig(format="%(message)s")  # to standard error
-        logging.getLogger(logs).setLevel(logging.INFO)
+        log_to_stderr(logs)
     try:
         return act(args, Lake.open(args.lake))
     except LakeError as error:
-        sys.stderr.write(f"{name}: {error}\n")
+        say_error(name, error)
         return error.exit_status

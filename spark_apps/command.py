@@ -24,6 +24,7 @@ from log_lake.agents import driver
 from log_lake.agents.agent import here
 from log_lake.agents.put_off_jobs import record_put_off
 from log_lake.agents.roster import AGENTS, PARAMETERS, ParameterKind
+from log_lake.console.logged import log_to_stderr, say_error
 from log_lake.console.parser import Parser, check_text
 from log_lake.lake import Lake
 from spark_apps.packs import carry_out
@@ -97,9 +98,7 @@ def parser() -> Parser:
 def main(argv: list[str] | None = None) -> int:
     """The command."""
     args = parser().parse_args(argv)
-    logging.basicConfig(format="%(message)s")  # to standard error
-    for name in ("log_lake.agents", "spark_apps"):
-        logging.getLogger(name).setLevel(logging.INFO)
+    log_to_stderr("log_lake.agents", "spark_apps")
     try:
         check_text(args)
         uri = args.lake or os.environ.get("LAKE")
@@ -118,7 +117,7 @@ def main(argv: list[str] | None = None) -> int:
             )
         )
     except LakeError as error:
-        sys.stderr.write(f"lake-agent: {error}\n")
+        say_error("lake-agent", error)
         return error.exit_status
     return 0
 

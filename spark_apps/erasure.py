@@ -21,6 +21,7 @@ from lake_core.errors import LakeError
 from log_lake.agents.driver import agent_of, find, report
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.work import Result, encoded
+from log_lake.console.logged import say_error
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from spark_apps import application
@@ -50,7 +51,7 @@ def _act(args: Namespace, lake: Lake) -> int:
                     results.append(agent_of("erasure").run(lake, work, on_spark(spark)))
                 print(json.dumps(encoded(results[-1])))
             except LakeError as error:  # the other pools are not held back; `report` names this one
-                sys.stderr.write(f"erasure: {work.pool}: {error}\n")
+                say_error(f"erasure: {work.pool}", error)
     report("erasure", handed, results)
     return 0
 

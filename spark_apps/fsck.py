@@ -8,7 +8,6 @@ printed as JSON, one a line.  Nothing is written.
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -19,6 +18,7 @@ import msgspec
 from lake_core import errors
 from lake_core.history import Reference
 from lake_core.records.pools import PoolConfig
+from log_lake.console.logged import log_to_stderr, say_error
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.repair.check_objects import CheckObjects, check_objects
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     parser.add_argument("pools", nargs="*", metavar="POOL", help="default: everything in the lake")
     args = parser.parse_args(argv)
-    logging.basicConfig(format="%(message)s")  # to standard error
+    log_to_stderr()
     damaged = False
     try:
         lake = Lake.open(args.lake)
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
                 damaged = damaged or finding.severity == DAMAGE
                 print(msgspec.json.encode(finding).decode())
     except errors.LakeError as error:
-        sys.stderr.write(f"fsck: {error}\n")
+        say_error("fsck", error)
         return error.exit_status
     return errors.Corrupt.exit_status if damaged else 0
 

@@ -18,6 +18,7 @@ from lake_core.errors import Incomplete, LakeError
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.retention.run import plan, retain, retain_dropped
 from log_lake.agents.work import encoded
+from log_lake.console.logged import say_error
 from log_lake.console.parser import Parser
 from log_lake.lake import Lake
 from log_lake.vacuum.dropped import plan_dropped
@@ -48,7 +49,7 @@ def _act(args: Namespace, lake: Lake) -> int:
                         job.update(done)
                     print(json.dumps(done))
             except LakeError as error:  # the other pools are not held back
-                sys.stderr.write(f"retention: {name}: {error}\n")
+                say_error(f"retention: {name}", error)
                 status = Incomplete.exit_status
     if not args.pools and any(one.held is None for one in plan_dropped(lake)):
         print(json.dumps(encoded(retain_dropped(lake))))

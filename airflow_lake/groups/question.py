@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lake_core.phrases import counted
+from lake_core.phrases import counted, printable
 
 if TYPE_CHECKING:
     from log_lake.agents.work import Found, Work
 
 MAX_LINES = 100
 """Lines of a question at most: Airflow shows it in a page, and keeps it."""
+
+MAX_LINE = 500
+"""Characters of a line at most: the names of pool and branch, 255 each, fit; the rest may be of any length."""
 
 ANSWER = "answer"
 """The key of the XCom in which `approve` hands over the answer: the chosen options, and by whom."""
@@ -27,14 +30,20 @@ REJECT = "Reject"
 def question(all_work: Sequence[Work], *, lake: str) -> str:
     """The question in Markdown: the lines of the work as a list, because the page joins other lines.
 
-    `lake` is its name.
+    `lake` is its name.  A line may repeat stored text, such as who began an erasure: it stays one line of code.
     """
     lines = [line for work in all_work for line in work.questions]
-    shown = "\n".join("- `" + line.replace("`", "'") + "`" for line in lines[:MAX_LINES])
+    shown = "\n".join("- `" + _one_line(line) + "`" for line in lines[:MAX_LINES])
     more = len(lines) - MAX_LINES
     rest = f"\n\nand {counted(more, 'more line')}, in the log of the task `find`." if more > 0 else ""
     where = f"In the lake `{lake}`.  What a vacuum or an erasure deletes does not come back."
     return f"{where}\n\n{shown}{rest}"
+
+
+def _one_line(line: str) -> str:
+    """The line as Markdown shows it within backquotes: without any, in one line, and cut if it is long."""
+    text = printable(line).replace("`", "'")
+    return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
 
 
 def put_off_by(answer: Mapping[str, Any] | None, all_work: Sequence[Work]) -> Found[Work]:

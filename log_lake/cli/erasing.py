@@ -158,7 +158,7 @@ def verify_erasure(args: Namespace) -> None:
         print_json({"erasure": receipt.id, "holds": not contradictions, "findings": contradictions})
     else:
         for line in contradictions:
-            print_text(line + "\n")
+            print_text(printable(line) + "\n")
     if contradictions:
         raise Incomplete(
             f"{receipt.pool}: erasure {receipt.id} does not hold: {counted(len(contradictions), 'finding')}; erase "

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
-from lake_core.errors import InvalidInput, LakeError, OutputFailed, without_secrets
-from lake_core.phrases import printable
+from lake_core.errors import InvalidInput, LakeError, OutputFailed
 from log_lake.cli.commands import COMMANDS, GROUPS
+from log_lake.console.logged import LineFormatter, error_text
 from log_lake.console.parser import Parser, check_text, json_error, wants_json
 from log_lake.console.sink import abandon, complain, flush, open_missing, print_message, print_text
 
@@ -85,27 +85,13 @@ class _NoPandas:
             raise ModuleNotFoundError(f"the lake command runs without {name}", name=name)
 
 
-def error_text(error: LakeError) -> str:
-    """The error on one line; behind it the lines that show a place in SQL, as they are."""
-    lines = str(error).splitlines()
-    shown = next((number for number, line in enumerate(lines) if line.startswith("LINE ")), len(lines))
-    return "\n".join(map(printable, [" ".join(" ".join(lines[:shown]).split()), *lines[shown:]]))
-
-
-class _Formatter(logging.Formatter):
-    """Lines of the log without secrets of addresses."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return without_secrets(super().format(record))
-
-
 @contextlib.contextmanager
 def _logging(verbose: int) -> Iterator[None]:
     """While the command runs, the library's log goes to standard error: warnings; with `-v`, decisions too."""
     loggers = [logging.getLogger(package) for package in ("lake_core", "log_lake")]
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        _Formatter(
+        LineFormatter(
             "%(relativeCreated)6d ms  %(name)s: %(message)s" if verbose else "lake: warning: %(message)s"
         )
     )

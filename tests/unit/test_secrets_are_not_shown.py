@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import pickle
 
@@ -15,6 +16,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.ingest.parking import park, parked_files
 from log_lake.agents.ingest.report import changed_text
 from log_lake.cli.main import _logging
+from log_lake.console.logged import LineFormatter
 from log_lake.lake import Lake
 from log_lake.loading.source_files import SourceFile
 
@@ -93,6 +95,23 @@ def test_a_line_of_the_log_of_a_command_shows_no_secret(capsys: pytest.CaptureFi
     shown = capsys.readouterr().err
     assert "reads https://***@h/a.csv" in shown
     assert "hush" not in shown
+
+
+def test_a_line_of_a_log_is_one_line_without_secrets_and_moves_no_cursor() -> None:
+    out = io.StringIO()
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(LineFormatter("%(message)s"))
+    logger = logging.Logger("x")
+    logger.addHandler(handler)
+    logger.info("begun by %s: %s", "ann\n\x1b[2Jb: done", "https://u:hush@h/a?X-Amz-Signature=hush")
+    try:
+        raise ValueError("https://u:hush@h/")
+    except ValueError:
+        logger.exception("failed")
+    first, second, *trace = out.getvalue().splitlines()
+    assert first.startswith("begun by ann\\n\\u001b[2Jb: done: https://***@h/a")
+    assert (second, trace[0]) == ("failed", "Traceback (most recent call last):")
+    assert "hush" not in out.getvalue()
 
 
 def test_a_parked_file_is_logged_without_the_secrets_of_its_address(caplog: pytest.LogCaptureFixture) -> None:

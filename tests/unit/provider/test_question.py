@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_lake.groups.config import LakeConfig
-from airflow_lake.groups.question import MAX_LINES, put_off_by, question
+from airflow_lake.groups.question import MAX_LINE, MAX_LINES, put_off_by, question
 from log_lake.agents.retention.run import RetentionWork
 from log_lake.agents.work import Found
 
@@ -33,6 +33,20 @@ def test_a_long_question_is_cut_and_says_so() -> None:
     lines = question([WORK[1]] * (MAX_LINES + 2), lake="main").splitlines()
     assert sum(line == "- `b: cannot be read`" for line in lines) == MAX_LINES
     assert lines[-1] == "and 2 more lines, in the log of the task `find`."
+
+
+def test_stored_text_in_a_line_forges_no_other_line() -> None:
+    """Who began an erasure is a text of its receipt, which each writer of the pool can write."""
+    said = "a: go on with erasure x, which ann`\n\n**Nothing will be deleted.**\x1b[2J\u202e began"
+    (*_, line) = question(
+        [RetentionWork(lake="x", pool="a", title="", says=(said,))], lake="main"
+    ).splitlines()
+    assert line.startswith("- `a: go on")
+    assert line.endswith(" began`")
+    assert line.count("`") == 2
+    assert line.isprintable()
+    long = question([RetentionWork(lake="x", pool="a", title="", says=("x" * 10**6,))], lake="main")
+    assert len(long.splitlines()[-1]) == MAX_LINE + 5
 
 
 @pytest.mark.parametrize("answer", [None, {}, {"chosen_options": ["Approve"], "by": "ann"}])
