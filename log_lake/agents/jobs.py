@@ -24,17 +24,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pyarrow as pa
 
 from lake_core import naming
 from lake_core.errors import LakeError, NotFound
 from lake_core.naming import MAIN
 from lake_core.phrases import listed
+from lake_core.records.decoding import decoding
 from log_lake.agents.reporting import figures_of
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.lake.view import View
 from log_lake.leases.holding import HeldLease
 from log_lake.leases.lease import WRITE, LeaseNote
 from log_lake.where.literals import quoted
@@ -50,6 +53,11 @@ RUNNING, DONE, FAILED, DIED, PUT_OFF = "running", "done", "failed", "died", "put
 
 ERROR_CHARACTERS = 1_000
 """Characters of an error that are kept."""
+
+_ADVICE = f"read its records with: lake scan '{naming.JOBS}'"
+
+Instant = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+"""A time of a job, with its zone."""
 
 _TIME = pa.timestamp("us", "UTC")
 _SCHEMA = pa.schema(
@@ -80,13 +88,13 @@ class Job:
     is empty if several pools were deferred together.
     """
 
-    began: dt.datetime
+    began: Instant
     id: str
     agent: str
     pool: str
     branch: str
     state: str = RUNNING
-    ended: dt.datetime | None = None
+    ended: Instant | None = None
     seconds: float | None = None
     figures: Mapping[str, int] = field(default_factory=dict)
     error: str | None = None
@@ -247,7 +255,7 @@ def list_jobs(
 ) -> list[Job]:
     """Jobs, newest first, at most `limit`; only those of a pool, of an agent, or in a state, if these are given.
 
-    Raises ObjectMissing, Corrupt, Unavailable.
+    Raises ObjectMissing, Corrupt (also for a record that is no job), Unavailable.
     """
     try:
         pool = lake.pool(naming.JOBS)
@@ -260,16 +268,20 @@ def list_jobs(
         return []
     named = {"pool": pool_name, "agent": agent}
     where = " and ".join(f"{name} = {quoted(text)}" for name, text in named.items() if text)
-    rows = (
-        row for table in view.scan(where=where or None) for row in table.to_pylist(maps_as_pydicts="lossy")
-    )
-    jobs = (_job(row, live) for row in rows)
+    jobs = (_seen(job, live) for job in _read(view, where or None))
     return list(islice((job for job in jobs if not state or job.state == state), limit))
 
 
-def _job(row: Mapping[str, Any], live: set[str]) -> Job:
-    values: dict[str, Any] = {name: row.get(name) for name in _SCHEMA.names}
-    job = Job(**values | {"figures": values["figures"] or {}, "run": values["run"] or {}})
+def _read(view: View, where: str | None) -> Iterator[Job]:
+    """The jobs as they were written.  A record may have any fields: a writer of the pool may load any."""
+    with decoding(f"pool {naming.JOBS!r}", "a record is no job", advice=_ADVICE):
+        for table in view.scan(where=where):
+            for row in table.to_pylist(maps_as_pydicts="lossy"):
+                told = {name: value for name, value in row.items() if value is not None}
+                yield msgspec.convert(told, Job)
+
+
+def _seen(job: Job, live: set[str]) -> Job:
     return replace(job, state=DIED) if job.state == RUNNING and _lease_of(job) not in live else job
 
 

@@ -22,6 +22,7 @@ from log_lake.texts.keytext import RangeText
 from tests.airflow.view.pages import WITHIN_MS, Open
 from tests.support.repository import ROOT
 from tests.support.servers.airflow_api import ApiServer, api_server
+from tests.support.servers.auth_by_dag import BLIND, COMPACTOR
 from tests.support.servers.chromium import chromium
 
 SHOWN, MANY, HOSTILE, LATER = "lake_shown", "lake_many", "lake_hostile", "lake_later"
@@ -107,8 +108,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
         **connections,
         "LAKE_VIEW_LAKES": " ".join((SHOWN, MANY, HOSTILE, LATER)),
         "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
+        "AIRFLOW__CORE__AUTH_MANAGER": "tests.support.servers.auth_by_dag.ByDag",
     }
-    with api_server(folder, environ=environ) as server:
+    with api_server(folder, environ=environ, users={COMPACTOR: "user", BLIND: "user"}) as server:
         yield Shown(server, lake, many)
 
 

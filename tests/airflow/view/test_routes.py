@@ -9,12 +9,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+import pyarrow as pa
 import pytest
 
 from lake_core.store.memory import MemoryStore
+from log_lake.agents.jobs import KEY, KIND, SETTINGS
 from log_lake.lake import Lake
 from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, LATER, MANY, PAYLOAD, POOLS, SHOWN, Shown
 from tests.support.servers.airflow_api import ROLES
+from tests.support.servers.auth_by_dag import BLIND, COMPACTOR
 
 pytestmark = pytest.mark.airflow
 
@@ -258,6 +261,32 @@ def test_a_lake_that_hangs_holds_no_other_back(shown: Shown) -> None:
     assert asyncio.run(ask()) == {200}
 
 
+def test_a_record_of_jobs_that_is_no_job_is_one_line_and_hides_no_pool() -> None:
+    from airflow_lake.view.access import may_read
+    from airflow_lake.view.lakes import Lakes
+    from airflow_lake.view.routes import app_of
+
+    lake = Lake.create_on(MemoryStore())
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
+    jobs = lake.own_pool("$jobs", key=KEY, kind=KIND, settings=SETTINGS)
+    jobs.branch().append(pa.table({"began": [5], "id": ["x"], "pool": [7]}))
+    app = app_of(Lakes(["it"], opener=lambda name: lake))
+    app.dependency_overrides[may_read.dependency] = lambda: None
+
+    async def ask(path: str) -> httpx.Response:
+        transport = httpx.ASGITransport(app=app)  # an error that is no answer is raised here
+        async with httpx.AsyncClient(transport=transport, base_url="http://view") as client:
+            return await client.get(path)
+
+    for path in ("/data/jobs?lake=it", "/data/jobs?lake=it&pool=p"):
+        answer = asyncio.run(ask(path))
+        assert answer.status_code == 500
+        assert answer.json()["detail"].startswith("pool '$jobs': ")
+        assert "\n" not in answer.json()["detail"]
+    rows = asyncio.run(ask("/data/pools?lake=it")).json()["pools"]
+    assert [(row["pool"], "error" in row) for row in rows] == [("$jobs", False), ("p", False)]
+
+
 def test_hostile_texts_come_as_they_are(shown: Shown) -> None:
     rows = shown.server.request(data("pools", lake=HOSTILE), role="viewer").json["pools"]
     assert HOSTILE_POOL in {row["pool"] for row in rows}
@@ -300,6 +329,26 @@ def test_who_may_start_an_agent_is_what_airflow_itself_says(shown: Shown, role: 
         if may:
             assert answer.json["conf"] == CONF
             assert answer.json["triggering_user_name"] == role
+
+
+def test_who_may_start_one_dag_starts_that_one_alone_and_is_shown_that(shown: Shown) -> None:
+    agents = shown.server.request(data("agents"), role=COMPACTOR).json
+    assert {agent["agent"] for agent in agents if agent["may"]} == {"compact"}
+    assert len(agents) > 1
+    for agent in agents:
+        assert start(shown, agent["dag"], role=COMPACTOR).status == (200 if agent["may"] else 403)
+    for dag in ("lake_erasure", "lake_intervals", "lake_apply"):  # those without a button
+        assert start(shown, dag, role=COMPACTOR).status in (403, 404)
+    assert shown.server.request(data("pools", lake=SHOWN), role=COMPACTOR).status == 200
+
+
+@each_route
+def test_who_may_start_every_dag_and_see_no_asset_sees_nothing(shown: Shown, path: str) -> None:
+    assert start(shown, "lake_compact", role=BLIND).status == 200
+    for cookie in (False, True):
+        answer = shown.server.request(path, role=BLIND, cookie=cookie)
+        assert answer.status == 403
+        assert b"flights" not in answer.body
 
 
 CONF = {"lake": SHOWN, "pools": ["flights"], "dry_run": True}

@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ApiServer:
-    """A running API server; the name of a user is that of the role."""
+    """A running API server; the name of a user is that of the role, unless the test names more users."""
 
     url: str
     passwords: Mapping[str, str]
@@ -87,10 +87,16 @@ class ApiServer:
 
 
 @contextlib.contextmanager
-def api_server(folder: Path, *, environ: Mapping[str, str]) -> Iterator[ApiServer]:
-    """The server, from its first healthy answer to its end; `environ` is added to its environment."""
+def api_server(
+    folder: Path, *, environ: Mapping[str, str], users: Mapping[str, str] | None = None
+) -> Iterator[ApiServer]:
+    """The server, from its first healthy answer to its end.
+
+    `environ` is added to its environment; `users` are the names of more users, each with its role.
+    """
     credentials = load_or_make(folder / "credentials")
-    passwords = {role: secrets.token_urlsafe(8) for role in (*ROLES, GUEST)}
+    roles = {**{role: role for role in ROLES}, GUEST: "", **(users or {})}
+    passwords = {name: secrets.token_urlsafe(8) for name in roles}
     credentials.password_file.write_text(json.dumps(passwords))
     port = free_port()
     settings = airflow_service.settings(
@@ -104,7 +110,7 @@ def api_server(folder: Path, *, environ: Mapping[str, str]) -> Iterator[ApiServe
         **inherited(os.environ, prefix=Path(sys.prefix)),
         **settings,
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(
-            [*(f"{role}:{role}" for role in ROLES), f"{GUEST}:"]
+            f"{name}:{role}" for name, role in roles.items()
         ),
         "PYTHONPATH": str(ROOT),
         **environ,
