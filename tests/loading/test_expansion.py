@@ -22,7 +22,8 @@ from log_lake.cli.main import main
 from log_lake.loading.block import Reading
 from log_lake.loading.detect import read_blocks, read_row_groups
 from log_lake.loading.expansion import Expansion, content_of, least_bytes
-from log_lake.loading.formats.parquet_batches import BATCH_BYTES, batches
+from log_lake.loading.formats.parquet import batches
+from log_lake.objects.containers.parquet_rows import BATCH_BYTES
 from tests.support.command import Command
 
 LIMIT = 1 << 20

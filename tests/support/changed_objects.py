@@ -159,6 +159,30 @@ def _page(data: bytes, rng: random.Random) -> bytes:
     return data
 
 
+def with_text(data: bytes, column: int, text: bytes) -> bytes:
+    """The object whose column names this text, once in its dictionary, instead of the only text that it had."""
+    parts = Parts.of(data)
+    chunk = parts.footer[_GROUPS][0][_CHUNKS][column][_CHUNK]
+    begin, end = chunk[_DICTIONARY_PAGE], chunk[_DICTIONARY_PAGE] + chunk[_SIZE]
+    header, content = thrift.decoded(parts.body, begin)
+    stop = content + header[_STORED]
+    plain = struct.pack("<I", len(text)) + text
+    page = pa.Codec("zstd").compress(plain, asbytes=True)
+    header |= {_DECODED: len(plain), _STORED: len(page)}
+    header[_CRC] = int.from_bytes(zlib.crc32(page).to_bytes(4, "big"), "big", signed=True)
+    new = thrift.encoded(header) + page + parts.body[stop:end]
+    shorter = end - begin - len(new)
+    chunk[_DATA_PAGE] += len(parts.body) - begin - shorter
+    chunk[_DICTIONARY_PAGE], chunk[_SIZE] = len(parts.body), len(new)
+    for group in parts.footer[_GROUPS]:
+        for other in group[_CHUNKS]:
+            for offset in (_COLUMN_INDEX, _OFFSET_INDEX):
+                if offset in other:
+                    other[offset] += len(new)
+    parts.body += new
+    return parts.sealed()
+
+
 def _changed_content(page: bytes, header: Struct, rng: random.Random) -> bytes:
     if rng.random() < 0.3:
         return flipped(page, rng)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from lake_core import naming
@@ -15,7 +16,9 @@ from lake_core.checkpoints import ROW, CheckpointFooter, SectionPart, write_chec
 from lake_core.checkpoints.layout import VERSION
 from lake_core.journal import Journal
 from lake_core.journal.loaded_state import RECENT
+from lake_core.records import AddObject
 from lake_core.store.memory import MemoryStore
+from log_lake.lake.pool import Pool
 
 Row = dict[str, Any]
 """A row of a checkpoint, by column."""
@@ -79,3 +82,19 @@ def _by_key(one: Row) -> bytes:
 def craft(journal: Journal[Any, Any], change: Callable[[list[Row]], list[Row]], *, id: str) -> str:
     """Write a checkpoint of the newest version with changed rows; returns its name."""
     return write_crafted(journal, change(rows_of(journal)), id=id)
+
+
+def set_size(store: MemoryStore, pool: Pool, size: int) -> None:
+    """Make the pool's only entry say that its object has this size: who forges an object can forge that too."""
+    journal = pool.history.journal
+    entry = journal.read(1)
+    assert entry is not None
+    (transaction,) = entry.transactions
+    actions = tuple(
+        msgspec.structs.replace(action, size=size) if isinstance(action, AddObject) else action
+        for action in transaction.actions
+    )
+    forged = msgspec.structs.replace(
+        entry, transactions=(msgspec.structs.replace(transaction, actions=actions),)
+    )
+    store.put(naming.entry(journal.name, 1), journal.codec.encode(forged))

@@ -7,9 +7,10 @@ with what was read (`promises`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,12 +22,14 @@ from log_lake.loading.contract import Faults
 from log_lake.loading.expansion import least_bytes
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.int96 import Int96
-from log_lake.loading.formats.parquet_batches import BATCH_ROWS, batches
 from log_lake.loading.formats.promises import footer_fault, rows_fault
 from log_lake.loading.formats.variants import Variants
 from log_lake.loading.opening import open_seekable
 from log_lake.loading.typed_records import with_declared
 from log_lake.objects.column_chunks import check_column_chunks
+from log_lake.objects.containers.parquet_rows import rows_at_once, text_bytes
+
+BATCH_ROWS = 131_072
 
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError)
 """The exceptions that Arrow raises for files that it cannot read; the last three are Python's own."""
@@ -73,6 +76,16 @@ def read_parquet(reading: Reading, row_groups: list[int] | None = None) -> Itera
             yield Block(records.table, faults={**records.faults, **faults}, raws=records.raws)
         if fault := rows_fault(rows, file.promised):
             reading.unreadable(0, fault)
+
+
+def batches(
+    parquet: pq.ParquetFile, source: pa.NativeFile, groups: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """The records of row groups; neighbours whose batches have as many records are read as one."""
+    most = batch_rows(parquet.schema_arrow, BATCH_ROWS)
+    sized = [(rows_at_once(text_bytes(parquet.metadata, source, group), most), group) for group in groups]
+    for rows, run in groupby(sized, key=lambda one: one[0]):
+        yield from parquet.iter_batches(batch_size=rows, row_groups=[group for _, group in run])
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +20,7 @@ from log_lake.objects import metadata
 from log_lake.objects.checksums import check_tail
 from log_lake.objects.column_chunks import check_column_chunks
 from log_lake.objects.containers import Footer
+from log_lake.objects.containers.parquet_rows import rows_at_once, text_bytes
 from log_lake.objects.containers.stored_names import fields_of_columns, renamed
 from log_lake.objects.weight import Weight, leaves_of, weigh
 
@@ -34,6 +35,10 @@ BUFFERS = 16 << 20
 """Bytes of these parts, of all columns together."""
 
 
+TEXTS_KEPT = 256
+"""Groups and selections of columns of an object whose longest texts a process remembers."""
+
+
 @dataclass(frozen=True)
 class ParquetFooter(Footer):
     """The footer of a Parquet file, decoded."""
@@ -43,6 +48,8 @@ class ParquetFooter(Footer):
     largest_group: int = 0
     fields: dict[str, str] = None  # type: ignore[assignment]
     """The field of each column that lies under another name."""
+    texts: dict[tuple[int, tuple[int, ...] | None], int] = field(default_factory=dict)
+    """Bytes of the texts of one record at most, by group and leaves (`parquet_rows`)."""
 
 
 def open_parquet(
@@ -60,7 +67,7 @@ def open_parquet(
         check_column_chunks(decoded.parquet, size=file.size())
     if decoded.largest_group > BUFFERED_GROUP:
         parquet = _opened(file, decoded, buffer_size=max(4 << 10, BUFFERS // decoded.parquet.num_columns))
-    return ParquetContainer(name, parquet, decoded)
+    return ParquetContainer(name, file, parquet, decoded)
 
 
 def _opened(file: pa.NativeFile, footer: ParquetFooter | None, *, buffer_size: int = 0) -> pq.ParquetFile:
@@ -95,6 +102,7 @@ class ParquetContainer:
     """An open Parquet file."""
 
     name: str
+    file: pa.NativeFile
     parquet: pq.ParquetFile
     footer: ParquetFooter
 
@@ -127,6 +135,7 @@ class ParquetContainer:
         stored_as, fields = self.footer.metadata.stored_as, self.footer.fields
         names = None if all_of_them else [stored_as.get(name, name) for name in present or ()]
         missing = sum(self.footer.group_rows[group] for group in groups)
+        rows = min(rows_at_once(self._text_bytes(group, present), rows) for group in groups)
         select: bool | None = None  # as the first batch tells
         for batch in self.parquet.iter_batches(
             batch_size=rows, row_groups=list(groups), columns=names, use_threads=True
@@ -140,6 +149,16 @@ class ParquetContainer:
             yield batch.select(present) if select else batch
         if missing > 0:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
             raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {groups} are missing")
+
+    def _text_bytes(self, group: int, columns: Sequence[str] | None) -> int:
+        """Bytes of the texts of one record of a group at most, as its dictionaries say."""
+        leaves = None if columns is None else tuple(self._chunks(columns))
+        size = self.footer.texts.get((group, leaves))
+        if size is None:
+            size = text_bytes(self.footer.parquet, self.file, group, leaves)
+            if len(self.footer.texts) < TEXTS_KEPT:
+                self.footer.texts[group, leaves] = size
+        return size
 
     def begin(self, group: int) -> int:
         """The position in the file at which the row group begins."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-import msgspec
 import pyarrow as pa
 import pytest
 
@@ -14,16 +13,16 @@ from lake_core.errors import Corrupt, InvalidInput
 from lake_core.history.state import Closing
 from lake_core.keys import PoolKey
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.records import AddObject, SetSchema, Transaction
+from lake_core.records import SetSchema, Transaction
 from lake_core.records.pools import PoolsEntry
 from lake_core.schemas.schema import stored_schema
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
-from log_lake.lake.pool import Pool
 from log_lake.objects.facts import read_facts
 from log_lake.objects.read import DataObject
 from log_lake.repair.fsck import Fsck
 from tests.support.changed_objects import Parts, _set_pair, with_group
+from tests.support.crafted import set_size
 from tests.support.records import an_id
 from tests.support.thrift import BINARY, LIST
 
@@ -42,24 +41,8 @@ def lake_of(format: str, change: Callable[[bytes], bytes]) -> Lake:
     name = naming.data_object(a.config.id, a.at().references[0].object)
     changed = change(store.get(name) or b"")
     store.put(name, changed)
-    _set_size(store, a, len(changed))
+    set_size(store, a, len(changed))
     return Lake.open_on(store)
-
-
-def _set_size(store: MemoryStore, pool: Pool, size: int) -> None:
-    """Make the pool's only entry say that its object has this size: who forges an object can forge that too."""
-    journal = pool.history.journal
-    entry = journal.read(1)
-    assert entry is not None
-    (transaction,) = entry.transactions
-    actions = tuple(
-        msgspec.structs.replace(action, size=size) if isinstance(action, AddObject) else action
-        for action in transaction.actions
-    )
-    forged = msgspec.structs.replace(
-        entry, transactions=(msgspec.structs.replace(transaction, actions=actions),)
-    )
-    store.put(naming.entry(journal.name, 1), journal.codec.encode(forged))
 
 
 def read_whole(lake: Lake, id: str) -> None:

@@ -1,0 +1,77 @@
+"""The number of records of a Parquet file to decode at once.
+
+A column may write a long text once, in its dictionary, and name it a million times.  Arrow decodes as many records
+as it is asked for, whatever their size.  So the longest text of each dictionary is looked at first (decision 266).
+What the footer says of sizes and dictionaries is not trusted, because the writer of the file may have forged it.
+
+Callers: the container of Parquet, the reader of data objects, and the reader of Parquet files that are loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lake_core.errors import Corrupt
+
+BATCH_BYTES = 256 << 20
+"""Bytes of the texts of one batch, if each is the longest of its column's dictionary."""
+
+
+def text_bytes(
+    footer: pq.FileMetaData, source: pa.NativeFile, group: int, columns: Sequence[int] | None = None
+) -> int:
+    """Bytes of the texts of one record of a row group at most, in these columns of the file; None: in all.
+
+    Texts that are not in a dictionary do not count, nor more elements of a list than its file says.
+    Raises what Arrow raises.
+    """
+    row_group, schema = footer.row_group(group), footer.schema
+    numbers = range(row_group.num_columns) if columns is None else columns
+    fixed = sum(
+        max(0, schema.column(at).length) for at in numbers if _kind(schema, at) == "FIXED_LEN_BYTE_ARRAY"
+    )
+    texts = [row_group.column(at) for at in numbers if _kind(schema, at) == "BYTE_ARRAY"]
+    if not texts or row_group.num_rows <= 1:
+        return fixed
+    paths = [column.path_in_schema for column in texts]
+    file = pq.ParquetFile(source, metadata=footer, read_dictionary=paths, buffer_size=1 << 16)
+    first = next(file.iter_batches(batch_size=1, row_groups=[group], columns=paths), None)
+    if first is None:
+        return fixed
+    repeats = max(1, *(column.num_values // row_group.num_rows for column in texts))
+    return fixed + repeats * sum(_longest(values) for values in first.columns)
+
+
+def rows_at_once(record: int, most: int) -> int:
+    """So many records of so many bytes of texts, at `most`, that a batch of them is bounded."""
+    return max(1, min(most, BATCH_BYTES // max(1, record)))
+
+
+def bounded(batches: Iterable[pa.RecordBatch], most: int, *, what: str) -> Iterator[pa.RecordBatch]:
+    """The batches, which a caller holds together.  Raises Corrupt if they take more than `most` bytes."""
+    content = 0
+    for batch in batches:
+        content += batch.nbytes
+        if content > most:
+            raise Corrupt(f"{what} take more than {most:,} bytes")
+        yield batch
+
+
+def _kind(schema: pq.ParquetSchema, number: int) -> str:
+    return str(schema.column(number).physical_type)
+
+
+def _longest(values: pa.Array) -> int:
+    """The lengths of the longest texts of the dictionaries in an array, added up."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return int(pc.max(pc.binary_length(values.dictionary)).as_py() or 0)
+    if pa.types.is_struct(kind):
+        return sum(_longest(values.field(at)) for at in range(kind.num_fields))
+    if pa.types.is_map(kind):
+        return _longest(values.keys) + _longest(values.items)
+    return _longest(values.values) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 0
