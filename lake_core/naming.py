@@ -25,6 +25,18 @@ REJECTED = "$rejected"
 SUB_POOLS = (NOKEY, REJECTED)
 
 
+SMALL, LARGEST = 1 << 20, 1 << 30
+"""Bytes that a hint, a lease or a note has at most, and any other object that is read whole.  A lease with the
+largest metadata has half of `SMALL`."""
+
+_SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".lease", "/given-up", LAKE_FILE)
+
+
+def most_bytes(name: str) -> int:
+    """The most bytes that are read of an object of this name, if it is read whole."""
+    return SMALL if name.endswith(_SMALL) or "/parked/" in name else LARGEST
+
+
 def check_objects(objects: Iterable[str], *, what: str) -> None:
     """Raises Corrupt if a stored text is not a valid name of an object."""
     bad = next((id for id in objects if not is_object(id)), None)

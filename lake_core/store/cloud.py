@@ -17,7 +17,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
@@ -26,21 +26,19 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from lake_core.errors import Denied, NoCreate, Unavailable
+from lake_core.naming import most_bytes
 from lake_core.store import sends
 from lake_core.store.credentials import open_filesystem, refused_credentials
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, code_of, unavailable, words
 from lake_core.store.listing import PAGE, PAGES
 from lake_core.store.patience import Patience, Waiting, given_seconds
-from lake_core.store.pieces import ASK
-from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
+from lake_core.store.pieces import ASK, ASK_WHOLE
+from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
 from lake_core.store.ranges import REQUESTS, Range, RangeAnswer, RangedFile, Ranges, RequestSizes
 
 log = logging.getLogger(__name__)
 
 _PROTOCOLS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
-_WHOLE: dict[str, dict[str, Any]] = {"s3": {"max_concurrency": 1}, "gs": {}}
-"""Reads an object in one request.  s3fs would ask for its size first and, if it is missing, for a folder."""
-
 _REFUSED = (400, 401, 403, 404)
 _NO_SUCH_RANGE = 416
 _CONFLICTS = 6
@@ -88,7 +86,15 @@ class CloudStore:
         return True
 
     def get(self, name: str) -> bytes | None:
-        return self._read(name, **_WHOLE[self._protocol])
+        most = most_bytes(name)
+        try:
+            answer = self._answered(
+                name, partial(ASK_WHOLE[self._protocol], self._fs, self._path(name), most)
+            )
+        except FileNotFoundError:
+            return None
+        check_size(f"{self._uri}/{name}", answer.size, most=most)
+        return answer.data
 
     def _read(self, name: str, **how: Any) -> bytes | None:
         """Bytes of the object, None if the store says that it does not have it.  Raises Unavailable."""
@@ -254,9 +260,13 @@ class CloudStore:
 
     def _piece(self, name: str, asked: Range) -> RangeAnswer:
         """A range of an object, in one request.  Raises FileNotFoundError, Unavailable."""
+        return self._answered(name, partial(self._ask, self._fs, self._path(name), asked))
+
+    def _answered(self, name: str, ask: Callable[[], RangeAnswer]) -> RangeAnswer:
+        """The answer to a request for bytes of an object.  Raises FileNotFoundError, Unavailable."""
         try:
             with self._failing(name):
-                return self._ask(self._fs, self._path(name), asked)
+                return ask()
         except FileNotFoundError as error:
             self._check_missing(name, error)
             raise

@@ -34,17 +34,15 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, LakeError, NoCreate, NotFound, Unavailable
+from lake_core.naming import most_bytes
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable
 from lake_core.store.folders import Folders, open_file, sync_folder
 from lake_core.store.patience import Patience
-from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
+from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
 
 log = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp-"
-LARGEST = 1 << 30
-"""The most bytes that `get` reads; the objects that it reads are small.  A file with holes costs its writer
-nothing at any size, but would fill the memory of each process that reads its pool."""
 _DELETERS = 8
 """Threads that delete (decision 72)."""
 
@@ -108,10 +106,8 @@ class LocalStore:
         with self._failing(name):
             try:
                 with self._reached(name) as path, open(open_file(path), "rb") as file:
-                    if (size := os.fstat(file.fileno()).st_size) > LARGEST:
-                        raise Corrupt(
-                            f"{self._root}/{name}: {size:,} bytes; such an object has at most {LARGEST:,}"
-                        )
+                    size = os.fstat(file.fileno()).st_size
+                    check_size(f"{self._root}/{name}", size, most=most_bytes(name))
                     return file.read()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None

@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix
+from lake_core.naming import most_bytes
+from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
 
 
 class MemoryStore:
@@ -41,7 +42,10 @@ class MemoryStore:
     def get(self, name: str) -> bytes | None:
         check_name(name)
         with self._lock:
-            return self._objects.get(name)
+            data = self._objects.get(name)
+        if data is not None:
+            check_size(f"{self._uri}/{name}", len(data), most=most_bytes(name))
+        return data
 
     def create(self, name: str, data: bytes) -> Created:
         check_name(name)

@@ -1,6 +1,7 @@
-"""One request for a range of an object, as S3 and Google Cloud Storage answer it.
+"""One request for a range of an object, or for all of a small one, as S3 and Google Cloud Storage answer it.
 
-fsspec gives the bytes of a range and not how large the whole object is, which the answer says too.
+fsspec gives the bytes of a range and not how large the whole object is, which the answer says too.  It reads all of
+an object of any size.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ _CONTENT_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 
 Ask = Callable[[Any, str, Range], RangeAnswer]
 """(file system, path, range) -> the answer.  Raises what the library raises."""
+
+AskWhole = Callable[[Any, str, int], RangeAnswer]
+"""(file system, path, most bytes) -> the answer.  Raises what the library raises."""
+
+_BLOCK = 1 << 20
+"""Bytes that are taken from an answer at a time."""
 
 
 def _asked(asked: Range) -> str:
@@ -59,4 +66,36 @@ def gcs_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
     return _piece(bytes(data), headers.get("Content-Range", ""), asked)
 
 
+def s3_whole(fs: Any, path: str, most: int) -> RangeAnswer:
+    """All of an object of S3 of at most so many bytes, by `GetObject`; of a larger one its size alone."""
+    from s3fs.core import _error_wrapper
+
+    bucket, key, _ = fs.split_path(path)
+
+    async def ask() -> RangeAnswer:
+        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key)
+        body, data = answer["Body"], bytearray()
+        try:
+            if (size := int(answer.get("ContentLength") or 0)) > most:
+                return RangeAnswer(b"", size)
+            while len(data) <= most and (block := await body.read(_BLOCK)):
+                data += block
+            return RangeAnswer(bytes(data), len(data))
+        finally:
+            body.close()
+
+    async def repeated() -> RangeAnswer:
+        answer: RangeAnswer = await _error_wrapper(ask, retries=fs.retries)
+        return answer
+
+    whole: RangeAnswer = sync(fs.loop, repeated)
+    return whole
+
+
+def gcs_whole(fs: Any, path: str, most: int) -> RangeAnswer:
+    """As `s3_whole`, of an object of Google; of a larger one also its first bytes."""
+    return gcs_piece(fs, path, Range(0, most + 1))
+
+
 ASK: dict[str, Ask] = {"s3": s3_piece, "gs": gcs_piece}
+ASK_WHOLE: dict[str, AskWhole] = {"s3": s3_whole, "gs": gcs_whole}

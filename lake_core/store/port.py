@@ -47,6 +47,12 @@ def check_prefix(prefix: str) -> None:
         check_name(prefix)
 
 
+def check_size(where: str, size: int, *, most: int) -> None:
+    """Raises Corrupt if an object of so many bytes would be read whole, which such an object never has."""
+    if size > most:
+        raise Corrupt(f"{where}: {size:,} bytes; such an object has at most {most:,}")
+
+
 class Created(enum.Enum):
     """The result of a create-only put; a lost race is an ordinary result, not an exception."""
 
@@ -79,7 +85,11 @@ class Store(Protocol):
         """Whether `list` with `after` is one cheap request, however many objects come before that name."""
 
     def get(self, name: str) -> bytes | None:
-        """All bytes of the object, None if it does not exist."""
+        """All bytes of the object, None if it does not exist.
+
+        Raises Corrupt if it has more than `naming.most_bytes`: its writer chooses its size, and each process that
+        reads it would need as much memory.
+        """
 
     def create(self, name: str, data: bytes) -> Created:
         """Create the object if it does not exist; YES means that it is durable.  `data` is never empty.

@@ -32,8 +32,8 @@ def give_up(context: Context, pool_id: str, *, why: str) -> None:
 
 def read_given_up(store: Store, pool_id: str) -> GivenUp | None:
     """The note; None if there is none, or if it cannot be read.  Raises Unavailable."""
-    data = store.get(naming.given_up(pool_id))
     try:
+        data = store.get(naming.given_up(pool_id))
         note: GivenUp | None = None if data is None else decoded_json(data, GivenUp, name="given-up")
     except Corrupt:
         return None

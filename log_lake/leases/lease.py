@@ -117,9 +117,9 @@ def read_leases(store: Store, pool_id: str, *, own: str, now: float = 0.0) -> Le
             continue
         if id == own:
             now = info.modified
-        data = store.get(info.name)
-        if data is not None:  # otherwise its work has ended
-            leases.append(Lease(id, _note(data), info.modified))
+        note = _note(store, info.name)
+        if note is not None:  # otherwise its work has ended
+            leases.append(Lease(id, note, info.modified))
     if not now:
         raise Unavailable(
             f"lease {own}: this process stood still, and another one removed its lease as a dead one; try again"
@@ -127,9 +127,10 @@ def read_leases(store: Store, pool_id: str, *, own: str, now: float = 0.0) -> Le
     return Leases(now, tuple(leases))
 
 
-def _note(data: bytes) -> LeaseNote:
+def _note(store: Store, name: str) -> LeaseNote | None:
     try:
-        note: LeaseNote = decoded_json(data, LeaseNote, name="lease")
+        data = store.get(name)
+        note: LeaseNote | None = None if data is None else decoded_json(data, LeaseNote, name=name)
     except Corrupt:
         return UNREADABLE
     return note

@@ -177,8 +177,8 @@ class PoolCheck:
             ("plan_unreadable", naming.plans(id), dict[str, object]),
         ):
             for info in self.context.store.list(folder):
-                data = self.context.store.get(info.name)
                 try:
+                    data = self.context.store.get(info.name)
                     if data is not None:  # otherwise its work has ended
                         decoded_json(data, type, name=info.name)
                 except Corrupt as error:

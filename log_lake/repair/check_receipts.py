@@ -13,8 +13,10 @@ from collections.abc import Iterator, Set
 import msgspec
 
 from lake_core import naming
+from lake_core.errors import Corrupt
 from lake_core.history.state import PoolState
 from lake_core.ids import ID_LENGTH
+from lake_core.records.decoding import decoded_json
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from log_lake.repair.finding import Finding, finding
@@ -45,10 +47,9 @@ def lost_receipts(store: Store, config: PoolConfig, state: PoolState, named: Set
         for tombstone in (*branch.tombstones.values(), *branch.settled.values()):
             ids |= erasures_of(tombstone.reason)
     for info in list(store.list(naming.erasures(config.id))):
-        data = store.get(info.name)
         try:
-            ids.discard(msgspec.json.decode(data or b"", type=_Receipt).id)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            ids.discard(decoded_json(store.get(info.name) or b"", _Receipt, name=info.name).id)
+        except Corrupt as error:
             ids.discard(info.name.rpartition("/")[2].removesuffix(".json"))
             what = f"the receipt of an erasure cannot be read: {error}"
             yield finding("receipt_unreadable", pool=config.name, where=info.name, what=what)

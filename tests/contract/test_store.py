@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.naming import SMALL
 from lake_core.store import Created, Store, open_store
 from lake_core.store.listing import PAGE
 from lake_core.store.probe import probe_create
@@ -160,6 +161,17 @@ def test_a_listing_sees_what_was_created_and_deleted_since_the_last(store: Store
         assert listed(store, "j") == [f"j/{i}" for i in range(n + 1)]
     store.delete("j/1")
     assert listed(store, "j") == ["j/0", "j/2"]
+
+
+@pytest.mark.parametrize("name", ["p/journal/HEAD", "p/leases/x.lease", "p/given-up", "p/parked/x.json"])
+def test_an_object_that_is_too_large_to_be_read_whole_is_corrupt(store: Store, name: str) -> None:
+    store.put(name, b"1" * SMALL)
+    assert store.get(name) == b"1" * SMALL
+    store.put(name, b"1" * (SMALL + 1))
+    with pytest.raises(Corrupt, match=f"{name}: 1,048,577 bytes; such an object has at most 1,048,576"):
+        store.get(name)
+    store.put(name, b"")
+    assert store.get(name) == b""
 
 
 def test_a_listing_says_when_each_object_was_written_by_the_clock_of_the_store(store: Store) -> None:
