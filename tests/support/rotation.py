@@ -82,6 +82,11 @@ SLOW = (
     Slow("tests/properties/test_merge_ways.py", 1.0, OF_READING),
     Slow("tests/properties/", 3.0, ("lake_core/", "log_lake/")),
     Slow("tests/acceptance/", 3.0, ("log_lake/loading/", "log_lake/reading/", "log_lake/agents/")),
+    Slow(
+        "tests/unit/rights/test_forged_end_to_end.py",
+        3.0,
+        (*OF_HISTORIES, "lake_core/records/", "log_lake/erasure/", "log_lake/vacuum/", "log_lake/repair/"),
+    ),
     Slow("tests/wheel/test_quick_start.py", 1.0, ("docs/airflow-quickstart.md", "pyproject.toml", "uv.lock")),
     Slow("tests/containers/", 14.0, ("deploy/", "docker-compose.yaml", "tests/support/containers/")),
 )
