@@ -56,7 +56,7 @@ ERROR_CHARACTERS = 1_000
 
 _ADVICE = f"read its records with: lake scan '{naming.JOBS}'"
 
-Instant = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+JobTime = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 """A time of a job, with its zone."""
 
 _TIME = pa.timestamp("us", "UTC")
@@ -88,13 +88,13 @@ class Job:
     is empty if several pools were deferred together.
     """
 
-    began: Instant
+    began: JobTime
     id: str
     agent: str
     pool: str
     branch: str
     state: str = RUNNING
-    ended: Instant | None = None
+    ended: JobTime | None = None
     seconds: float | None = None
     figures: Mapping[str, int] = field(default_factory=dict)
     error: str | None = None

@@ -38,8 +38,7 @@ FOOTERS_KEPT = 4_096
 """Footers that a process keeps for a store, at most: each takes a few kilobytes that its size does not count."""
 
 FOOTER_BYTES = 32 << 20
-"""Bytes that all kept footers may take.  The footer of a large object takes a few megabytes, that of one with
-thousands of columns many more."""
+"""Bytes that all kept footers may take.  A large object's footer takes a few megabytes, more with many columns."""
 
 SELECTIONS_KEPT = 16
 """Selections of columns, for each footer, whose bytes a record are remembered."""
@@ -51,12 +50,10 @@ FIRST_ROWS = 256
 """Records that a reader decodes first.  Their size says how many to decode at a time (decision 33)."""
 
 LARGE_RECORD = 512
-"""Bytes.  Larger records are mostly text, and Arrow copies text once more when it brings batches into order.  So a
-batch of them gets half the bytes."""
+"""Bytes.  A batch of larger records gets half the bytes: Arrow copies their text once more to order it."""
 
 KEYS_FIRST = 3
-"""Columns for each field of the key, from which on a narrow range is found by the keys before others are decoded.
-Of sixteen columns, three of them the key, the keys take a tenth of the time (decision 122)."""
+"""Columns for each field of the key, from which on a narrow range is found by its keys first (decision 122)."""
 
 KEYS_BYTES = 1 << 30
 """Decoded bytes of the keys of a group at most: a writer ends a group far below."""
