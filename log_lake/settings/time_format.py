@@ -2,7 +2,8 @@
 
 A format that strptime cannot read would fail in the middle of a load, and one that lacks a part of the time
 would change values silently.  So each format is tried when it is set: sample times, written with it and read
-again, must be equal.  Called by the settings of `loading` and of the intervals agent; the reader of CSV calls `codes`.
+again, must be equal.  Called by the settings of loads and of the intervals agent; the reader of CSV calls
+`codes`.
 """
 
 from __future__ import annotations

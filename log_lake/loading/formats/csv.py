@@ -5,7 +5,7 @@ column over all of its values (`csv_types`), so a column has one type in a file;
 type.  Then the records are given in those types.  Meanwhile the texts are kept, in memory or on disk
 (`csv_kept`); if that is impossible, the file is read again.
 
-The options `csv.*` say how the file is written (`settings.csv_options`); `csv_dialect` detects the delimiter.
+The options `csv.*` say how the file is written (`csv_options`); `csv_dialect` detects the delimiter.
 An empty value is null, and so are the words of `csv.null`; a quoted value is text.  Empty lines and comments are
 skipped.
 

@@ -262,9 +262,8 @@ def test_a_lake_that_hangs_holds_no_other_back(shown: Shown) -> None:
 
 
 def test_a_record_of_jobs_that_is_no_job_is_one_line_and_hides_no_pool() -> None:
-    from airflow_lake.view.access import may_read
-    from airflow_lake.view.lakes import Lakes
-    from airflow_lake.view.routes import app_of
+    from airflow_lake.view.app import app_of, may_read
+    from log_lake.view.lakes import Lakes
 
     lake = Lake.create_on(MemoryStore())
     lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from log_lake.settings.upkeep_hours import upkeep_hours
+
+from log_lake.agents.upkeep_hours import upkeep_hours
 
 pendulum = pytest.importorskip("pendulum")
 

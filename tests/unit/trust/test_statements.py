@@ -12,7 +12,6 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Corrupt, Denied, Incomplete, ObjectVacuumed
 from lake_core.history.activity import write_note
-from lake_core.leases import HeldLease, LeaseNote
 from lake_core.records.pools import PoolConfig
 from lake_core.store.memory import MemoryStore
 from local.rights import PAGE, ROLES, Operation, Role, allows
@@ -26,6 +25,7 @@ from log_lake.agents.roster import AGENTS
 from log_lake.agents.work import PutOff
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
+from log_lake.leases import HeldLease, LeaseNote
 from log_lake.loading.source_files import SourceFile
 from log_lake.publish.run import publish_iceberg
 from log_lake.repair.fsck import Fsck
