@@ -23,9 +23,11 @@ class ByDag(SimpleAuthManager):
         is_start = method == "POST" and access_entity is DagAccessEntity.RUN
         if is_start and user.username == COMPACTOR and (details is None or details.id != "lake_compact"):
             return False
-        how = {"method": method, "user": user, "access_entity": access_entity, "details": details}
-        return super().is_authorized_dag(**how)
+        may = super().is_authorized_dag(
+            method=method, user=user, access_entity=access_entity, details=details
+        )
+        return bool(may)
 
     def is_authorized_asset(self, *, method: Any, user: Any, details: Any = None) -> bool:
         may = super().is_authorized_asset(method=method, user=user, details=details)
-        return may and user.username != BLIND
+        return bool(may) and user.username != BLIND

@@ -24,6 +24,7 @@ from log_lake.agents.roster import AGENTS
 from log_lake.console.logged import error_text
 from log_lake.erasure.begin import begin
 from log_lake.lake import Lake
+from log_lake.view.overview import Overview
 from spark_apps.command import run_agent
 from tests.support.command import DONE, Command
 from tests.support.forged import EMPTY_PLAN, FORGERIES, OTHER_PLAN, RECEIPT, Target
