@@ -30,7 +30,7 @@ def tell_of_tries(task_instance: Any) -> None:
 def sentence_last(work: Callable[[], Any]) -> Any:
     """Do the work; an error of the lake loses the frames of libraries below it, so its sentence ends the log.
 
-    At the level DEBUG the log has them.  Other errors keep all frames, because nobody foresaw them.
+    At the level DEBUG the log has them.  Other errors keep all frames, because they are unforeseen.
     """
     try:
         return work()

@@ -82,8 +82,8 @@ def drop_range(args: Namespace) -> None:
     """A replace by nothing."""
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args))
-    found = None if done.version is None else found_by(pool, done.version, branch=args.branch or MAIN)
-    met = None if found is None else records_met(found, span_of(found, args), None)
+    before = None if done.version is None else found_by(pool, done.version, branch=args.branch or MAIN)
+    met = None if before is None else records_met(before, span_of(before, args), None)
     if args.json:
         print_json({**vars(done), "removed": met})
     else:

@@ -49,7 +49,7 @@ Groups = Mapping[str, Sequence[tuple[str, str]]]
 """By heading, the commands of a help, each with what it does."""
 
 _NAMES_WIDTH = 16
-"""Letters that the longest name of a command, and a gap behind it, take in the help."""
+"""Letters of the longest name of a command and the gap behind it, in the help."""
 
 
 def wants_json(words: Sequence[str]) -> bool:

@@ -140,7 +140,7 @@ class _Look:
         rows = [figures[at : at + width] for at in range(0, len(figures), width)]
         drawn = [(one, row[5], row[6]) for one, row in zip(columns, rows, strict=True) if row[5] is not None]
         counts = self._one([_bins(one, low, high) for one, low, high in drawn], columns) if drawn else []
-        bars = {one.sql_name: found for (one, _, _), found in zip(drawn, counts, strict=True)}
+        bars = {one.sql_name: heights for (one, _, _), heights in zip(drawn, counts, strict=True)}
         return [
             _description(one, row, self.records, bars.get(one.sql_name))
             for one, row in zip(columns, rows, strict=True)
