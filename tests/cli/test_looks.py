@@ -82,14 +82,14 @@ def test_sql_reads_the_files_that_the_person_names_and_no_others(
     codes, other = tmp_path / "codes.csv", tmp_path / "other.csv"
     codes.write_text("s,name\na,first\n")
     other.write_text("x\n1\n")
-    sql = f"SELECT c.name FROM p JOIN '{codes}' c USING (s)"
+    sql = f"SELECT c.name FROM p JOIN '{codes}' c ON p.\"=s\" = c.s"
     assert lake("query", "--files", str(codes), sql, "--json").records == [{"name": "first"}]
     assert f"--files {codes}" in lake.fails(NOT_FOUND, "query", sql)
     for text in (f"SELECT * FROM '{other}'", f"SELECT * FROM '{tmp_path}/../x.csv'"):
         assert "--files" in lake.fails(NOT_FOUND, "query", "--files", str(codes), text)
     for text in (f"FROM read_csv('{other}')", f"FROM read_text('{tmp_path}/*')", "FROM glob('/*')"):
         assert "--files" in lake.fails(INVALID_INPUT, "query", "--files", str(codes), text)
-    assert len(lake("query", "--files", str(tmp_path), f"FROM '{tmp_path}/codes.*'", "--json").records) == 1
+    assert len(lake("query", "--files", str(tmp_path), f"FROM '{tmp_path}/codes*.csv'", "--json").records) == 1
     assert "no file" in lake.fails(NOT_FOUND, "query", "--files", str(tmp_path / "no"), "SELECT 1")
 
 
@@ -137,7 +137,7 @@ def test_with_json_an_error_is_a_line_of_json(
     outcome = lake.run(*words, "--json")
     error = json.loads(outcome.err)
     assert (outcome.out, error["status"], error["kind"]) == ("", status, kind)
-    assert lake.run(*words).err.replace("\n", " ").strip().endswith(" ".join(error["error"].split())[-40:])
+    assert " ".join(error["error"].split()) in " ".join(lake.run(*words).err.split())
 
 
 EMPTY = [
