@@ -8,7 +8,7 @@ from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from lake_core.store import address_of
-from log_lake.cli.data import range_text, report_load, span_of
+from log_lake.cli.data import range_text, report_load
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, say
 from log_lake.console.progress import shown_progress
@@ -54,7 +54,7 @@ def _met(pool: Pool, done: DeleteResult, args: Namespace) -> int | None:
     if done.version is None or done.repeated:
         return None
     view = found_by(pool, done.version, branch=args.branch)
-    return None if view is None else records_met(view, span_of(view, args), getattr(args, "where", None))
+    return None if view is None else records_met(view, range_text(args), getattr(args, "where", None))
 
 
 def replace(args: Namespace) -> None:
@@ -83,7 +83,7 @@ def drop_range(args: Namespace) -> None:
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args))
     before = None if done.version is None else found_by(pool, done.version, branch=args.branch or MAIN)
-    met = None if before is None else records_met(before, span_of(before, args), None)
+    met = None if before is None else records_met(before, range_text(args), None)
     if args.json:
         print_json({**vars(done), "removed": met})
     else:

@@ -12,6 +12,7 @@ from lake_core.schemas.hidden import user_fields
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.live import LiveCount, live_count
+from log_lake.texts.keytext import RangeText
 
 LOOKED_AT = 100_000
 """Records that a command reads to count some of them, at most; a second's work."""
@@ -46,13 +47,14 @@ def records_matching(
     return LiveCount(sum(table.num_rows for table in view.run(plan)), True, stored)
 
 
-def records_met(view: View, key_range: KeyRange, where: str | None) -> int | None:
+def records_met(view: View, key_range: KeyRange | RangeText, where: str | None) -> int | None:
     """How many records of the view a delete of this range and condition meets; None if a look would be long.
 
     None also if they cannot be read: then the delete itself says why.
     """
     try:
-        met = records_matching(view, key_range=key_range, where=where)
+        span = key_range if isinstance(key_range, KeyRange) else key_range.read(view.key, view.key_classes)
+        met = records_matching(view, key_range=span, where=where)
     except LakeError:
         return None
     return met.records if met.is_exact else None

@@ -89,7 +89,9 @@ def test_sql_reads_the_files_that_the_person_names_and_no_others(
         assert "--files" in lake.fails(NOT_FOUND, "query", "--files", str(codes), text)
     for text in (f"FROM read_csv('{other}')", f"FROM read_text('{tmp_path}/*')", "FROM glob('/*')"):
         assert "--files" in lake.fails(INVALID_INPUT, "query", "--files", str(codes), text)
-    assert len(lake("query", "--files", str(tmp_path), f"FROM '{tmp_path}/codes*.csv'", "--json").records) == 1
+    assert (
+        len(lake("query", "--files", str(tmp_path), f"FROM '{tmp_path}/codes*.csv'", "--json").records) == 1
+    )
     assert "no file" in lake.fails(NOT_FOUND, "query", "--files", str(tmp_path / "no"), "SELECT 1")
 
 
