@@ -96,7 +96,7 @@ with DAG("native_key", params={"k": "1.50"}, **NATIVE) as native_key:
     ErasureGroup(LakeConfig(pools="{{ '2.50' }}", asked={"key": "{{ params.k }}", "grace": "0s"}))
 
 with DAG("native_options", params={"d": ";"}, **NATIVE) as native_options:
-    options = {"csv.delimiter": "{{ params.d }}", "csv.header": "{{ true }}"}
+    options = {"csv.delimiter": "{{ params.d }}", "csv.header": "{{ 'first' }}"}
     read = {"files": "FOLDER/parts.csv", "options": options, **LOAD}
     LakeLoadOperator(task_id="load", pool_name="parts", message="{{ 1.50 }}", **read)
 
