@@ -7,7 +7,7 @@ answers with one line, which the page shows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -23,7 +23,7 @@ from log_lake.agents.jobs import list_jobs
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.view.graph import Graph, graph
-from log_lake.view.lakes import Lakes
+from log_lake.view.lakes import Lakes, ShownLake
 from log_lake.view.pool_page import pool_page
 from log_lake.view.sample import sample_of
 from log_lake.view.work import LakeThreads
@@ -45,7 +45,7 @@ MAX_JOBS = 200
 class LakeApp(FastAPI):
     """The app: the routes that every server has, over these lakes.
 
-    `server` tells the page what serves it: `airflow`, or `` for a server that starts no agents.
+    `server` tells the page what serves it: "airflow", or "" for a server that starts no agents.
     """
 
     def __init__(self, lakes: Lakes, *, server: str = "", dependencies: Sequence[Depends] = ()) -> None:
@@ -80,7 +80,7 @@ class LakeApp(FastAPI):
         self.get("/data/log")(self._log)
         self.get("/data/jobs")(self._jobs)
 
-    async def read(self, lake: str, call: Any) -> Response:
+    async def read(self, lake: str, call: Callable[[Lake, ShownLake], Any]) -> Response:
         """The answer of `call`, which gets the lake of this key and what is cached of it, as JSON."""
         threads = self._works.get(lake, self.work)
         return Response(await threads.run(lambda: encoded(call(*self.lakes.shown(lake)))), media_type=JSON)
