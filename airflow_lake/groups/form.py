@@ -105,7 +105,11 @@ OF_APPLY = {
         ),
     ),
     "dry_run": Param(
-        False, type="boolean", title="Dry run", description="Log the difference; change nothing"
+        True,
+        type="boolean",
+        title="Dry run",
+        description="Log the difference; change nothing. Off: apply the file. Runs by schedule are no dry runs",
+        **{OF_FORM: True},
     ),
     "prune": Param(
         False, type="boolean", title="Prune", description="Drop the pools that the file does not name"

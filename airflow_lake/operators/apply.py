@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_lake import allowed, given
 from airflow_lake.effects import ALTER, CREATE, DROP, Effect
 from airflow_lake.operators.base import LakeOperator
-from airflow_lake.runs import conf_of, params_of
+from airflow_lake.runs import conf_of, marked_for_form, params_of, without_form
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -58,10 +58,15 @@ class LakeApplyOperator(LakeOperator):
         self.reads_params = takes_params is True or allowed.is_given(values, conf=allowed.ANY_CONF)
         self.from_params: frozenset[str] = frozenset()
         self.takes_params = given.fixed_flag(takes_params, "takes_params", who=self.task_id)
+        dag = self.get_dag()
+        self.of_form = (
+            marked_for_form(dag.params) if dag is not None and takes_params is True else frozenset()
+        )
 
     def execute(self, context: Context) -> Any:
         """Take the parameters of the run too, if it is said so."""
         params = params_of(context, task=self.task_id) if self.reads_params else {}
+        params = without_form(params, conf_of(context), marked=self.of_form, task=self.task_id)
         for name in self.template_fields if self.takes_params else ():
             value = params.get(name)
             # an empty lake or path says nothing; an empty flag is refused
