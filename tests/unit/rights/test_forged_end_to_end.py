@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
-from log_lake.view.overview import Overview
 
 from lake_core import naming
 from lake_core.errors import LakeError
