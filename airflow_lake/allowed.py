@@ -53,7 +53,7 @@ _BUCKETS = ("s3", "gs")
 
 @dataclass(frozen=True)
 class Places:
-    """The allowed addresses: those in `exact`, and those below the folders in `below`, which end in a
+    """Allowed addresses: exactly those in `exact`, and those below the folders in `below`, which end in a
     slash."""
 
     exact: frozenset[str] = frozenset()
@@ -63,12 +63,12 @@ class Places:
         return Places(self.exact | other.exact, (*self.below, *other.below))
 
     def have(self, address: str) -> bool:
-        """Whether the address, as `normal` gives it, is one of them."""
+        """Whether the address, in the form of `normal`, is allowed."""
         return address in self.exact or any(f"{address}/".startswith(folder) for folder in self.below)
 
     @property
     def real(self) -> Places:
-        """The same places of this machine, as their links are now."""
+        """The same places, with the links of this machine resolved."""
         exact = frozenset(os.path.realpath(one) for one in self.exact if one and "://" not in one)
         folders = (one and os.path.join(os.path.realpath(one), "") for one in self.below if "://" not in one)
         return Places(exact, tuple(folders))
@@ -78,7 +78,7 @@ NONE = Places()
 
 
 def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:
-    """Whether a template in the value reads what the run, which has this conf, gives."""
+    """Whether a template in the value reads something that the run, with this conf, provides."""
     match value:
         case str():
             return is_template(value) and bool(_OF_RUN.search(value) or (conf and _OF_CONF.search(value)))
@@ -88,7 +88,7 @@ def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:
 
 
 def of_templates(value: Any) -> Places:
-    """The addresses of the DAG itself, and the folders before the first placeholder of its templates."""
+    """The addresses in the DAG itself, and for its templates the folders before the first placeholder."""
     listed = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
     texts = [text for text in listed if isinstance(text, str) and text]
     exact = frozenset(normal(text) for text in texts if not is_template(text))
@@ -96,7 +96,8 @@ def of_templates(value: Any) -> Places:
 
 
 def below(patterns: Iterable[str]) -> Places:
-    """What is below the fixed folders of patterns; a folder is at least a bucket, or below the root."""
+    """The addresses below the fixed folders of patterns; a folder is at least a bucket, or one level below
+    the root."""
     folders = []
     for pattern in patterns:
         mark = _MARK.search(pattern)
@@ -127,7 +128,7 @@ def named(words: str) -> Places:
 
 
 def lakes_of(environ: Mapping[str, str]) -> Places:
-    """The lakes that the environment names."""
+    """The lakes that the environment allows."""
     return named(environ.get(LAKES, "")) | Places(
         frozenset(
             normal(word) for name in ("LAKE", "LAKE_VIEW_LAKES") for word in environ.get(name, "").split()
@@ -136,14 +137,15 @@ def lakes_of(environ: Mapping[str, str]) -> Places:
 
 
 def files_of(environ: Mapping[str, str]) -> Places:
-    """The files that the environment names."""
+    """The files that the environment allows."""
     return named(environ.get(FILES, ""))
 
 
 def defaults(*params: Mapping[str, Any] | None) -> Places:
     """The defaults of the parameters of a DAG and of a task.
 
-    To be asked when the DAG file is parsed: when a task runs, Airflow has put the values of its run in their place.
+    Call this while the DAG file is parsed: when a task runs, Airflow has replaced the defaults by the values of
+    the run.
     """
     exact = set()
     for one in params:
@@ -158,7 +160,7 @@ def defaults(*params: Mapping[str, Any] | None) -> Places:
 
 
 def normal(address: str) -> str:
-    """The address in one spelling: without a slash at the end, and a local one as a path."""
+    """The address in one spelling: without a slash at the end; a local one as a path."""
     scheme, has_scheme, rest = address.partition("://")
     if not has_scheme:
         return _path(address) if address else ""
@@ -174,10 +176,9 @@ def _path(path: str) -> str:
 def check(
     address: str, *, what: str, task: str, places: Places, setting: str, resolve: Resolve | None = None
 ) -> None:
-    """Refuse an address of a run that is not at an allowed place; the variable `setting` allows more.
+    """Raises InvalidInput if an address from a run is not allowed; the variable `setting` allows more.
 
     `what` is the name of the parameter.  `resolve` finds the addresses of hosts; None: this machine's resolver.
-    Raises InvalidInput.
     """
     from lake_core.errors import InvalidInput
 
@@ -203,7 +204,8 @@ _ALLOWED = {
 
 
 def check_lake(name: str, *, task: str, places: Places, environ: Mapping[str, str]) -> None:
-    """As `check`, of a lake: the id of a connection is allowed, and so is an empty name.  Raises InvalidInput."""
+    """Like `check`, for a lake.  The id of a connection, and an empty name, are allowed.  Raises
+    InvalidInput."""
     if is_uri(name):
         check(name, what="lake", task=task, places=places | lakes_of(environ), setting=LAKES)
 
@@ -211,7 +213,7 @@ def check_lake(name: str, *, task: str, places: Places, environ: Mapping[str, st
 def check_files(
     files: Iterable[str], *, task: str, places: Places, environ: Mapping[str, str], what: str = "files"
 ) -> None:
-    """As `check`, of files, each by its name, a glob or a folder.  Raises InvalidInput."""
+    """Like `check`, for files; each is a name, a glob or a folder.  Raises InvalidInput."""
     for file in files:
         check(file, what=what, task=task, places=places | files_of(environ), setting=FILES)
 

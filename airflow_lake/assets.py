@@ -54,7 +54,8 @@ def asset_uri(pool: str, *, lake: str = "", branch: str = MAIN) -> str:
 
 
 def check_uri(uri: SplitResult) -> SplitResult:
-    """The URI as Airflow keeps it; raises ValueError if it names no pool.  Airflow calls it by the scheme."""
+    """The URI in the form that Airflow stores.  Raises ValueError if it names no pool.  Airflow calls this
+    for the scheme."""
     path = uri.path.strip("/")
     if not uri.netloc or not path:
         raise ValueError(
@@ -71,7 +72,8 @@ def lake_asset(pool: str, *, lake: str = "", branch: str = MAIN) -> Any:
 
 
 def lake_alias(lake: str = "") -> Any:
-    """The outlet of tasks that learn at run time which pools they write; its events are those of the pools."""
+    """The outlet of tasks that learn only at run time which pools they write; its events become events of
+    those pools."""
     from airflow.sdk import AssetAlias
 
     return AssetAlias(f"{SCHEME}:{lake or DEFAULT}")
@@ -83,9 +85,10 @@ def is_pool(outlet: Any) -> bool:
 
 
 def is_other_pool(outlet: Any, own: Any) -> bool:
-    """Whether an asset is that of another pool, or branch, of the lake; a sub-pool of the `own` pool is none.
+    """Whether an asset is that of another pool or branch of the lake; a sub-pool of the pool `own` does not
+    count as another.
 
-    A lake under another name may be the same one.
+    A lake under another name counts as possibly the same.
     """
     (lake, name, branch), (own_lake, own_name, own_branch) = map(_parts, (outlet.uri, own.uri))
     is_own = name == own_name or name.startswith(f"{own_name}.$")
@@ -100,7 +103,7 @@ def _parts(uri: str) -> tuple[str, str, str]:
 
 
 def check_partitions(keys: Sequence[str], *, task: str) -> None:
-    """Raises InvalidInput for keys that Airflow would refuse; ask before anything is committed."""
+    """Raises InvalidInput for keys that Airflow would refuse; call it before anything is committed."""
     from lake_core.errors import InvalidInput
 
     if len(keys) > MAX_PARTITIONS:
@@ -114,7 +117,7 @@ def check_partitions(keys: Sequence[str], *, task: str) -> None:
 
 
 def withhold(task: Any, assets: Collection[Any]) -> None:
-    """Let the task that runs emit no event of these assets: Airflow emits one of each outlet if a task succeeds."""
+    """Prevents the events that Airflow emits for each of these outlets when the running task succeeds."""
     task.outlets = [outlet for outlet in task.outlets or () if outlet not in assets]
 
 
@@ -155,13 +158,12 @@ class PoolEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -> list[str]:
-    """The keys of the partitions of [begin, end), two instants: days of the zone, otherwise days of UTC.
+    """The keys of the partitions of [begin, end), two instants: days of the zone, or else days of UTC.
 
-    Otherwise they are hours, if both instants are whole ones in the zone or in UTC; otherwise it is one.
-
-    `zone` is the name of a zone or an object of pendulum, as in `interval.zone_of`.  Keys have its times, as
-    those of Airflow's own CronPartitionTimetable do (decision 206); those of days of UTC have the times of
-    UTC.  An hour that a clock shows twice has one key.
+    If the instants are not midnights but whole hours, in the zone or in UTC, the partitions are hours; otherwise
+    there is one partition.  `zone` is the name of a zone or an object of pendulum, as in `interval.zone_of`.
+    Keys are times in that zone, like those of Airflow's own CronPartitionTimetable (decision 206); keys for days
+    of UTC are times in UTC.  An hour that occurs twice on a clock has one key.
 
     Raises InvalidInput if there would be more than `MAX_PARTITIONS`, or none.
     """

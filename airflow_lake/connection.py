@@ -18,7 +18,7 @@ from lake_core.phrases import nearest
 
 
 class Connection(Protocol):
-    """The fields of an Airflow connection that are read."""
+    """The fields of an Airflow connection that this module reads."""
 
     conn_id: str
     conn_type: str | None

@@ -59,7 +59,7 @@ LOOKING = timedelta(minutes=30)
 
 
 def number(variable: str, usually: float) -> float:
-    """The value of an environment variable.  Raises ValueError: it must be a number from 1 to 10,000."""
+    """The number in an environment variable.  Raises ValueError unless it is from 1 to 10,000."""
     text = os.environ.get(variable, "")
     try:
         value = float(text) if text else usually
@@ -71,7 +71,7 @@ def number(variable: str, usually: float) -> float:
 
 
 def count(variable: str, usually: int) -> int:
-    """As `number`, a whole one."""
+    """Like `number`, for a whole number."""
     value = number(variable, usually)
     if value != int(value):
         raise ValueError(f"{variable}={os.environ[variable]!r}: must be a whole number from 1 to 10,000")
@@ -96,14 +96,15 @@ WEIGHTS = {Purpose.LOADING: 10, Purpose.DUE: 5, Purpose.UPKEEP: 1}
 
 
 def priority_args(agent: str) -> dict[str, Any]:
-    """The weight of each task of an agent.  It is absolute: by default Airflow adds the weights of later tasks."""
+    """The weight of each task of an agent.  It is absolute; by default Airflow would add the weights of later
+    tasks."""
     return {"priority_weight": WEIGHTS[AGENTS[agent].purpose], "weight_rule": "absolute"}
 
 
 def unless_given(users_args: Mapping[str, Any], *ours: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's arguments, with ours where the user says nothing.
+    """The user's arguments, with these defaults for arguments that the user did not set.
 
-    A weight and its rule are one statement: ours is taken as a whole or not at all.
+    A weight and its rule belong together: either both defaults are used, or neither.
     """
     own: dict[str, Any] = {}
     for args in ours:

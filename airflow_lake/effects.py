@@ -1,7 +1,8 @@
-"""The effects of a task on pools, in one shape for all tasks; lineage and links use them; pure.
+"""The effects of a task on pools, in one form for all tasks; lineage and links use them.  Pure.
 
-Operators and the agents' tasks keep `effects` while they run: first what is planned, then what was done, so that a
-task that fails tells what it did before.  `lineage` tells OpenLineage, `links` lead to the web view.
+Operators and the agents' tasks maintain `effects` while they run: first the planned ones, then the finished
+ones.  So even a task that fails shows what it did before.  `lineage` reports them to OpenLineage, `links` lead
+to the web view.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ OVERWRITE, TRUNCATE, CREATE, ALTER, DROP = "OVERWRITE", "TRUNCATE", "CREATE", "A
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """The planned or finished effect of a task on a pool, whose lake has the name that the task uses.
+    """The planned or finished effect of a task on a pool; the lake has the name that the task uses.
 
-    `branch`: the branch; of a pool that is about to be read, any revision.  `is_done`: it was done, not planned.
-    `version`: the newest that the task committed; of a pool that it only reads, the one that it read; None
-    if it is planned, or committed nothing.  `records`, `objects` and `size` (bytes) are what was written, None if
-    not known.  `files`: the URIs that were read.
+    `branch`: the branch, or any revision of a pool that the task will read.  `is_done`: finished, not only
+    planned. `version`: the newest version that the task committed, or the one that it read; None if the effect
+    is planned, or if the task committed nothing.  `records`, `objects` and `size` (bytes) are what was written,
+    None if not known.  `files`: the URIs that were read.
     """
 
     lake: str
@@ -50,7 +51,7 @@ class Effect:
 
 
 def is_pool(name: str) -> bool:
-    """Whether the name in a piece of work is a pool's; the dropped pools and the list of pools have names too."""
+    """Whether the name in a piece of work names a pool, and not the dropped pools or the list of pools."""
     try:
         check_pool_name(name)
     except InvalidInput:
@@ -59,7 +60,7 @@ def is_pool(name: str) -> bool:
 
 
 def planned_work(all_work: Iterable[Work], *, agent: str) -> list[Effect]:
-    """What an agent is about to do with pieces of work, as far as they are of pools."""
+    """The planned effects of an agent's pieces of work, for those that belong to a pool."""
     return [_planned(one, agent=agent) for one in all_work if is_pool(one.pool)]
 
 
@@ -77,7 +78,7 @@ def _planned(work: Work, *, agent: str) -> Effect:
 
 
 def done_work(work: Work, result: Result, *, agent: str) -> list[Effect]:
-    """The effects of a piece of an agent's work, by its result; empty if it belongs to no pool."""
+    """The effects of a piece of an agent's work, from its result; empty if it belongs to no pool."""
     written = result.wrote
     return [
         done(
@@ -99,7 +100,7 @@ def done(
     objects: int | None = None,
     size: int | None = None,
 ) -> Effect:
-    """The planned effect as it was done at this version; without one nothing was changed."""
+    """The planned effect, finished at this version; without a version, nothing was changed."""
     return replace(
         planned,
         is_done=True,
@@ -112,6 +113,6 @@ def done(
 
 
 def only_target(effects: Iterable[Effect]) -> Effect | None:
-    """The newest effect of a task that works on one pool and branch; None if there are several, or none."""
+    """The newest effect of a task that works on one pool and branch; None if there are several or none."""
     last = {(one.lake, one.pool, one.branch): one for one in effects if one.pool}
     return next(iter(last.values())) if len(last) == 1 else None

@@ -1,13 +1,13 @@
 """Reads the parameters of tasks, groups and triggers in one way, whether a DAG or a template gives them.
 
-When a DAG file is parsed, `declared` refuses what can be no such value.  What is a template (`is_template`) is
-known when the task runs (`filled_in`).
+When a DAG file is parsed, `declared` refuses impossible values.  The value of a template (`is_template`) is
+known only when the task runs (`filled_in`).
 
-A template gives '' for what is not there; if the DAG renders native objects, None, and values of any type.  A
-delete with an empty bound would have no bound.  So a parameter that the DAG gives must hold something when the task
-runs.  Numbers and times become the texts that an ordinary template makes of them.
+If a value is missing, a template renders '', or None if the DAG renders native objects; native values may have
+any type. A delete with an empty bound would have no bound.  So a parameter that the DAG sets must not be empty
+when the task runs. Numbers and times become the texts that an ordinary template would render.
 
-Pure; called by the operators before they do anything (`LakeOperator.take`), by the sensor, the triggers and the
+Pure.  Called by the operators before they do anything (`LakeOperator.take`), by the sensor, the triggers and the
 config of the groups.  `task` is the id of the task, for errors.
 """
 
@@ -30,7 +30,8 @@ MOST_DIGITS = 18
 
 
 def is_template(value: Any) -> bool:
-    """Whether the value, or one in it, is known only when the task runs: Jinja, or the result of another task."""
+    """Whether the value, or one inside it, is known only when the task runs: a Jinja template, or another
+    task's result."""
     match value:
         case str():
             return any(mark in value for mark in ("{{", "{%", "{#"))
@@ -42,10 +43,9 @@ def is_template(value: Any) -> bool:
 
 
 def declared(value: Any, name: str, kind: ParameterKind, *, who: str, fixed: bool = False) -> Any:
-    """A parameter of a DAG as a value of that kind, when the file is parsed; a template stays as it is,
-    unless `fixed`.
+    """A parameter of a DAG as a value of that type, when the file is parsed; a template stays as it is.
 
-    `fixed`: Airflow fills in no template there.  Raises ValueError.
+    `fixed`: Airflow renders no templates in this parameter, so they are refused.  Raises ValueError.
     """
     from lake_core.errors import InvalidInput
 
@@ -71,15 +71,16 @@ def declared(value: Any, name: str, kind: ParameterKind, *, who: str, fixed: boo
 
 
 def fixed_flag(value: Any, name: str, *, who: str) -> bool:
-    """A flag in which Airflow fills in no template: "{{ ... }}" would count as true.  Raises ValueError."""
+    """A flag in which Airflow renders no template, because "{{ ... }}" would count as true.  Raises
+    ValueError."""
     return bool(declared(value, name, ParameterKind.FLAG, who=who, fixed=True))
 
 
 class LeftOut(Enum):
-    """As an argument: the DAG leaves it out.
+    """The default of an argument: the DAG does not set it.
 
-    None, or an empty list, is something else: another task may give it by mistake, and what is mapped over it would
-    delete more than it should.  A member of an enumeration stays what it is when Airflow copies the operator.
+    None, or an empty list, is different: another task may return it by mistake, and a task mapped over it would
+    delete more than it should.  A member of an enumeration keeps its identity when Airflow copies the operator.
     """
 
     LEFT_OUT = "left out"
@@ -89,7 +90,7 @@ LEFT_OUT = LeftOut.LEFT_OUT
 
 
 def bounds(*, who: str, **values: str | LeftOut) -> dict[str, str | None]:
-    """The bounds by name; None if the DAG leaves one out.  Raises ValueError if it gives None."""
+    """The bounds by name; a bound that the DAG leaves out is None.  Raises ValueError if the DAG sets None."""
     for name, value in values.items():
         if value is None:
             raise ValueError(
@@ -99,7 +100,8 @@ def bounds(*, who: str, **values: str | LeftOut) -> dict[str, str | None]:
 
 
 def refuse_unread(arguments: Collection[str], unread: Mapping[str, str], *, who: str) -> None:
-    """Raises ValueError if a DAG gives an argument that nothing reads; `unread` says why, by the name."""
+    """Raises ValueError if a DAG sets an argument that the operator does not read; `unread` has the reasons
+    by name."""
     for name in arguments:
         if name in unread:
             raise ValueError(f"{who}: {name} has no meaning here: {unread[name]}; leave it out")
@@ -110,12 +112,12 @@ def _is_collection(value: Any) -> bool:
 
 
 def branch_or_main(branch: Any) -> Any:
-    """The branch that a DAG says; "" is main.  (A template that gives "" is refused when the task runs.)"""
+    """The branch that a DAG sets; "" means main.  (A template that renders "" is refused when the task runs.)"""
     return MAIN if branch == "" else branch
 
 
 def filled_in(value: Any, name: str, kind: ParameterKind, *, task: str) -> Any:
-    """The value of a rendered template, of that kind; it must not be empty.  Raises InvalidInput."""
+    """The value of a rendered template, as that type; it must not be empty.  Raises InvalidInput."""
     match kind:
         case ParameterKind.FLAG:
             return flag(value, name, task=task)
@@ -149,12 +151,11 @@ def count(value: Any, name: str, *, task: str) -> int:
 
 
 def text(value: Any, name: str, *, task: str, asked: Any = LEFT_OUT) -> str:
-    """A text that is not blank.
+    """A text that is not blank.  Raises InvalidInput.
 
-    `asked` is what the DAG says: an ordinary template makes "None" of None, and "nan" of a missing number, so such
-    a text counts as empty unless the DAG itself says it.  Without `asked` it is a text like any other.
-
-    Raises InvalidInput.
+    `asked` is what the DAG file says: an ordinary template renders None as "None", and a missing number as
+    "nan".  So such a text counts as empty, unless the DAG file itself says it.  Without `asked` it is a text
+    like any other.
     """
     from lake_core.errors import InvalidInput
 
@@ -177,14 +178,14 @@ def text(value: Any, name: str, *, task: str, asked: Any = LEFT_OUT) -> str:
 
 
 def text_if_given(value: Any, name: str, *, task: str, asked: Any) -> str | None:
-    """None if the DAG does not give the parameter (`asked` is None); otherwise as `text`."""
+    """None if the DAG does not set the parameter (`asked` is None); otherwise like `text`."""
     return None if asked is None else text(value, name, task=task, asked=asked)
 
 
 def text_or_empty(value: Any, name: str, *, task: str, asked: Any = "") -> str:
-    """As `text`, for a parameter that the DAG may leave empty: then "".
+    """Like `text`, for a parameter that the DAG may leave empty: then "".
 
-    `asked` is what the DAG says.  If it says something, the template must give something.
+    `asked` is what the DAG file says.  If that is not empty, the template must not render an empty text.
     """
     if not asked and (value is None or value == ""):
         return ""
@@ -208,7 +209,7 @@ def _name(value: Any, name: str, *, task: str) -> str:
 
 
 def texts_by_name(value: Any, name: str, *, task: str, asked: Any = None) -> dict[str, str]:
-    """Texts by name; true and false are spelled so.  None only if the DAG says that (`asked`).
+    """Texts by name; true and false become texts too.  None only if the DAG file says None (`asked`).
 
     Raises InvalidInput.
     """

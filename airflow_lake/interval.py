@@ -26,12 +26,13 @@ MARK = "data_interval"
 
 
 def interval_of(dag_run: Any, *, by_hand: bool = False) -> Interval | None:
-    """The interval of a run; None if it has none.  With `by_hand` also that of any other run."""
+    """The interval of a run; None if it has none.  With `by_hand`, also the interval that Airflow gives any
+    other run."""
     return _given(dag_run) if by_hand or dag_run.run_type in WITH_INTERVAL else None
 
 
 def zone_of(dag: Any) -> Any:
-    """The zone in which the schedule of a DAG cuts time, as its name or an object of pendulum; UTC if none."""
+    """The zone of a DAG's schedule, as its name or an object of pendulum; UTC if it has none."""
     if dag is None:
         return "UTC"
     timetable = getattr(dag.timetable, "timetable", dag.timetable)  # of a schedule by assets or time
@@ -41,7 +42,7 @@ def zone_of(dag: Any) -> Any:
 
 
 def in_zone(interval: Interval, zone: Any) -> Interval:
-    """The same interval, with times of that zone: Airflow gives them in UTC."""
+    """The same interval, in times of that zone; Airflow gives times in UTC."""
     import pendulum
 
     texts = [pendulum.instance(moment).in_timezone(zone).isoformat() for moment in interval]
@@ -52,10 +53,11 @@ def in_zone(interval: Interval, zone: Any) -> Interval:
 def refuse_given(
     dag_run: Any, *, asked: Iterable[Any], interval: Interval | None, by_hand: bool, task: str
 ) -> None:
-    """Refuse to work on an interval that Airflow gave a run, because it is not the one of the run's date.
+    """Raises InvalidInput if a task would work on an interval that Airflow gave the run and that does not fit
+    the run's date.
 
-    `asked`: what the DAG says of the bounds and files, before templates are filled in; `interval`: the bounds, if
-    they are times.  Raises InvalidInput.
+    `asked`: the bounds and files in the DAG file, before templates are rendered; `interval`: the bounds, if they
+    are times.
     """
     from lake_core.errors import InvalidInput
 

@@ -1,20 +1,20 @@
 """Reports to OpenLineage, if Airflow's provider for it is installed, which data a task reads and writes.
 
-The provider calls `get_openlineage_facets_on_start`, `_on_complete` and `_on_failure` of a task (`Tells`); without
-it nothing here is called (decision 112).
+The provider calls `get_openlineage_facets_on_start`, `_on_complete` and `_on_failure` of a task (`Tells`);
+without it nothing here is called (decision 112).
 
-A pool is one dataset, by whatever name a task calls its lake.  The namespace is that of its store, the name the
-lake's path and the pool.
+A pool is one dataset, by whatever name a task calls its lake.  The namespace is that of its store; the name is
+the lake's path and the pool.
 
     s3://bucket   lake/flights        the branch main        s3://bucket   lake/flights@dev     another one
     file          /srv/lake/flights   a lake on a disk
 
-Its facets: schema, version, storage, the name by which Airflow knows it (symlink); of an output also the
-lifecycle change and the statistics.  When a task starts, version and schema are those of the newest state.
-When it has ended, an output has the version that the task committed, and the schema of that version, and what
-was only read the version that was read.  An input that is an output too has no version then: a task may read
-it at several.  Uncommitted work, and pools that cannot be read, are left out, because lineage must never fail
-a task.
+A dataset's facets are schema, version, storage, and the name by which Airflow knows it (symlink).  An output
+also has the lifecycle change and the statistics.  When a task starts, version and schema are those of the newest
+state.  When it has ended, an output has the version that the task committed, with its schema; a pool that was
+only read has the version that was read.  If an input is also an output, the input has no version then, because a
+task may read it at several.  Uncommitted work, and pools that cannot be read, are left out, because lineage must
+never fail a task.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Tells:
 
 
 def lineage_of(effects: Iterable[Effect], *, sql: str = "") -> Any:
-    """The datasets and facets of these effects, as the provider takes them."""
+    """The datasets and facets of these effects, in the form that the provider wants."""
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import InputDataset, OutputDataset
     from openlineage.client.facet_v2 import sql_job
@@ -116,14 +116,15 @@ def identity(uri: str, pool: str = "", *, branch: str = MAIN) -> tuple[str, str]
 
 
 def files_named(uris: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The files as datasets; if they are many, their folders."""
+    """The files as datasets; if there are many, their folders instead."""
     if len(uris) > MAX_FILES:
         uris = list(dict.fromkeys(uri.rpartition("/")[0] for uri in uris))[:MAX_FILES]
     return (identity(uri) for uri in uris)
 
 
 def dataset_of_asset(asset: Any, lineage_context: Any = None) -> Any:
-    """The dataset of an asset `lake://...`; None if its lake is not found.  Called for the scheme."""
+    """The dataset of an asset `lake://...`; None if its lake is not found.  The provider calls this for the
+    scheme."""
     from openlineage.client.event_v2 import Dataset
 
     parts = urlsplit(asset.uri)

@@ -1,7 +1,8 @@
 """Links from a task to the web view: to its pool and to its transaction, at the version that it committed.
 
-Airflow asks for them in the worker when the task has ended, and keeps them.  A task that worked on several pools
-leads to the jobs of its lake.  The view must show the lake by the name that the task uses (docs/web-view.md).
+When a task has ended, Airflow asks for the links in the worker, and stores them.  A task that worked on several
+pools links to the jobs of its lake.  The view must show the lake by the name that the task uses
+(docs/web-view.md).
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ def _is_filled_in(effect: Effect) -> bool:
 
 
 class PoolLink(_ViewLink):
-    """To the geometry of the pool."""
+    """The link to the geometry of the pool."""
 
     name = "Pool"
     page = "geometry"
 
 
 class TransactionLink(_ViewLink):
-    """To the transaction in the log of the pool."""
+    """The link to the transaction in the log of the pool."""
 
     name = "Transaction"
     page = "log"
@@ -59,7 +60,8 @@ LINKS = (PoolLink(), TransactionLink())
 
 
 def address(page: str, target: Effect | None, *, lake: str) -> str:
-    """`#PAGE/LAKE/POOL/VERSION/BRANCH` of the view, or `#jobs/LAKE` if there is no one pool."""
+    """The view's address `#PAGE/LAKE/POOL/VERSION/BRANCH`, or `#jobs/LAKE` if the task has not exactly one
+    pool."""
     if target is None:
         parts = ["jobs", key_of(lake)]
     else:

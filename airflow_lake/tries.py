@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def tell_of_tries(task_instance: Any) -> None:
-    """Log, in every try but the first, what became of the one before."""
+    """In every try but the first, logs what happened to the previous one."""
     number = getattr(task_instance, "try_number", 1)
     if number > 1:
         log.warning(

@@ -1,11 +1,12 @@
-"""Task groups: the agents, to be put into any DAG.
+"""Task groups: the agents, for any DAG.
 
-`LakeUpkeep` keeps pools in order; each agent is a group of its own too.  `LakeConfig` says on which lake and pools.
+`LakeUpkeep` keeps pools in order; each agent is also a group of its own.  `LakeConfig` names the lake and the
+pools.
 
     config     what a group works on            agent      find, run, report
     agents     a group for each agent           upkeep     four of them together
     pack       at most 64 mapped tasks          tasks      what the tasks do
-    form       an agent as a DAG of its own     approval, question   a person is asked before an agent deletes
+    form       an agent as a DAG of its own     approval, question   ask a person before an agent deletes
 
 Names are imported when they are first used, so that the pure modules load without Airflow.
 """

@@ -1,14 +1,15 @@
-"""One agent as a task group, to be put into any DAG:
+"""One agent as a task group, for any DAG:
 
     with DAG("etl", schedule="@hourly"):
         my_task() >> CompactGroup(LakeConfig(lake="lake_default", pools=("flights",)))
 
     find (no Spark) -> run (mapped: at most 64 tasks, packed) -> report
 
-If the config wants an approval, a person is asked between find and run (`approval`).
+If the config wants an approval, a person must approve between find and run (`approval`).
 
-The group reads no parameter of its DAG, which may be for something else, unless it `takes_params`.  While the
-DAG file is parsed, nothing of the lake is read.  The report fails if something failed, so the DAG's run does.
+The group reads parameters of its DAG only if it `takes_params`, because they may be for something else.  While
+the DAG file is parsed, nothing of the lake is read.  If something failed, the report fails, and so does the run
+of the DAG.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from log_lake.agents.roster import AGENTS
 class AgentGroup(TaskGroup):
     """The tasks find, run and report of one agent.
 
-    `after`: the group of another agent, whose tasks `run` end first, whatever becomes of them.  `own_pools`: if the
-    config names pools, the agent looks at the lake's own ones too.
+    `after`: the group of another agent.  This group's tasks `run` wait until those of the other have ended, even
+    if they failed.  `own_pools`: if the config names pools, the agent also looks at the lake's own pools.
     """
 
     agent: ClassVar[str]
@@ -78,7 +79,7 @@ class AgentGroup(TaskGroup):
             self.add_tasks(plain | {"takes_params": takes_params})
 
     def add_tasks(self, config: dict[str, Any]) -> None:
-        """Put the tasks into the group."""
+        """Adds the tasks to the group."""
         packs = self.find_task()(config)
         self.results = results = self.run_results(packs, config)
         if self.after is not None:
@@ -103,23 +104,26 @@ class AgentGroup(TaskGroup):
         self.add_after(results, config)
 
     def add_after(self, results: Any, config: dict[str, Any]) -> None:
-        """Put what else follows `run`, of these results, into the group."""
+        """Adds the tasks that run after `run` and use its results."""
 
     @property
     def find_args(self) -> dict[str, Any]:
-        """Arguments of the agent's own `find`."""
+        """Arguments for the agent's own `find`."""
         return {}
 
     @property
     def work_args(self) -> dict[str, Any]:
-        """Arguments of the tasks `run`: their time limit, their slots, and their trigger rule."""
+        """Arguments for the tasks `run`: their time limit, slots and trigger rule."""
         limit = {name: value for name, value in WORK.items() if name not in self.users_args}
         rule = ASKED if self.config.approval else NEXT if self.after is not None else {}
         return {**limit, **self.config.slot_args, **rule}
 
     @property
     def given_by(self) -> Callable[[Any], dict[str, Any]]:
-        """What gives `tasks.find` what the run says, and what it may say.  It holds no task, nor the group."""
+        """A function that passes the run's parameters, and what the run may name, to `tasks.find`.
+
+        It holds no reference to a task or to the group.
+        """
         takes_params = self.takes_params
         bounds = Bounds.of(self.config, params=self.dag.params, takes_params=takes_params)
         marked = marked_for_form(self.dag.params) if takes_params else frozenset()
@@ -147,7 +151,8 @@ class AgentGroup(TaskGroup):
         return find
 
     def run_results(self, packs: Any, config: dict[str, Any]) -> Any:
-        """The results of the tasks `run`, one for each pack: in the task itself, or as a submitted job."""
+        """The results of the tasks `run`, one for each pack; each task does the work itself, or submits it as
+        a job."""
         if self.config.submit is None:
             return self.run_task().partial(config=config).expand(work=packs)
         submitted = self.submitted
@@ -159,7 +164,7 @@ class AgentGroup(TaskGroup):
 
     @property
     def submitted(self) -> Any:
-        """The operator of submitted jobs.  Raises ValueError if the Spark provider of Airflow is not installed."""
+        """The operator that submits jobs.  Raises ValueError if Airflow's Spark provider is not installed."""
         try:
             from airflow_lake.groups.submitted import SubmittedRun
         except ModuleNotFoundError as error:
@@ -170,7 +175,7 @@ class AgentGroup(TaskGroup):
         return SubmittedRun
 
     def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Arguments of that operator, beside the work."""
+        """Arguments for that operator, besides the work."""
         own = {"task_id": "run", "agent": self.agent, "config": config, "conn_id": self.config.spark}
         conf = {**self.config.spark_conf, **(self.config.submit or {}).get("conf", {})}
         return {**self.work_args, **(self.config.submit or {}), **own, "conf": conf}
@@ -186,7 +191,7 @@ class AgentGroup(TaskGroup):
         return run
 
     def report_task(self, *, find: str, approve: str = "", **how: Any) -> Any:
-        """The last task; it reads what the tasks of these ids handed over."""
+        """The last task; it reads the values that the tasks with these ids returned."""
         agent = self.agent
 
         @lake_task(**REPORT, **how)
@@ -213,24 +218,25 @@ class AgentGroup(TaskGroup):
 
 
 class EmittingGroup(AgentGroup):
-    """An agent that loads: each pool it committed to has an event of its asset (`airflow_lake.assets`).
+    """An agent that loads: emits an asset event for each pool to which it committed (`airflow_lake.assets`).
 
-    `announce` emits the events, beside `report`, which may fail, and whatever became of the tasks `run`.  Airflow
-    emits events of a task only if it succeeds; so `run` would emit none of what it committed before it failed.
+    The task `announce` emits the events, in parallel to `report`, which may fail, and even if tasks `run`
+    failed.  Airflow emits the events of a task only if it succeeds.  So if `run` emitted them, a task that fails
+    would lose the events of what it committed before.
     """
 
     announces = True
 
     def submit_args(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Also that `announce` emits the events."""
+        """The arguments, with the fact that `announce` emits the events."""
         return {**super().submit_args(config), "to_announce": True}
 
     def add_after(self, results: Any, config: dict[str, Any]) -> None:
-        """Put `announce` into the group."""
+        """Adds `announce` to the group."""
         results >> self.announce_task(run=results.operator.task_id)(config)
 
     def announce_task(self, *, run: str) -> Any:
-        """The task that emits the events of what the tasks `run` (their id) committed."""
+        """The task that emits the events for what the tasks `run`, with this id, committed."""
         takes_params, alias = self.takes_params, lake_alias(self.config.lake)
 
         @lake_task(outlets=[alias], **REPORT)

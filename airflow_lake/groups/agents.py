@@ -1,6 +1,6 @@
-"""The agents as task groups: of each row of `log_lake.agents.roster` one, named as `CompactGroup` is.
+"""The agents as task groups: one for each row of `log_lake.agents.roster`, with names such as `CompactGroup`.
 
-What each does is on the pages of the agents (docs/airflow.md).
+The pages of the agents say what each does (docs/airflow.md).
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from log_lake.agents.roster import AGENTS, Purpose, group_name
 
 
 class IntervalsGroup(EmittingGroup):
-    """Replace the interval of the run in pools with `intervals.source`.
+    """Replaces the interval of the run in pools with `intervals.source`.
 
-    The DAG's schedule must cut time into intervals (CronDataIntervalTimetable); the days of `intervals.source` are
-    those of its zone.  If the config names the pools,
-    `announce` emits an event for each partition of the interval; otherwise each pool has one event without a
-    partition, since Airflow takes partitions only of assets that it knows when it parses the file.  A pool in which
-    nothing was committed has none.
+    The DAG's schedule must cut time into intervals (CronDataIntervalTimetable); the days of `intervals.source`
+    are days in the schedule's zone.  If the config names the pools, `announce` emits an event for each partition
+    of the interval.  Otherwise each pool has one event without a partition, because Airflow accepts partitions
+    only for assets that it knows when it parses the file.  A pool to which nothing was committed has no event.
 
-    A run that is of no schedule and no backfill appends `files`, because its interval is the last one before its
-    date.  With `by_hand=True` it replaces that interval too.
+    A run that was not started by a schedule or a backfill appends `files`, because its interval is the last one
+    before its date.  With `by_hand=True` it replaces that interval too.
     """
 
     agent = "intervals"
@@ -67,12 +66,13 @@ class IntervalsGroup(EmittingGroup):
 
     @property
     def assets(self) -> list[Any]:
-        """Those of the pools that are named: partitions are taken only of assets that are outlets."""
+        """The assets of the named pools: Airflow accepts partitions only for assets that are outlets."""
         config = self.config
         return [lake_asset(pool, lake=config.lake, branch=config.branch) for pool in config.named_pools]
 
     def announce_task(self, *, run: str) -> Any:
-        """The task that emits the events.  It is not mapped: each mapped task has an event of each outlet."""
+        """The task that emits the events.  It is not mapped, because each mapped task would emit every
+        outlet's event."""
         takes_params, assets, by_hand = self.takes_params, self.assets, self.by_hand
         zone = zone_of(self.dag)
         if not assets:
@@ -93,13 +93,13 @@ class IntervalsGroup(EmittingGroup):
 
 
 class TogetherGroup(AgentGroup):
-    """An agent that takes all its work at once: one Spark job for all pools.
+    """An agent that does all its work at once: one Spark job for all pools.
 
     Without work, `run` skips itself and `report` says so, as in the other groups.
     """
 
     def add_tasks(self, config: dict[str, Any]) -> None:
-        """Put the tasks into the group; `run` is not mapped, so that the group itself may be."""
+        """Adds the tasks to the group.  `run` is not mapped, so the group itself may be mapped."""
         agent = self.agent
 
         @lake_task(agent=agent, **self.work_args)
@@ -142,7 +142,7 @@ class ErasureGroup(AgentGroup):
 
     @property
     def find_args(self) -> dict[str, Any]:
-        """With an approval, `run` begins what the run names: what is refused must not be pending."""
+        """With an approval, `run` begins the named erasures, because a refused one must not become pending."""
         return {"begins": not self.config.approval}
 
 

@@ -21,11 +21,10 @@ from lake_core.errors import without_secrets
 
 
 class LakeApproval(KeepsTexts, ApprovalOperator):
-    """Ask whether the work in `packs`, of an agent, may be done; without an answer in `timeout` it may not.
+    """Asks whether an agent may do the work in `packs`; without an answer within `timeout` it may not.
 
-    `config`: those of the group's plain values that name the lake; Airflow keeps them.
-
-    The answer goes to `report` as an XCom of its own: Airflow keeps no returned value of a task that was refused.
+    `config`: the plain values of the group that name the lake; Airflow stores them.  The answer goes to `report`
+    as a separate XCom, because Airflow stores no return value of a task that was refused.
     """
 
     template_fields: Collection[str] = ("subject", "body", "packs", "config")
@@ -44,7 +43,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
         self.config = config
 
     def execute(self, context: Any) -> Any:
-        """Ask, and wait for the answer.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+        """Asks, and waits for the answer.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
         if not self.packs:
             self.log.info("there is nothing to ask: no work was found")
             return None
@@ -57,7 +56,7 @@ class LakeApproval(KeepsTexts, ApprovalOperator):
         return question(work_of(self.agent, self.packs, named=named), lake=without_secrets(named))
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
-        """Hand over the answer, and skip `run` if it is a refusal.  Raises HITLTriggerEventError."""
+        """Passes the answer on, and skips `run` if it is a refusal.  Raises HITLTriggerEventError."""
         if "error" not in event:
             user = event.get("responded_by_user")
             answer = {"chosen_options": event["chosen_options"], "by": user["name"] if user else ""}

@@ -1,4 +1,4 @@
-"""What a run may say to a group: which lake, and which files to append; by the rules of `airflow_lake.allowed`."""
+"""What a run may name in a group: its lake, and files to append; by the rules of `airflow_lake.allowed`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What the DAG itself says, when its file is parsed: its lake, its files, the defaults of its parameters."""
+    """The facts from the DAG file when it is parsed: the group's lake and files, and the defaults of
+    parameters."""
 
     lake: Any = ""
     files: Any = ()
@@ -25,7 +26,7 @@ class Bounds:
 
     @classmethod
     def of(cls, config: LakeConfig, *, params: Mapping[str, Any] | None, takes_params: bool) -> Bounds:
-        """Those of a group with this config, in a DAG with these parameters."""
+        """The facts for a group with this config, in a DAG with these parameters."""
         texts = (config.lake, *config.pools, config.branch, config.dry_run, *config.asked.values())
         return cls(
             lake=config.lake,
@@ -43,9 +44,9 @@ class Bounds:
         opened: Callable[[str], Lake],
         environ: Mapping[str, str],
     ) -> None:
-        """Refuse a request in which the run, with this conf, names what it may not.  Raises InvalidInput.
+        """Raises InvalidInput if the request names something that the run, with this conf, may not name.
 
-        `params`: those of the run, None if the group takes none; `request`: what they and the config ask for.
+        `params`: those of the run, None if the group reads none.  `request`: what they and the config ask for.
         """
         told = {name for name in ("lake", "files") if conf and params and params.get(name)}
         if "lake" in told or allowed.is_given(self.lake, conf=conf):

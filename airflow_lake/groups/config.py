@@ -1,6 +1,6 @@
-"""The configuration of a task group, as one value that a DAG file makes, without a store or a connection.
+"""The configuration of a task group, as one value that a DAG file makes without a store or a connection.
 
-Texts may be templates of Airflow (`"{{ params.pool }}"`): they are filled in when a task of the group runs.
+Texts may be templates of Airflow (`"{{ params.pool }}"`), which are rendered when a task of the group runs.
 """
 
 from __future__ import annotations
@@ -43,22 +43,20 @@ LONGEST_WAIT = timedelta(days=29)
 
 @dataclass(frozen=True, kw_only=True)
 class LakeConfig:
-    """Which lake, which pools, which Spark.
+    """The lake, the pools and the Spark of a group.
 
     `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then
-    lake_default.  `pools`: empty: all that have work.  `spark`: the id of a connection of type spark_connect or
-    spark; empty: what the connection of the lake names, otherwise LAKE_SPARK_REMOTE or LAKE_SPARK_MASTER of the
-    worker.  `spark_conf`: settings of Spark, such as resources (`{"spark.executor.memory": "8g"}`).  `submit`:
-    arguments of Airflow's SparkSubmitOperator; if it is set, be it to `{}`, each pack of work is a job that
-    spark-submit submits by the connection `spark`, of type spark (`groups.submitted`).
+    lake_default. `pools`: empty: all pools that have work.  `spark`: the id of a connection of type
+    spark_connect or spark; empty: the one in the lake's connection, otherwise LAKE_SPARK_REMOTE or
+    LAKE_SPARK_MASTER of the worker.  `spark_conf`: settings of Spark, such as resources
+    (`{"spark.executor.memory": "8g"}`).  `submit`: arguments of Airflow's SparkSubmitOperator; if it is set,
+    even to `{}`, spark-submit submits each pack of work as a job by the connection `spark`, of type spark
+    (`groups.submitted`).  `asked`: the parameters of a single agent, as in its trigger form (`{"wait": False}`).
 
-    `asked`: the parameters of one agent alone, as its trigger form has them (`{"wait": False}`).
-
-    `airflow_pool`: the pool of Airflow, which bounds how many tasks run at once, for all tasks of the group; empty:
-    that of the DAG's default_args, otherwise Airflow's default pool.  `pool_slots`: the slots of it that each task
+    `airflow_pool`: the Airflow pool for all tasks of the group, which limits how many run at once; empty: that
+    of the DAG's default_args, otherwise Airflow's default pool.  `pool_slots`: how many of its slots each task
     `run` takes, at least 1; the other tasks take one.  If the pool has fewer slots, the task never starts.
-
-    `approval`: a person is asked before the retention or the erasure agent deletes; without an answer within
+    `approval`: a person must approve before the retention or the erasure agent deletes; without an answer within
     `approval_timeout` nothing is deleted.
     """
 
@@ -119,21 +117,21 @@ class LakeConfig:
 
     @property
     def named_pools(self) -> tuple[str, ...]:
-        """The pools, if their assets are known when the DAG file is parsed: nothing of them is a template."""
+        """The pools, if their assets are known when the DAG file is parsed, that is, without templates."""
         return () if given.is_template((self.lake, self.branch, *self.pools)) else tuple(self.pools)
 
     @property
     def pool_args(self) -> dict[str, Any]:
-        """Arguments of all tasks of the group, so that they run in the Airflow pool."""
+        """Arguments for all tasks of the group, so that they run in the Airflow pool."""
         return {"pool": self.airflow_pool} if self.airflow_pool else {}
 
     @property
     def slot_args(self) -> dict[str, Any]:
-        """What the tasks `run` are given beside that."""
+        """Further arguments for the tasks `run`."""
         return {"pool_slots": self.pool_slots} if self.pool_slots > 1 else {}
 
     def plain(self, *, agent: str, also: tuple[str, ...]) -> dict[str, Any]:
-        """The request to an agent that knows the parameters `also`, and the Spark, as plain values.
+        """The request to an agent that knows the parameters `also`, and the Spark settings, as plain values.
 
         Raises ValueError for a parameter that the agent does not know.
         """
@@ -157,7 +155,7 @@ class LakeConfig:
 
 
 def checked(config: Any, *, who: str) -> LakeConfig:
-    """The config of a group; None is that of the default lake.  Raises ValueError for anything else."""
+    """The config of a group; None means the default lake.  Raises ValueError if it is not a LakeConfig."""
     if config is not None and not isinstance(config, LakeConfig):
         raise ValueError(
             f"{who}: config must be a LakeConfig, as LakeConfig(pools=['flights']) (got {config!r})"
@@ -171,13 +169,11 @@ def _are_texts(value: Any) -> bool:
 
 
 def request_of(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The request of a run: that of the group, overridden by the parameters that the run sets.
+    """The request of a run: the group's parameters, overridden by those that the run sets.
 
-    A run cannot turn off a `dry_run` of the group: false is what an untouched trigger form says.
-
-    `params` is None if the group does not read those of its DAG, which may be for something else.  Raises
-    InvalidInput for a parameter of the group that a template left empty: without it the agent would do more than
-    was asked for, or elsewhere.
+    A run cannot turn off a `dry_run` of the group, because an untouched trigger form says false.  `params` is
+    None if the group does not read those of its DAG.  Raises InvalidInput for a parameter of the group that a
+    template left empty: without it the agent would do more than was asked for, or do it elsewhere.
     """
     request = dict(config["request"])
     for name in config["filled"]:

@@ -1,4 +1,5 @@
-"""`@lake_task`: Airflow's `@task` for the tasks of the groups, whose effects lineage and links are made of."""
+"""`@lake_task`: Airflow's `@task` for the tasks of the groups; lineage and links use the effects of such a
+task."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from airflow_lake.tries import sentence_last
 
 
 class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
-    """A function as a task, which keeps its `effects`; `agent` is the one whose task `run` it is, if any."""
+    """A function as a task that records its `effects`; `agent` names the agent if it is a task `run`."""
 
     custom_operator_name = "@lake_task"
     operator_extra_links = LINKS
@@ -39,7 +40,7 @@ class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
         return sentence_last(partial(super().execute, context))
 
     def planned_effects(self) -> Iterable[Effect]:
-        """What the pack, or the packs, of a task `run` ask for; nothing of the other tasks."""
+        """The effects that the packs of a task `run` ask for; other tasks have none."""
         if not self.agent:
             return []
         one = self.op_kwargs.get("work")
@@ -48,7 +49,7 @@ class LakeTaskOperator(KeepsTexts, Tells, DecoratedOperator, PythonOperator):
 
 
 def lake_task(function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
-    """As `@task` of Airflow."""
+    """Like Airflow's `@task`."""
     return task_decorator_factory(
         python_callable=function, decorated_operator_class=LakeTaskOperator, **kwargs
     )

@@ -124,7 +124,7 @@ OF_APPLY = {
 
 
 def apply_dag(*, usually: str, doc: str | None, file: str) -> DAG:
-    """The DAG `lake_apply`.  `file` is the DAG file, whose folder relative paths of policy files begin at."""
+    """The DAG `lake_apply`.  `file` is the DAG file; relative paths of policy files begin at its folder."""
     schedule = _schedule("apply", usually)
     how = {"start_date": START, "max_active_runs": 1, "default_args": DEFAULT_ARGS}
     dag = _dag("apply", schedule, doc, OF_APPLY, **how)
@@ -161,7 +161,7 @@ def _zone(name: str) -> str:
 
 
 def of_agent(name: str) -> dict[str, Param]:
-    """The parameters of the agent, beside those of all."""
+    """The agent's own parameters, besides those of all agents."""
     return {parameter: _field(PARAMETERS[parameter]) for parameter in AGENTS[name].parameters}
 
 

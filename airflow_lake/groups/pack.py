@@ -1,8 +1,9 @@
-"""Work packed into few tasks; pure.
+"""Packs work into few tasks; pure.
 
-Each mapped task of Airflow costs about a second and rows in its database, and Airflow refuses more than
-`max_map_length` of them (1,024).  So at most `MAX_TASKS` are mapped, however many pools have work: up to that many
-pieces get a task each, more are packed so that the tasks weigh about the same.  `tasks` keeps packs in the lake.
+Each mapped task costs Airflow about a second and rows in its database, and Airflow refuses more than
+`max_map_length` (1,024).  So at most `MAX_TASKS` are mapped, however many pools have work.  Up to that number
+each piece gets a task; beyond it, pieces are packed so that tasks weigh about the same.  `tasks` stores packs in
+the lake.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class Pack:
 
 
 def pack(all_work: Sequence[Work], *, most: int = MAX_TASKS) -> list[Pack]:
-    """At most `most` packs, each with its work in the order in which it was handed out.
+    """At most `most` packs, each with its pieces in the order in which they were handed out.
 
-    The heaviest piece goes first, each into the lightest pack (the largest is at most a third above the best).
-    Each piece is told the number of its task (`task`).
+    The heaviest piece goes first, each into the lightest pack, so the largest pack is at most a third above the
+    best possible. Each piece gets the number of its task (`task`).
     """
     if most < 1:
         raise ValueError(f"most must be at least 1 (got {most})")

@@ -1,7 +1,7 @@
 """The question to a person before an agent deletes, and the meaning of the answer; pure.
 
-The task `approve` asks (`approval`), and `report` reads its answer.  A question says what would be done in which
-pools, never which records an erasure names: Airflow keeps it.
+The task `approve` asks (`approval`), and `report` reads the answer.  A question says what will be done in which
+pools, never which records an erasure names, because Airflow stores it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _one_line(line: str) -> str:
 
 
 def put_off_by(answer: Mapping[str, Any] | None, all_work: Sequence[Work]) -> Found[Work]:
-    """The work as deferred if the answer is a refusal; unchanged if it was approved, or not asked about."""
+    """The work as deferred, if the answer is a refusal; unchanged if it was approved, or if no person was asked."""
     from log_lake.agents.work import Found, PutOff
 
     if not answer or REJECT not in answer["chosen_options"]:

@@ -2,17 +2,18 @@
 
     LakeConfig(spark="yarn", submit={"deploy_mode": "cluster", "yarn_track_via_rm_api": True})
 
-The job is `spark_apps/agent.py`: it reads its pack of work from the lake, and writes what came of it there.  How
-it is submitted says Airflow's SparkSubmitOperator, whose arguments these are.  In cluster mode that operator keeps
-the id of the job, so that a try after a killed worker finds the job that still runs (`durable`).  This task keeps
-the name of the outcome beside it, and the names of the packs that it is of.  When the outcome is read, all is
-forgotten, so a try after a failure submits anew.
+The job is `spark_apps/agent.py`: it reads its pack of work from the lake, and writes its outcome there.
+Airflow's SparkSubmitOperator submits it, with these arguments.  In cluster mode that operator stores the id of
+the job, so that a retry after a killed worker finds the job that still runs (`durable`).  This task also stores
+the name of the outcome, and the names of its packs.  Once the outcome is read, all this is deleted, so a retry
+after a failure submits a new job.
 
-Airflow keeps such values by the map index, also when the run is cleared.  Then the index may have another pack, or
-the files of an interval may have changed.  The task waits until such a job has ended, and submits its own.
+Airflow stores such values by map index, and keeps them when the run is cleared.  Then the index may have another
+pack, or the files of an interval may have changed.  In that case the task waits until the old job has ended, and
+submits its own.
 
 In client mode the driver is a process of the worker, and inherits the options of the connection.  In cluster
-mode it opens the lake with what it finds itself, or with `env_vars` (decision 132).
+mode it opens the lake with the credentials that it finds in the cluster, or with `env_vars` (decision 132).
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ OUTCOME = "lake_outcome"
 
 
 class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
-    """One pack of work, or all packs of an agent that takes them together, as one submitted job.
+    """One pack of work as a submitted job, or all packs of an agent that does them together.
 
-    `work`: a pack, or a list of packs, as `tasks.find` gives them.  `config`: the plain values of the group's.
+    `work`: a pack, or a list of packs, from `tasks.find`.  `config`: the plain values of the group.
     `to_announce`: the group has a task `announce`.  The other arguments are those of SparkSubmitOperator.
     """
 
@@ -80,16 +81,16 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
 
     @property
     def pack_names(self) -> list[str]:
-        """The names of the packs: each `find` gives new ones."""
+        """The names of the packs; each `find` makes new names."""
         return [str(pack["pack"]) for pack in self.packs]
 
     def planned_effects(self) -> Iterable[Effect]:
-        """What the packs ask for."""
+        """The effects that the packs ask for."""
         work = [self.work] if isinstance(self.work, Mapping) else self.work
         return tasks.planned(self.agent, work, self.config, params=self.params_of_run)
 
     def execute(self, context: Any) -> list[dict[str, Any]]:
-        """The results of the packs.  Raises what a piece of work raised; AirflowException if the job failed."""
+        """The results of the packs.  Raises the error of a piece of work; AirflowException if the job failed."""
         from lake_core import naming
         from lake_core.store import address_of
         from log_lake.agents.driver import Outcome
@@ -134,7 +135,8 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         return tasks.results_of(outcome, context)
 
     def submit_job(self, context: Any) -> str | None:
-        """Keep the name of the outcome before the job may write it; a job of before does not count any more."""
+        """Stores the outcome's name before the job can write it; from then on an earlier job no longer
+        counts."""
         self.outcome = self.fresh
         if (kept := context.get("task_state_store")) is not None:
             kept.set(OUTCOME, {"outcome": self.fresh, "packs": self.pack_names})

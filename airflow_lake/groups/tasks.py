@@ -1,12 +1,12 @@
-"""The tasks of every agent: find, run, report.  They run in workers; the decisions are log_lake's.
+"""The tasks of every agent: find, run, report.  They run in workers; log_lake has the decisions.
 
 `find` hands out packs of work, `run` does one pack, `report` says what was done and fails if something failed.
-One piece of work that fails does not hold back the others of its pack, and their results are kept.  The packs are
-objects of the lake; between tasks goes of each only its title, its name, and that of its lake.
+If a piece of work fails, the others of its pack are still done, and their results are kept.  Packs are objects
+of the lake; tasks pass each other only a pack's title, its name, and the name of its lake.
 
-Agents that load have `announce` too.  Airflow emits the events of a task only if it succeeds, so what a task `run`
-committed before it failed has no event yet.  Such results go to `announce` (`UNANNOUNCED`), which fails for no
-failure of others.
+Agents that load also have `announce`.  Airflow emits the events of a task only if it succeeds, so what a task
+`run` committed before it failed has no event yet.  Such results go to `announce` (`UNANNOUNCED`), which succeeds
+even if others failed.
 """
 
 from __future__ import annotations
@@ -58,13 +58,11 @@ def find(
     conf: Mapping[str, Any] | None = None,
     **also: Any,
 ) -> list[dict[str, Any]]:
-    """The packs of work that the agent finds; `also` are those of `driver.find`.
+    """The packs of work that the agent finds; `also` are further arguments of `driver.find`.
 
-    `own_pools`: if the group names pools, the agent looks at the lake's own ones too.  `bounds`: what a run, which
-    has this `conf`, may name.
-
-    Deferred pools go to the report beside the packs, as an XCom of `task`; no task is mapped for them.  It
-    is a job that was put off, too.
+    `own_pools`: if the group names pools, the agent also looks at the lake's own pools.  `bounds`: what a run
+    with this `conf` may name.  Deferred pools go to the report as a separate XCom of `task`, without a mapped
+    task, and are recorded as jobs.
     """
     from log_lake.agents import driver
     from log_lake.agents.put_off_jobs import record_put_off
@@ -89,9 +87,10 @@ def find(
 
 
 def keep(lake: Lake, name: str, all_work: Sequence[Work]) -> list[dict[str, Any]]:
-    """The packs of this work, kept as objects of the lake of that name: what goes between tasks of each.
+    """Writes the packs of this work as objects of the lake with that name; returns what tasks pass on for each
+    pack.
 
-    Each piece of work is told apart from all others, so that a report takes no result of other work for its own.
+    Each piece of work gets an identity of its own, so that a report takes no result of other work for it.
     """
     from msgspec.structs import replace
 
@@ -108,14 +107,14 @@ def keep(lake: Lake, name: str, all_work: Sequence[Work]) -> list[dict[str, Any]
 
 
 def named_lake(config: Mapping[str, Any], params: Mapping[str, Any] | None) -> str:
-    """The name of the lake that the group names, or its run, which has these `params`.  Raises InvalidInput."""
+    """The name of the lake from the group, or from its run with these `params`.  Raises InvalidInput."""
     return lake_name(request_of(config, params if config.get("takes_params") else None)["lake"])
 
 
 def work_of(agent: str, packs: Packs, *, named: str, opened: Callable[[str], Lake] = open_lake) -> list[Any]:
-    """All the work of an agent in packs of the lake that the run has `named`; `opened` opens it.
+    """All the work of an agent in packs of the lake that the run has `named`; `opened` opens that lake.
 
-    Raises InvalidInput if they are of another lake, NotFound, Corrupt, Unavailable.
+    Raises InvalidInput if the packs are of another lake, NotFound, Corrupt, Unavailable.
     """
     from log_lake.agents.driver import agent_of
     from log_lake.agents.packs import read_packs
@@ -136,7 +135,7 @@ def work_of(agent: str, packs: Packs, *, named: str, opened: Callable[[str], Lak
 def check_lake(packs: Packs, *, named: str) -> None:
     """Raises InvalidInput unless the packs are of the lake that the run has `named`.
 
-    Airflow lets some people edit what goes between tasks, who may not name a lake (`airflow_lake.allowed`).
+    In Airflow some people may edit what tasks pass on, but may not name a lake (`airflow_lake.allowed`).
     """
     if other := next((pack["lake"] for pack in packs if pack["lake"] != named), None):
         raise InvalidInput(
@@ -146,15 +145,15 @@ def check_lake(packs: Packs, *, named: str) -> None:
 
 
 def put_off_by_find(task: Any, find: str) -> list[dict[str, Any]]:
-    """The pools that the task `find` deferred, by its id, in the same mapped group as `task`; none if it
-    failed."""
+    """The pools that the task `find`, in the same mapped group as `task`, deferred; none if it failed."""
     return list(task.xcom_pull(task_ids=find, key=PUT_OFF, map_indexes=task.map_index) or ())
 
 
 def check_any(packs: Packs) -> None:
     """Raises AirflowSkipException if there is no work.
 
-    Airflow 3.3.2 skips no task of a mapped group for a task before it that says so (ShortCircuitOperator).
+    In Airflow 3.3.2 an earlier task cannot skip tasks of a mapped group (ShortCircuitOperator), so the task
+    skips itself.
     """
     from airflow.sdk.exceptions import AirflowSkipException
 
@@ -163,9 +162,9 @@ def check_any(packs: Packs) -> None:
 
 
 def check_wanted(task: Any, find: str) -> None:
-    """Raises AirflowSkipException if the task `find` was skipped: then the DAG wants nothing of the group.
+    """Raises AirflowSkipException if the task `find` was skipped: then the DAG does not want this group's work.
 
-    Raises Incomplete if it never ran, since a task before it failed.
+    Raises Incomplete if `find` never ran, because a task before it failed.
     """
     from airflow.sdk.exceptions import AirflowSkipException
 
@@ -183,10 +182,10 @@ def check_wanted(task: Any, find: str) -> None:
 def planned(
     agent: str, packs: Any, config: Mapping[str, Any], *, params: Mapping[str, Any] | None
 ) -> list[Effect]:
-    """What packs ask for, in a run that has these `params`.
+    """The effects that packs ask for, in a run with these `params`.
 
-    Nothing if they cannot be read, or are not of the lake that the run names, which the task itself will say; nor
-    if they are no packs yet, because Airflow could not hand them over.
+    Empty if the packs cannot be read, or are not of the lake that the run names (the task itself reports that),
+    or if Airflow could not pass them on.
     """
     from lake_core.errors import LakeError
 
@@ -208,13 +207,13 @@ def run(
     to_announce: bool = False,
     does: Agent[Any, Any] | None = None,
 ) -> list[dict[str, Any]]:
-    """The results of packs, which are done in this task.
+    """Does the work of packs in this task, and returns the results.
 
-    If they are `to_announce`, each is handed over at once: the next piece of work may end the process.
-    `does` does the work; None: the agent of that name.
+    If they are `to_announce`, each result is passed on at once, because the next piece of work may end the
+    process.  `does` does the work; None: the agent with that name.
 
-    Raises the first failure after all its work was tried; one that may pass comes first, so that Airflow tries
-    again.  An error that is not ours, such as Spark's, may pass: a retry may have another Spark.
+    After all work was tried, it raises the first failure.  A failure that may pass comes first, so that Airflow
+    retries.  An error of another library, such as Spark's, may pass: a retry may get another Spark.
     """
     from spark_apps.packs import carry_out
 
@@ -245,10 +244,10 @@ def run(
 
 
 def announce_later(results: Iterable[Result], context: Mapping[str, Any]) -> None:
-    """Hand over, for the task `announce`, what was committed: of each result only what its event says.
+    """Passes to the task `announce` what was committed: only the part of each result that its event needs.
 
-    Airflow forgets XComs before a retry.  An interval that an earlier try replaced is then found as it should be,
-    so nothing is committed; its event would be lost.  So what is handed over is kept for later tries too.
+    Airflow deletes XComs before a retry.  An interval that an earlier try replaced then needs no change, so
+    nothing is committed, and its event would be lost.  So these values are also stored for later tries.
     """
     kept = context.get("task_state_store")
     by_pool = {one["pool"]: one for one in (kept.get(UNANNOUNCED) or () if kept is not None else ())}
@@ -287,7 +286,7 @@ def report(
     put_off: Sequence[Mapping[str, Any]] | None = None,
     answer: Any = None,
 ) -> dict[str, int]:
-    """The totals.  `put_off`: what `find` put off; `answer`: that of a person who was asked, if one was.
+    """The totals.  `put_off`: the pools that `find` deferred; `answer`: that of a person, if one was asked.
 
     Raises Incomplete if something failed, InvalidInput if the packs are not of the lake that the run names.
     """
@@ -324,10 +323,10 @@ def announce_partitions(
     outlets: Sequence[Any],
     events: Any,
 ) -> list[Any]:
-    """Emit events of the assets of the pools in which the run committed: one for each partition of these keys.
+    """Emits asset events of the pools to which the run committed: one for each partition with these keys.
 
-    Without `keys` it is one event without a partition.  Returns those of the `outlets` that have events: Airflow
-    would make one, without a partition, for each of the others.
+    Without `keys` it is one event without a partition.  Returns the `outlets` that have events: for each other
+    one Airflow would make an event without a partition.
     """
     announced = []
     for event in committed:

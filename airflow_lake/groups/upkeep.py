@@ -1,13 +1,14 @@
-"""All that keeps pools in order, as one group in a DAG of your own:
+"""All upkeep of pools as one group in a DAG of your own:
 
     with DAG("upkeep", schedule="@hourly"):
         LakeUpkeep(LakeConfig(lake="lake_default"))
 
-The agents run side by side: none conflicts with another, nor with a load.  Each looks at a pool before it
-starts Spark.  One pair takes turns: the tombstones agent rewrites after the compact agent, which removes deleted
-records as it merges.  Side by side both would rewrite the same objects, and one would do so in vain.
+The agents run in parallel: none conflicts with another, nor with a load.  Each looks at a pool before it starts
+Spark. Only the tombstones agent waits for the compact agent, which removes deleted records when it merges.  In
+parallel both would rewrite the same objects, and one of them in vain.
 
-If the config names pools, the group keeps the lake's own pools in order too: each of its runs adds to `$jobs`.
+If the config names pools, the group also works on the lake's own pools, because each of its runs adds to
+`$jobs`.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class LakeHook(BaseHook):
         return replace(address, options={**credentials, **address.options})
 
     def get_lake(self, *, metadata: Mapping[str, str] | None = None) -> Lake:
-        """The lake; its transactions carry `metadata`, and DAG, run, task and try of the task that runs this.
+        """The lake.  Its transactions carry `metadata`, and the DAG, run, task and try of the running task.
 
         Raises InvalidInput, NotFound, Corrupt, Unavailable.
         """
@@ -55,13 +55,13 @@ class LakeHook(BaseHook):
         return Lake.open(address.uri, options=address.options, metadata=metadata)
 
     def get_conn(self) -> Lake:
-        """As `get_lake`."""
+        """The same as `get_lake`."""
         return self.get_lake()
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the lake opens, and what it holds or why it does not open.
+        """Whether the lake opens; and what it holds, or why it does not open.
 
-        The connection of Spark that it names must be there; that Spark is not asked.
+        The Spark connection that it names must exist, but Spark itself is not contacted.
         """
         from lake_core.errors import LakeError
         from lake_core.phrases import counted

@@ -1,5 +1,5 @@
 """Operators: one action on one pool, in one task of your own DAG.  One file an operator; `base` is shared.
 
-They are thin: what becomes of records is decided in log_lake, and spread by spark_apps.  The agents, which look at
-many pools, are task groups (`airflow_lake.groups`).
+They are thin: log_lake decides what happens to records, and spark_apps spreads the work.  The agents, which work
+on many pools, are task groups (`airflow_lake.groups`).
 """

@@ -1,4 +1,4 @@
-"""Make the pools of a lake as a policy file says."""
+"""Makes the pools of a lake match a policy file."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ UNREAD = dict.fromkeys(("branch", "spark", "spark_conf"), "the policy file says 
 
 
 class LakeApplyOperator(LakeOperator):
-    """Apply a policy file, as `lake apply` does: create pools, change settings, with `prune` drop the others.
+    """Applies a policy file, as `lake apply` does: creates pools, changes settings, and with `prune` drops other
+    pools.
 
-    `path`: a file on the worker, s3:// or gs://; a relative one begins at the folder of the DAG file, and so may
-    lie beside it in its bundle.  Empty: the variable LAKE_POLICY_FILE of the worker.  `dry_run` logs the difference
-    and changes nothing.  The task fails if pools would be dropped, or agents would remove more than before, unless
-    `yes` says that they may.  The three take true and false as texts too, so templates may fill them.
+    `path`: a file on the worker, s3:// or gs://.  A relative path begins at the folder of the DAG file, so the
+    policy file may be beside it in its bundle.  Empty: the variable LAKE_POLICY_FILE of the worker.  `dry_run`
+    logs the difference and changes nothing.  Unless `yes` is set, the task fails if pools would be dropped, or
+    if agents would remove more than before.  All three flags accept true and false as texts too, so templates
+    may set them.
 
-    With `takes_params`, parameters of the run that are set take precedence, as in the groups.  A run cannot turn
-    off a `dry_run` of the operator: false is what an untouched trigger form says.
+    With `takes_params`, parameters that the run sets take precedence, as in the groups.  A run cannot turn off a
+    `dry_run` of the operator, because an untouched trigger form says false.
 
-    Applied again, a file changes nothing: a task may be tried as often as needed.
+    If the pools match the file already, nothing changes, so the task may be retried as often as needed.
     """
 
     template_fields: Sequence[str] = ("lake", "path", "dry_run", "prune", "yes")
@@ -64,7 +66,7 @@ class LakeApplyOperator(LakeOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Take the parameters of the run too, if it is said so."""
+        """Reads the parameters of the run first, if `takes_params` is set."""
         params = params_of(context, task=self.task_id) if self.reads_params else {}
         params = without_form(params, conf_of(context), marked=self.of_form, task=self.task_id)
         for name in self.template_fields if self.takes_params else ():
@@ -77,7 +79,7 @@ class LakeApplyOperator(LakeOperator):
         return super().execute(context)
 
     def check_given(self, context: Context) -> None:
-        """Also the lake and the policy file, if they are parameters of the run."""
+        """Also checks the lake and the policy file, if they are parameters of the run."""
         super().check_given(context)
         conf = conf_of(context)
         of_dag = {name: self.asked_or_default[name] for name in ("lake", "path")}
@@ -92,11 +94,11 @@ class LakeApplyOperator(LakeOperator):
             allowed.check_files([path], what="path", task=self.task_id, places=places, environ=os.environ)
 
     def take(self) -> None:
-        """The lake and the file."""
+        """Reads the lake and the file."""
         self.take_asked()
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was done: how many pools were created, changed and dropped, and the version of the list of pools."""
+        """How many pools were created, changed and dropped, and the version of the list of pools."""
         from lake_core.errors import InvalidInput
         from lake_core.store import address_of
         from log_lake.policies.apply import carry_out, read_text

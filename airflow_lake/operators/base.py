@@ -1,10 +1,11 @@
 """Shared by all operators: the lake by name, the Spark that works on it, and one commit for each task.
 
-A task that is tried again must not commit twice.  So a load, a replace and a delete commit under a token made of
-the task's DAG, run and id, and for a mapped task of what it works on; clearing the task repeats nothing either.
-Mapped tasks of a run that work on the same commit once.  Pass `token=""` to commit anew each time.
+A task that is retried must not commit twice.  So a load, a replace and a delete commit under a token made of the
+task's DAG, run and id; a mapped task's token also includes what it works on.  If the task is cleared, it repeats
+nothing either. Mapped tasks of a run that work on the same thing commit once.  Pass `token=""` to commit again
+each time.
 
-A failure that a retry cannot help (bad input, a missing pool, damage) fails the task at once.
+If a retry cannot help (bad input, a missing pool, damage), the task fails at once.
 """
 
 from __future__ import annotations
@@ -85,9 +86,10 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         self.defaults = defaults_of(self)
 
     def execute(self, context: Context) -> Any:
-        """Check the parameters as they are now, and do the work.  Raises InvalidInput, and what the work raises.
+        """Checks the parameters in their final form, and does the work.  Raises InvalidInput, and what the work
+        raises.
 
-        An operator that does an agent's work is a job of it.
+        If the operator does an agent's work, that is recorded as a job of the agent.
         """
         tell_of_tries(context.get("ti"))
         return sentence_last(partial(self._execute, context))
@@ -106,7 +108,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         return result
 
     def take(self) -> None:
-        """Take the parameters as templates filled them in.  Raises InvalidInput before anything is done."""
+        """Reads the rendered parameters.  Raises InvalidInput before anything is done."""
         task = self.task_id
         for name, asked in self.asked_names.items():
             setattr(self, name, given.texts_by_name(getattr(self, name), name, task=task, asked=asked))
@@ -115,7 +117,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         self.take_asked()
 
     def take_asked(self) -> None:
-        """Take the parameters that the DAG may leave out (`asked`): what it gives must hold something."""
+        """Reads the parameters that the DAG may leave out (`asked`); one that it sets must not be empty."""
         for name, asked in self.asked_or_default.items():
             setattr(
                 self, name, given.text_or_empty(getattr(self, name), name, task=self.task_id, asked=asked)
@@ -126,26 +128,26 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
             )
 
     def check_given(self, context: Context) -> None:
-        """Raises InvalidInput for a lake that the run gives and may not name (`allowed`)."""
+        """Raises InvalidInput for a lake that the run names and may not name (`allowed`)."""
         asked = self.asked_or_default["lake"]
         if allowed.is_given(asked, conf=conf_of(context)):
             places = allowed.of_templates(asked) | self.defaults
             allowed.check_lake(self.lake, task=self.task_id, places=places, environ=os.environ)
 
     def act(self, context: Context) -> Any:
-        """The work of the task; its result goes to other tasks."""
+        """Does the work of the task; other tasks can use its result."""
         raise NotImplementedError
 
     def effect(self, **what: Any) -> Effect:
-        """The planned effects of the task on its pool."""
+        """The planned effect of the task on its pool."""
         return Effect(lake=self.lake_name, pool=self.pool_name, branch=self.branch, **what)
 
     def done_effect(self, values: Mapping[str, Any], **what: Any) -> Effect:
-        """The effects of the task on its pool; `values` are those of its result."""
+        """The finished effect of the task on its pool; `values` are those of its result."""
         return done(self.effect(**what), **{name: values.get(name) for name in FIGURES})
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The pool of the task, if it names one."""
+        """The effect on the task's pool, if the task names one."""
         return [self.effect()] if self.pool_name else []
 
     @property
@@ -154,19 +156,19 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         return lake_name(self.lake)
 
     def get_lake(self) -> Lake:
-        """The lake; its transactions carry DAG, run, task and try."""
+        """The lake; its transactions carry the DAG, run, task and try."""
         return open_lake(self.lake_name)
 
     def get_spark(self) -> OpenSpark:
-        """What opens a Spark session of a given name for a block."""
+        """A function that opens a Spark session with a given name for a `with` block."""
         return open_spark(self.lake_name, self.spark, conf=self.spark_conf)
 
     def add_outlet(self, outlet: Any) -> None:
-        """An asset, or an alias of assets, that this task may emit events of."""
+        """Adds an asset, or an alias of assets, whose events this task may emit."""
         self.outlets = [*(self.outlets or ()), outlet]
 
     def warn_if_repeated(self, result: Any) -> None:
-        """Log that an earlier try, or an earlier run of these ids, committed under the task's token."""
+        """Logs if an earlier try, or an earlier run with the same ids, committed under the task's token."""
         if result.repeated:
             self.log.warning(
                 "%s: nothing was committed now: version %s used the token of this task. If it is to work on other "
@@ -185,11 +187,11 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
 
     @staticmethod
     def asked_token(token: str | None) -> dict[str, str | None]:
-        """The token among `asked`; not if the DAG itself says "", to commit anew each time."""
+        """The token among `asked`; left out if the DAG file says "", to commit again each time."""
         return {} if token == "" else {"token": token}
 
     def token_of(self, context: Context, token: str | None) -> str:
-        """The token that was given; if it is None, the one of this task."""
+        """The token that the user gave; the task's own token if that is None."""
         if token is not None:
             return token
         task = context["ti"]
@@ -201,6 +203,6 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
 
 
 def plain(result: Any, **also: Any) -> dict[str, Any]:
-    """The values of a result, as they go to other tasks."""
+    """The values of a result, in the form in which they are passed to other tasks."""
     values = dict(result) if isinstance(result, Mapping) else dict(vars(result))
     return {**also, **{name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}}

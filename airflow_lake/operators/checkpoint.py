@@ -1,4 +1,4 @@
-"""Save the state of a pool, so that it opens quickly, and purge its old entries."""
+"""Saves the state of a pool, so that it opens quickly, and purges its old entries."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ UNREAD = dict.fromkeys(("branch", "spark", "spark_conf"), "a checkpoint is of al
 
 
 class LakeCheckpointOperator(LakeOperator):
-    """Write a checkpoint of a pool if there is something new; purge by its `history.keep` unless `purging=False`.
+    """Writes a checkpoint of a pool if there are new entries, and purges by its `history.keep` unless
+    `purging=False`.
 
-    One journal needs no Spark, so the task does it itself.
+    One journal needs no Spark, so the task does the work itself.
     """
 
     agent = "checkpoint"
@@ -31,11 +32,11 @@ class LakeCheckpointOperator(LakeOperator):
         self.purging = given.fixed_flag(purging, "purging", who=self.task_id)
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The pool, whose records stay as they are."""
+        """The pool, whose records do not change."""
         return [self.effect(reads=True, writes=False)]
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was done: checkpoint (its version), written, fence, entries, checkpoints.  Nothing is committed."""
+        """The result: checkpoint (its version), written, fence, entries, checkpoints.  Nothing is committed."""
         from log_lake.agents.checkpoint.report import journal_line
         from log_lake.agents.checkpoint.run import checkpoint_and_purge
         from log_lake.agents.work import encoded

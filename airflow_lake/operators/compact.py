@@ -1,4 +1,4 @@
-"""Merge the objects of a pool that overlap, by the pool's policy, now."""
+"""Merges the overlapping objects of a pool now, by the pool's policy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 class LakeCompactOperator(LakeOperator):
-    """Compact a pool, as `lake compact`; `strategy` stands for the pool's `compact.strategy`.
+    """Compacts a pool, as `lake compact` does; `strategy` overrides the pool's `compact.strategy`.
 
-    On Spark, which does not start if there is nothing to do; with `on_spark=False` in the task itself.
+    It works on Spark, which does not start if there is nothing to do; with `on_spark=False` the task itself
+    works.
     """
 
     agent = "compact"

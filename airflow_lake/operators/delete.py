@@ -1,4 +1,4 @@
-"""Delete records of a pool: one small transaction, a tombstone, whatever their number."""
+"""Deletes records of a pool by one small transaction, a tombstone, whatever their number."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class LakeDeleteOperator(LakeOperator):
-    """Delete the records from `low` (inclusive) to `high` (exclusive) that fulfil `where`, as `lake delete`.
+    """Deletes the records from `low` (inclusive) to `high` (exclusive) that fulfil `where`, as `lake delete`
+    does.
 
-    At least one of the three must be given; all records of a pool are deleted with `everything=True`.
-
-    In a run that is of no schedule, no backfill and no asset, bounds of the run's interval are refused unless
+    At least one of the three must be given; `everything=True` deletes all records of the pool.  In a run that
+    was not started by a schedule, a backfill or an asset, bounds of the run's interval are refused unless
     `by_hand=True`.
     """
 
@@ -59,12 +59,12 @@ class LakeDeleteOperator(LakeOperator):
         self.token = token
 
     def take(self) -> None:
-        """Also the reason."""
+        """Also reads the reason."""
         super().take()
         self.reason = given.text_or_empty(self.reason, "reason", task=self.task_id)
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was deleted: version (None if there was nothing to delete), transaction_id, covers."""
+        """The result: version (None if there was nothing to delete), transaction_id, covers."""
         from log_lake.texts.keytext import RangeText
 
         self.refuse_given_interval(context, by_hand=self.by_hand)

@@ -34,8 +34,8 @@ FAIL, SKIP, EMPTY = "fail", "skip", "empty"
 class LakeFilesOperator(LakeOperator):
     """An action that reads `files` (paths, globs, folders); `format` and `options` as for `lake load`.
 
-    `missing`: what becomes of the task if there is no file, because no name has one or the list of names is empty:
-    `fail`, or `skip`.  If it may be skipped, a name without a file is passed over when others have some.
+    `missing`: what the task does if no name has a file, or if the list of names is empty: `fail`, or `skip`.
+    With `skip`, a name without a file is also ignored if others have files.
     """
 
     ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP)
@@ -80,7 +80,8 @@ class LakeFilesOperator(LakeOperator):
         self.alias = lake_alias(self.lake)
 
     def add_outlets(self, *, is_known: bool) -> None:
-        """Say what the task emits events of: the asset of its pool, if it `is_known` now, otherwise an alias."""
+        """Declares which events the task emits: those of its pool's asset if the pool `is_known` now,
+        otherwise of an alias."""
         is_known = is_known and all(isinstance(one, str) for one in (self.pool_name, self.lake, self.branch))
         if not (is_known and self._named_asset()):
             self.add_outlet(self._asset() if is_known else self.alias)
@@ -95,11 +96,11 @@ class LakeFilesOperator(LakeOperator):
 
     @property
     def has_template(self) -> bool:
-        """Whether a template says which pool it is."""
+        """Whether the name of the pool is a template."""
         return given.is_template((self.pool_name, self.lake, self.branch))
 
     def take(self) -> None:
-        """Also the files, how they are read and committed, and the partitions; one text is one of them."""
+        """Also reads the files, their options, the token, and the partitions; a single text is a list of one."""
         super().take()
         task = self.task_id
         self.files = given.texts(self.files, "files", task=task)
@@ -109,7 +110,8 @@ class LakeFilesOperator(LakeOperator):
             check_partitions(self.partitions, task=task)
 
     def source_files(self, lake: Lake, context: Context) -> list[SourceFile] | LoadResult:
-        """As `files_there`; if they are gone, what an earlier try of the task committed, if one did."""
+        """Like `files_there`.  If the files are gone, the result that an earlier try committed, if there is
+        one."""
         from airflow.sdk.exceptions import AirflowSkipException
 
         from lake_core.errors import NotFound
@@ -123,7 +125,7 @@ class LakeFilesOperator(LakeOperator):
             return first
 
     def check_files(self, lake: Lake, context: Context) -> None:
-        """Raises InvalidInput for files that the run gives and may not name (`allowed`)."""
+        """Raises InvalidInput for files that the run names and may not name (`allowed`)."""
         if not allowed.is_given(self.asked_files, conf=conf_of(context)):
             return
         of_pool = allowed.sources(lake.pool(self.pool_name).settings)
@@ -131,9 +133,10 @@ class LakeFilesOperator(LakeOperator):
         allowed.check_files(self.files, task=self.task_id, places=places, environ=os.environ)
 
     def files_there(self, lake: Lake) -> list[SourceFile]:
-        """The files, each of them there; empty if the DAG leaves them out, or none needs to be there.
+        """The existing files; empty if the DAG leaves the names out, or if files may be missing.
 
-        Raises NotFound, InvalidInput, Unavailable; AirflowSkipException if none is there and the task says so.
+        Raises NotFound, InvalidInput, Unavailable; AirflowSkipException if there is no file and `missing` is
+        `skip`.
         """
         from airflow.sdk.exceptions import AirflowSkipException
 
@@ -165,9 +168,9 @@ class LakeFilesOperator(LakeOperator):
         return [by_uri[uri] for uri in sorted(by_uri)]
 
     def committed(self, lake: Lake, context: Context) -> LoadResult | None:
-        """The result that an earlier try committed under the task's token; None if none did.
+        """The result that an earlier try committed under the task's token; None if there is none.
 
-        Asked if no file is there: who loads files may move them away afterwards, before the task is tried again.
+        Used if no file exists: after a load the user may move the files away before the task is retried.
         """
         from log_lake.lake.results import LoadResult
 
@@ -178,7 +181,7 @@ class LakeFilesOperator(LakeOperator):
         return first if isinstance(first, LoadResult) else None
 
     def manner(self, context: Context) -> dict[str, Any]:
-        """How the files are read and committed, as arguments of `load` and `replace`."""
+        """How the files are read and committed, as arguments for `load` and `replace`."""
         return {
             "format": self.format,
             "options": self.options,
@@ -187,9 +190,10 @@ class LakeFilesOperator(LakeOperator):
         }
 
     def announce(self, result: LoadResult, partitions: Sequence[str], context: Context) -> None:
-        """Emit an event of the pool's asset, one for each partition; none if nothing was committed.
+        """Emits an event of the pool's asset, one for each partition; none if nothing was committed.
 
-        Assets of other pools of the lake that a DAG names, as for a mapped operator, have none of this task.
+        If a DAG names assets of other pools of the lake, as for a mapped operator, this task emits none for
+        them.
         """
         named = [outlet for outlet in self.outlets or () if is_pool(outlet)]
         event = PoolEvent.of(self.pool_name, result)
@@ -207,7 +211,7 @@ class LakeFilesOperator(LakeOperator):
             events.add_partitions(list(partitions))
 
     def load_on_spark(self, lake: Lake, files: list[SourceFile], *, title: str, **more: Any) -> Any:
-        """The result of one load by Spark; `more` are arguments of `load_files`."""
+        """The result of one load by Spark; `more` are further arguments of `load_files`."""
         from spark_apps.load import load_files
 
         size = sum(file.size for file in files)

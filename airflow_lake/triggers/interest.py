@@ -1,11 +1,11 @@
-"""Which pools the triggers of one lake wait for, and from where on; pure.
+"""Which pools the triggers of one lake wait for, and from which positions; pure.
 
 All triggers of a lake in one triggerer share one loop, and this value.  A trigger adds its pools with the
-positions it has seen; the loop looks from the oldest of them.  So the loop gives some triggers what they have
-seen already, and each trigger leaves that out (`is_new`).
+positions that it has seen; the loop looks from the oldest of them.  So some triggers get news that they have
+seen already, and each trigger ignores these (`is_new`).
 
-A look that began before a trigger was added may begin after what that trigger has seen.  The trigger passes it over
-(`leaves_gap`): the loop goes back, so a later look has all of it.
+A look that began before a trigger was added may start after the positions that this trigger has seen.  The
+trigger ignores such a look (`leaves_gap`).  The loop goes back, so a later look has everything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Interest:
             self._waiting[pool] += 1
 
     def remove(self, pools: Mapping[str, WatchPosition]) -> None:
-        """One trigger less waits for these pools."""
+        """One trigger fewer waits for these pools."""
         for pool in pools:
             self._waiting[pool] -= 1
             if self._waiting[pool] <= 0:
@@ -43,7 +43,7 @@ class Interest:
                 self.positions.pop(pool, None)
 
     def advance(self, before: Mapping[str, WatchPosition], after: Mapping[str, WatchPosition]) -> None:
-        """A look from `before` came to `after`.  A pool that a trigger set back meanwhile stays where it is."""
+        """A look went from `before` to `after`.  A pool that a trigger set back meanwhile keeps its position."""
         for pool, position in after.items():
             if self.positions.get(pool) == before.get(pool):
                 self.positions[pool] = position
@@ -56,6 +56,6 @@ def leaves_gap(before: WatchPosition, first: News, seen: WatchPosition) -> bool:
 
 
 def is_new(news: News, seen: WatchPosition, *, branch: str, maintenance: bool) -> bool:
-    """Whether a trigger that has seen that position, and waits for that branch, fires for it."""
+    """Whether a trigger with that position, which waits for that branch, fires for it."""
     later = news.position.pool_id != seen.pool_id or news.position.version > seen.version
     return later and news.branch in (branch, "") and (maintenance or news.changes_records)

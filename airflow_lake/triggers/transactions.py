@@ -241,7 +241,7 @@ class TransactionTrigger(BaseEventTrigger):
         self._alone: _Loop | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """What Airflow keeps of the trigger."""
+        """The values of the trigger that Airflow stores."""
         return (
             "airflow_lake.triggers.transactions.TransactionTrigger",
             {
@@ -256,12 +256,12 @@ class TransactionTrigger(BaseEventTrigger):
         )
 
     def shared_stream_key(self) -> Hashable | None:
-        """Triggers of one lake with one pause share a loop."""
+        """The key by which triggers of one lake with the same pause share a loop."""
         return _key(self.lake, self.pause)
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
-        """The loop: looks at all pools that some trigger waits for."""
+        """The loop, which looks at all pools for which some trigger waits."""
         return _Producer(kwargs["lake"], kwargs["pause"])
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[_Look]) -> AsyncIterator[TriggerEvent]:
@@ -291,7 +291,7 @@ class TransactionTrigger(BaseEventTrigger):
             loop.interest.remove(seen)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """The same with a loop of its own, if the triggerer shares none."""
+        """The same events from a separate loop, if the triggerer shares none."""
         await _imported()
         self._alone = _Loop(lake_name(self.lake))
         stream = self.filter_shared_stream(_looks_kept(self._alone, self.pause))

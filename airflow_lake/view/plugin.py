@@ -1,4 +1,4 @@
-"""What Airflow is told of the view: an app below `/lake`, and an entry in its menu.
+"""The view as a plugin of Airflow: an app below `/lake`, and an entry in the menu.
 
 Airflow imports this module in the scheduler and in every task too, so it imports nothing else.  The app is built
 at the first request.
@@ -27,7 +27,7 @@ class LazyApp:
         self._building = threading.Lock()
 
     def built(self) -> App:
-        """The app; several threads may ask."""
+        """The app, built at the first call; safe to call from several threads."""
         with self._building:
             if self._app is None:
                 from airflow_lake.view.app import build
