@@ -1,14 +1,16 @@
-"""One pack of an agent's work as a submitted application: what `LakeConfig(submit=...)` of Airflow submits.
+"""One pack of an agent's work as a submitted application: the one that Airflow's `LakeConfig(submit=...)`
+submits.
 
     spark-submit spark_apps/agent.py --lake URI --agent compact --pack packs/ID.00.json --outcome packs/ID.00.json
 
-`find` of the agent wrote the pack.  What came of it is written to the lake too, under the name `--outcome`, where
-the task that submitted this finds it, in whatever process it runs by then.  The application succeeds if it could
-write that, failed pieces of work included: the task reads which ones, and fails.  So an application that failed
-did not get to its end.  Killed and submitted again, it does nothing twice (`spark_apps.packs`).
+The agent's `find` wrote the pack.  The application writes the outcome to the lake too, under the name
+`--outcome`.  There the task that submitted it finds the outcome, in whatever process it runs by then.  The
+application succeeds if it could write the outcome, even if pieces failed: the task reads which ones, and fails.
+So a failed application did not reach its end.  If it is killed and submitted again, it does nothing twice
+(`spark_apps.packs`).
 
-The driver opens the lake with its own credentials.  In client mode the task gives it the options of its
-connection (`OPTIONS`): a process of its own machine inherits them, and no command line shows them.
+The driver opens the lake with its own credentials.  In client mode the task passes the options of its connection
+(`OPTIONS`): a process of its own machine inherits them, and no command line shows them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ OPTIONS = "LAKE_SECRET_OPTIONS"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """As a submitted application; says nothing on standard output."""
+    """Runs the submitted application; prints nothing to standard output."""
     parser = Parser(description="Carry out packs of an agent's work, on Spark.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--agent", required=True, metavar="NAME", help="whose work it is")

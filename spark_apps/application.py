@@ -21,10 +21,10 @@ def main(
     pools: str = "",
     logs: str = "",
 ) -> int:
-    """The exit status of an application that does `act`.
+    """Runs `act` as a submitted application, and returns the exit status.
 
-    `pools`: the help of its pools, "" if it takes one by `--pool`.  `logs`: the logger whose lines go to standard
-    error.
+    `pools`: the help text for its pools, "" if it takes one by `--pool`.  `logs`: the logger whose lines go to
+    standard error.
     """
     parser = Parser(description=description)
     parser.add_argument("--lake", required=True, metavar="URI")

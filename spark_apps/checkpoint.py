@@ -1,10 +1,10 @@
-"""Checkpoints and purges, pools spread over Spark tasks: the checkpoint agent's application.
+"""Checkpoints and purges, with pools spread over Spark tasks: the checkpoint agent's application.
 
     spark-submit spark_apps/checkpoint.py --lake URI [POOL...]
 
-A task takes one journal: it writes a checkpoint if there is something new, and purges by the pool's policy.  A
-journal that fails leaves the others standing, and is named at the end.  The application may be stopped and run
-again at any point; nothing is done twice.
+A task takes one journal: it writes a checkpoint if there are new entries, and purges by the pool's policy.  If a
+journal fails, the others are still done, and the failure is reported at the end.  The application may be stopped
+and run again at any point; nothing is done twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _act(args: Namespace, lake: Lake) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """As a submitted application: a JSON line a journal on standard output."""
+    """Runs the submitted application; prints a JSON line for each journal to standard output."""
     return application.main(
         _act,
         argv,

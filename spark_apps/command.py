@@ -1,12 +1,12 @@
-"""Run the agents from the command line, without Airflow: `find`, the work, and `report`, in one process.
+"""Runs the agents from the command line, without Airflow: `find`, the work, and `report`, in one process.
 
     lake-agent compact --lake URI [POOL...]          in this process, without Spark
     lake-agent ingest --lake URI --spark             on Spark: LAKE_SPARK_REMOTE, LAKE_SPARK_MASTER, or local
 
-It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.  cron or
-a timer of systemd starts it.  It logs to standard error what Airflow would show, and prints the totals as
-JSON to standard output.  The exit status is that of the error, as for `lake`; if some work may be retried,
-that of its error.  Work is recorded in `$jobs`.
+It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.  Start
+it by cron or a systemd timer.  It logs to standard error what Airflow would show, and prints the totals as JSON
+to standard output.  The exit status is that of the error, as for `lake`; if a retry may help, that of the error
+that may pass.  Work is recorded in `$jobs`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Totals = dict[str, int]
 def run_agent(
     agent: str, request: dict[str, Any], *, lake: Lake, on_spark: bool = False, **also: Any
 ) -> Totals:
-    """The totals of a run of the agent; `also` are those of `driver.find`.
+    """Runs the agent and returns the totals; `also` are further arguments of `driver.find`.
 
     Raises what `find` raises; if work failed, the first failure that may pass, otherwise Incomplete.
     """
@@ -96,7 +96,7 @@ def parser() -> Parser:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command."""
+    """Runs the command."""
     args = parser().parse_args(argv)
     log_to_stderr("log_lake.agents", "spark_apps")
     try:

@@ -1,11 +1,12 @@
-"""Compaction, the pieces of its jobs spread over Spark tasks: the compact agent's application.
+"""Compaction, with the pieces of its jobs spread over Spark tasks: the compact agent's application.
 
     spark-submit spark_apps/compact.py --lake URI --pool POOL
 
-The driver plans by the pool's policy and cuts each job's key range into pieces, one an output; a task merges one
-piece in bounded memory and writes a finished object.  A job is committed as soon as its pieces are written, on its
-own; several jobs of a pool are under way at once, so that a small one does not wait for a large one.  Killed at any
-point and run again, it plans anew: what was committed stays, what was not is the vacuum's.
+The driver plans by the pool's policy and cuts each job's key range into pieces, one for each output.  A task
+merges one piece in bounded memory and writes a finished object.  A job is committed as soon as its pieces are
+written, independently of others.  Several jobs of a pool run at once, so that a small one does not wait for a
+large one.  If it is killed at any point, the next run plans again: committed jobs stay, and the vacuum removes
+the rest.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from spark_apps.workers import workers_of
 
 
 def compact(spark: Any, branch: Branch, jobs: Sequence[CompactionJob]) -> list[CompactionResult]:
-    """Carry out jobs; raises the first failure after all have been tried."""
+    """Carries out jobs.  Raises the first failure after it has tried all."""
     return run_jobs(branch, jobs, workers_of(spark, branch.context), progress=log_job)
 
 
@@ -53,7 +54,7 @@ def _act(args: Namespace, lake: Lake) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """As a submitted application: a JSON line on standard output."""
+    """Runs the submitted application; prints a JSON line to standard output."""
     return application.main(
         _act,
         argv,

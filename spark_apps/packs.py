@@ -1,7 +1,7 @@
-"""Work of an agent carried out on one Spark: in a task of Airflow, or in a submitted application.
+"""Carries out an agent's work on one Spark session: in a task of Airflow, or in a submitted application.
 
-Callers: `airflow_lake.groups.tasks`, `spark_apps.command`, and `spark_apps.agent`, which keeps the outcome in the
-lake for the task.
+Callers: `airflow_lake.groups.tasks`, `spark_apps.command`, and `spark_apps.agent`, which stores the outcome in
+the lake for the task.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark_apps.workers import on_spark
 
 
 def carry_out(agent: str, all_work: Sequence[Any], *, open_spark: OpenSpark, **how: Any) -> Outcome:
-    """As `driver.carry_out`, all in one session; a server that has gone away ends the work."""
+    """Like `driver.carry_out`, with all work in one session; if the server goes away, the work ends."""
     outcome = Outcome()
     try:
         with one_session(open_spark) as spark:

@@ -1,6 +1,6 @@
-"""Whether there is a Spark at an address, found out within seconds.
+"""Finds out within seconds whether a Spark server answers at an address.
 
-Spark's own clients try for ten minutes and say nothing.  `spark_session` asks here before it connects.
+Spark's own clients try for ten minutes and say nothing.  `spark_session` calls this before it connects.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ ANSWER_SECONDS = 10.0
 
 
 def address(url: str) -> str:
-    """The URL as it may be shown: without its parameters, among which may be a password."""
+    """The URL without its parameters, which may contain a password, so that it may be shown."""
     return url.partition(";")[0].rstrip("/")
 
 
 def check_server(url: str, *, setting: str, seconds: float = ANSWER_SECONDS) -> None:
-    """Raise Unavailable unless a Spark Connect server answers at `url` (sc://HOST:PORT).
+    """Raises Unavailable unless a Spark Connect server answers at `url` (sc://HOST:PORT).
 
-    `setting` is where the address was set.  Raises InvalidInput for a URL of another form.
+    `setting` names the place where the address was set.  Raises InvalidInput if the URL has another form.
     """
     import grpc
     from pyspark.errors import PySparkValueError
@@ -47,9 +47,9 @@ def check_server(url: str, *, setting: str, seconds: float = ANSWER_SECONDS) -> 
 
 
 def check_master(master: str, *, setting: str) -> None:
-    """Raise Unavailable unless one of the masters (spark://HOST:PORT,HOST:PORT) accepts connections.
+    """Raises Unavailable unless one of the masters (spark://HOST:PORT,HOST:PORT) accepts connections.
 
-    Other kinds of masters are left to Spark.
+    Other kinds of masters are not checked.
     """
     if not master.startswith("spark://"):
         return

@@ -57,7 +57,7 @@ def _act(args: Namespace, lake: Lake) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """As a submitted application: a JSON line a pool on standard output."""
+    """Runs the submitted application; prints a JSON line for each pool to standard output."""
     return application.main(
         _act,
         argv,

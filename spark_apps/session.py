@@ -39,9 +39,10 @@ UNKNOWN_SESSION = "INVALID_HANDLE.SESSION_NOT_FOUND"
 
 
 class OpenSpark(Protocol):
-    """Opens a session of that name for a block: `spark_session`, or what Airflow's connections add to it.
+    """A function that opens a session with a name for a `with` block: `spark_session`, or one that adds
+    Airflow's connections.
 
-    `size`: the bytes of the work, None if they are not known.  Small work may be given an `InTask`.
+    `size`: the bytes of the work, None if they are not known.  For small work it may return an `InTask`.
     """
 
     def __call__(self, name: str, /, *, size: int | None = None) -> AbstractContextManager[Any]:
@@ -59,14 +60,15 @@ def spark_session(
     conf: Mapping[str, str] | None = None,
     size: int | None = None,
 ) -> Iterator[Any]:
-    """A session named `name`; closed at the end of the block, a shared one only on our side.
+    """A session named `name`, closed at the end of the block; a shared session is closed only on this side.
 
-    `remote` stands for the variable LAKE_SPARK_REMOTE, and `master` for LAKE_SPARK_MASTER: then the variables do
-    not count, and `setting` is where the address was set.  A call to a server is tried `retries` times again.
-    `conf` are settings of Spark: resources, for example.  A session that runs already, and a server, take only
-    those that Spark lets a session change.  The session is the same whatever the `size` of the work.  Raises
-    Unavailable if there is no Spark at the address, or none any more; InvalidInput for an address that is
-    none, for a setting that Spark refuses, or if PySpark is not installed.
+    `remote` replaces the variable LAKE_SPARK_REMOTE, and `master` LAKE_SPARK_MASTER.  With either, the variables
+    do not count, and `setting` names the place where the address was set.  A call to a server is retried
+    `retries` times.  `conf`: settings of Spark, for example resources; a running session, and a server, accept
+    only settings that Spark lets a session change.  The session does not depend on the `size` of the work.
+
+    Raises Unavailable if no Spark answers at the address, or no longer does; InvalidInput for an invalid
+    address, for a setting that Spark refuses, or if PySpark is not installed.
     """
     need("spark", f"the Spark application {name!r}")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # it has its own master, whatever the variables say
@@ -108,7 +110,7 @@ def spark_session(
 
 
 def check_java() -> None:
-    """Raises InvalidInput if there is no Java: Spark's own error does not say so, and would be tried again."""
+    """Raises InvalidInput if there is no Java: Spark's own error does not say so, and would be retried."""
     home = os.environ.get("JAVA_HOME")
     if not (os.access(os.path.join(home, "bin", "java"), os.X_OK) if home else shutil.which("java")):
         where = f"JAVA_HOME={home} has no bin/java" if home else "neither JAVA_HOME nor PATH leads to one"
@@ -160,7 +162,8 @@ def _set_back(session: Any, before: Mapping[str, str | None]) -> None:
 
 @contextmanager
 def one_session(open_spark: OpenSpark) -> Iterator[OpenSpark]:
-    """An opener that opens one session at its first call and gives it to all later calls; closed with the block."""
+    """An opener that opens one session at its first call, returns it to all later calls, and closes it with
+    the block."""
     sessions: list[Any] = []
     with ExitStack() as until:
 
@@ -212,7 +215,7 @@ def _connected(remote: str, setting: str, retries: int) -> Iterator[Any]:
 
 
 def is_gone(error: BaseException) -> bool:
-    """Whether the error says that the server of the session has gone away, or does not know it any more."""
+    """Whether the error means that the session's server has gone away, or no longer knows the session."""
     try:
         return _why_gone(error) is not None
     except ImportError:  # without the client of Spark Connect there is no such server

@@ -1,11 +1,11 @@
-"""Units of work in Spark tasks: under `workers` for the agents, loads and `fsck`, and for data frames.
+"""Runs units of work in Spark tasks: used by `workers` for the agents, loads and `fsck`, and for data frames.
 
-`gather` calls `answer(n)` once for each n below `count`, in a Python worker each, and gives the pairs of bytes
-that they answer.  What comes back to the driver is small; `spread_frame` does the same with the partitions of a
-data frame.  An error of the
-lake is an ordinary answer of a task, in its form on the wire (`errors.to_wire`), not a task failure that Spark
-would repeat.  `Unavailable` may pass, so the task fails with it and Spark tries again; after the last try the
-driver raises it as it was.
+`gather` calls `answer(n)` once for each n below `count`, each in a Python worker, and returns the pairs of bytes
+that they return.  These must be small.  `spread_frame` does the same with the partitions of a data frame.
+
+An error of the lake is an ordinary return value of a task, in serialized form (`errors.to_wire`), not a task
+failure that Spark would repeat.  `Unavailable` may pass, so the task fails with it and Spark tries again; after
+the last try the driver raises the original error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ BuildOfBatches = Callable[[int, Iterable[pa.RecordBatch]], Sequence[WrittenObjec
 
 
 def gather(spark: Any, answer: Answer, count: int) -> list[Pair]:
-    """The answers of the units, in order.  `answer` is shipped to the workers: it must hold plain values only.
+    """The return values of the units, in order.  `answer` is sent to the workers, so it must hold plain values
+    only.
 
     Raises the error of the first unit that met one.
     """
@@ -56,7 +57,7 @@ def _gathered(answers: Any) -> list[Pair]:
 
 @contextmanager
 def passing_errors() -> Iterator[None]:
-    """On the driver: raise the Unavailable of a task that Spark gave up, instead of Spark's own error about it."""
+    """On the driver: raises the Unavailable of a task that Spark gave up, instead of Spark's own error."""
     try:
         yield
     except Exception as error:
@@ -71,27 +72,27 @@ def passing_errors() -> Iterator[None]:
 
 
 class Passing(Exception):
-    """In a task: an error that may pass, in words that the driver recognises."""
+    """In a task: an error that may pass, in a form that the driver recognises."""
 
     def __init__(self, error: Unavailable) -> None:
         super().__init__(_PASSING + to_wire(error))
 
 
 def spread_frame(frame: Any, build: BuildOfBatches) -> list[WrittenObject]:
-    """What tasks wrote of the partitions of a data frame, by ordinal.
+    """By partition number: what tasks wrote from the partitions of a data frame.
 
-    `build` is given the number of a partition and its batches, and is shipped to the workers.  Raises the error of
-    the first partition that met one.
+    `build` gets the number of a partition and its batches, and is sent to the workers.  Raises the error of the
+    first partition that met one.
     """
     pairs = gather_frame(frame, partial(_packed, build))
     return sorted((unpacked(pair) for pair in pairs), key=lambda written: written.action.ordinal)
 
 
 def gather_frame(frame: Any, answer: AnswerOfBatches) -> list[Pair]:
-    """The answers to the partitions of a data frame, in order.
+    """The return values for the partitions of a data frame, in order.
 
-    `answer` is given the number of a partition and its batches, and is shipped to the workers.  Raises the error of
-    the first partition that met one.
+    `answer` gets the number of a partition and its batches, and is sent to the workers.  Raises the error of the
+    first partition that met one.
     """
     names = list(frame.columns)
     numbered = frame.toDF(*(f"c{number}" for number in range(len(names))))  # else Spark takes a.b for a in b
@@ -118,21 +119,24 @@ def _task_of_batches(
 
 
 def packed(written: WrittenObject) -> Pair:
-    """What a task wrote, as it goes to the driver."""
+    """A task's result, in the form in which it is sent to the driver."""
     return msgspec.msgpack.encode(
         (written.action, dict(written.misfits))
     ), written.schema.serialize().to_pybytes()
 
 
 def unpacked(pair: Pair) -> WrittenObject:
-    """What a task wrote, on the driver."""
+    """A task's result, decoded on the driver."""
     action, schema = pair
     added, misfits = msgspec.msgpack.decode(action, type=tuple[AddObject, dict[str, int | None]])
     return WrittenObject(added, pa.ipc.read_schema(pa.py_buffer(schema)), misfits)
 
 
 def parallelism(spark: Any) -> int:
-    """Cores of the session; Spark Connect does not give them, but cuts a range into as many partitions."""
+    """The number of cores of the session.
+
+    Spark Connect does not report it, so there it is the number of partitions into which Spark cuts a range.
+    """
     if isinstance(spark, InTask):
         return spark.parallelism
     context = getattr(spark, "sparkContext", None)

@@ -1,10 +1,11 @@
-"""Deleted records removed from the objects, searched and rewritten in Spark tasks: the tombstones agent's work.
+"""Removes deleted records from the objects, by searching and rewriting in Spark tasks: the tombstones agent's
+application.
 
     spark-submit spark_apps/tombstones.py --lake URI --pool POOL
 
-The driver plans; a task searches one reference for deleted records, reading only the fields that decide; those that
-hold some are rewritten as compaction jobs, each committed on its own.  Killed at any point and run again, it plans
-anew.
+The driver plans.  A task searches one reference for deleted records and reads only the fields that decide.
+References with deleted records are rewritten as compaction jobs, each committed on its own.  If it is killed at
+any point, the next run plans again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _act(args: Namespace, lake: Lake) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """As a submitted application: a JSON line on standard output."""
+    """Runs the submitted application; prints a JSON line to standard output."""
     description = "Apply what was deleted in a pool, on Spark."
     return application.main(_act, argv, name="tombstones", description=description, arguments=_arguments)
 

@@ -31,7 +31,7 @@ CALLS = 4
 
 
 def workers_of(spark: Any, context: Context) -> Workers:
-    """The workers of a session, or of what an opener gave in its place."""
+    """The workers of a session, or of what an opener returned in its place."""
     return Here.of(context) if isinstance(spark, InTask) else OnSpark(lambda: spark, context)
 
 
@@ -39,7 +39,7 @@ def workers_of(spark: Any, context: Context) -> Workers:
 class OnSpark:
     """Tasks of a session, which `session` opens when it is first needed.
 
-    `always`: do even a few units in tasks; for tests.
+    `always`: run even a few units in tasks; for tests.
     """
 
     session: Callable[[], Any]
@@ -55,7 +55,7 @@ class OnSpark:
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
     ) -> list[R]:
-        """As `Workers.map`."""
+        """Like `Workers.map`."""
         if not units:
             return []
         if len(units) <= alone and not self.always:
@@ -69,7 +69,7 @@ class OnSpark:
 
 
 def on_spark(open_spark: OpenSpark) -> OpenWorkers:
-    """What opens workers of such a session for the agents.
+    """A function that opens workers on such a session, for the agents.
 
     If the size of the work is not known, the session is opened when a unit first needs it.
     """

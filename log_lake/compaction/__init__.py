@@ -1,18 +1,18 @@
-"""Compaction as a decision: which references to merge, in which jobs; pure, and without any pool.
+"""Decides a compaction: which references to merge, in which jobs; pure, and without any pool.
 
     layout       references as runs, regions and islands
     neighbours   small runs beside each other
     strategies   which runs are worth merging: one function a file
-    planner      makes jobs of what a strategy claims, and bounds them by the policy
-    jobs         jobs, a plan, and what became of a job
-    gain         how a branch stood before and after
+    planner      makes jobs of what a strategy claims, and limits them by the policy
+    jobs         jobs, plans, and the results of jobs
+    gain         the figures of a branch before and after
 
-The measure is the depth: how many references overlap at a key, which is what a reader of that key must merge.
-Jobs of a plan share no input.  Planning what its own jobs leave comes to an end, because every job leaves fewer
-references, or less overlap, than it takes.
+The measure is the depth: how many references overlap at a key, and so must be merged by a reader of that key.
+Jobs of a plan share no input.  Repeated planning comes to an end, because every job leaves fewer references, or
+less overlap, than it takes.
 
-The agent (`agents.compact`) gives it a branch's references, a policy and the time, and does the jobs.
-docs/compaction.md says why each strategy chooses as it does.
+The agent (`agents.compact`) passes a branch's references, a policy and the time, and carries out the jobs.
+docs/compaction.md explains each strategy.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """The gain of an agent's work: the figures of a pool before and after it; pure.
 
-Figures of results come in pairs, `depth_before` and `depth_after`.  They are made of states that the work loads
-anyway, so they cost no request.  The cost is in other figures: `size_in` and `size_out` are the bytes read and
+Figures come in pairs, `depth_before` and `depth_after`.  They come from states that the work loads anyway, so
+they cost no request.  The cost of the work is in other figures: `size_in` and `size_out` are the bytes read and
 written.  Callers: the agents compact, tombstones and retention.
 """
 
@@ -18,8 +18,8 @@ from log_lake.compaction.layout import depth_of
 class Standing:
     """Three figures of a branch.
 
-    `depth`: the most objects that overlap at a key; a read of one key opens at most this many.  `objects`: the
-    objects that a read of all records opens.  `size`: their bytes.
+    `depth`: how many objects overlap at a key, at most; a read of one key opens at most this many.  `objects`:
+    how many objects a read of all records opens.  `size`: their bytes.
     """
 
     depth: int = 0
@@ -36,7 +36,7 @@ def standing_of(references: Iterable[Reference]) -> Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """The figures of a result that say how the pool stood before and after the work; None if it did not look."""
+    """The standing before and after the work, as figures of a result; None if the agent did not look."""
 
     depth_before: int | None = None
     depth_after: int | None = None
@@ -47,7 +47,7 @@ class Gain:
 
 
 def gain(before: Standing, after: Standing) -> Gain:
-    """Both as figures."""
+    """The standings before and after, as one value."""
     return Gain(
         depth_before=before.depth,
         depth_after=after.depth,

@@ -1,4 +1,4 @@
-"""The shapes of compaction: a job, the plan that holds jobs, the result of a job.
+"""The values of compaction: a job, the plan that holds jobs, the result of a job.
 
 A job is the same value from the plan to the report, whether the planner or the tombstones agent made it.
 """
@@ -20,9 +20,10 @@ from log_lake.compaction.layout import depth_of
 
 @dataclass(frozen=True)
 class CompactionJob:
-    """References to be merged into one sorted run of about `outputs` objects; `why` is for people.
+    """References to merge into one sorted run of about `outputs` objects; `why` is for people.
 
-    `size` (bytes) and `records` are those of the inputs' objects: more than is merged if references are clipped.
+    `size` (bytes) and `records` are those of the inputs' objects; if references are clipped, less than that is
+    merged.
     """
 
     inputs: tuple[Reference, ...]
@@ -36,7 +37,7 @@ class CompactionJob:
 
     @cached_property
     def depth(self) -> int:
-        """The most inputs that overlap at a key."""
+        """The maximum number of inputs that overlap at a key."""
         return depth_of(r.key_range for r in self.inputs)
 
     @property
@@ -51,13 +52,14 @@ class CompactionJob:
 
     @property
     def named(self) -> NamedJob:
-        """The job as it goes from one task to another."""
+        """The job in the form in which one task passes it to another."""
         return NamedJob(tuple((r.object, r.records) for r in self.inputs), self.outputs, self.why)
 
 
 class NamedJob(msgspec.Struct, frozen=True):
-    """A job whose inputs are named by their object and the records that they show; it stays for weeks, so it holds
-    no keys.
+    """A job that names its inputs by their objects and the records that they show.
+
+    It is stored for weeks, so it must not contain keys.
     """
 
     inputs: tuple[tuple[str, int], ...]
@@ -66,9 +68,10 @@ class NamedJob(msgspec.Struct, frozen=True):
 
 
 def jobs_still_there(references: Iterable[Reference], jobs: Iterable[NamedJob]) -> list[CompactionJob]:
-    """The jobs of these names whose inputs are all still held.
+    """The jobs with these names whose inputs all still exist.
 
-    If a branch has two references to an object that show as many records, no job is sure of either.
+    If a branch has two references to an object with equally many records, a job cannot tell them apart, so it
+    counts as gone.
     """
     by_name: dict[tuple[object, object], list[Reference]] = {}
     for reference in references:
@@ -86,8 +89,8 @@ def jobs_still_there(references: Iterable[Reference], jobs: Iterable[NamedJob]) 
 class CompactionPlan:
     """Jobs with disjoint inputs, by key.
 
-    `references`, `size` (bytes) and `standing` describe the pool as it is; `depth_after` its depth when all jobs
-    are done.  `strategy` and `allowed`, the depth that the policy bears, are why.
+    `references`, `size` (bytes) and `standing` describe the current pool; `depth_after` is its depth once all
+    jobs are done. `strategy`, and `allowed`, the depth that the policy allows, give the reason.
     """
 
     jobs: tuple[CompactionJob, ...]
@@ -100,12 +103,12 @@ class CompactionPlan:
 
     @property
     def depth(self) -> int:
-        """The most references that overlap at a key."""
+        """The maximum number of references that overlap at a key."""
         return self.standing.depth
 
     @property
     def rewritten(self) -> int:
-        """Bytes that the jobs read, and about write again."""
+        """Bytes that the jobs read; they write about as many."""
         return sum(job.size for job in self.jobs)
 
     @property
@@ -118,7 +121,8 @@ class CompactionPlan:
 class CompactionResult:
     """The result of a job: `inputs` references of `size_in` bytes became `objects` of `size_out`.
 
-    `version` is None if the job was dropped, because another writer took an input first: `lost` says which.
+    `version` is None if the job was dropped because another writer removed an input first; `lost` names that
+    input.
     """
 
     version: int | None

@@ -23,7 +23,8 @@ from lake_core.keys import KeyRange
 
 @dataclass(frozen=True)
 class Region:
-    """A range of keys, the references that overlap it (by low bound), and the outputs of other jobs that do."""
+    """A range of keys, the references that overlap it (by low bound), and the outputs of other jobs that
+    overlap it."""
 
     key_range: KeyRange
     references: tuple[Reference, ...]
@@ -39,7 +40,7 @@ class Run:
 
 
 def depth_of(spans: Iterable[KeyRange]) -> int:
-    """The most ranges that overlap at a key."""
+    """The maximum number of ranges that overlap at a key."""
     depth = deepest = 0
     for _, step in _edges(spans):
         depth += step
@@ -48,9 +49,10 @@ def depth_of(spans: Iterable[KeyRange]) -> int:
 
 
 def regions(references: Sequence[Reference], *, taken: Sequence[KeyRange], least: int) -> list[Region]:
-    """The regions in which at least `least` (2 or more) ranges overlap at a key, and half as many at every key.
+    """The regions, in key order: some key has at least `least` (2 or more) overlapping ranges, and every key
+    half as many.
 
-    References and `taken` count.  In order of the keys.
+    Both references and `taken` count.
     """
     bounds: list[tuple[bytes, bytes]] = []
     depth = deepest = 0

@@ -1,14 +1,14 @@
-"""Joining small objects side by side: each object costs requests, and work in every plan.
+"""Joins small objects side by side, because each object costs requests, and work in every plan.
 
 The planner joins stretches of small islands (`joinable`) or of small references (`doubling`), in the order of
 their low bounds.  Small means less than a quarter of the target size.  A stretch is worth joining if it holds at
-least `least` of them; it ends when it makes a whole object.  A large object is never rewritten for a small one
-beside it, and no stretch goes across it.
+least `least` of them; it ends when it is as large as a whole object.  No large object is rewritten for a small
+one beside it, and no stretch goes across a large object.
 
-References of a stretch may overlap: loads whose keys follow time do, a little, and are never deep.  Joining makes
-no key deeper than the deepest key was, among the references of the plan.  A reference that lies over a gap in the
-stretch, and is no part of it, begins before the stretch.  So it lies over the first reference of the stretch too,
-where the depth was the same.
+References of a stretch may overlap: loads whose keys follow time overlap a little, and are never deep.  Joining
+makes no key deeper than the deepest key among the references of the plan was.  The proof: if a reference lies
+over a gap in the stretch and is not part of it, it begins before the stretch.  So it also lies over the first
+reference of the stretch, and the depth there was the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def joinable(
     least: int,
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
-    """Stretches of small islands, given islands by key; each stretch `fits` one job (inputs, bytes)."""
+    """Stretches of small islands, from islands by key; each stretch fits into one job (`fits`: inputs,
+    bytes)."""
     stretches: list[list[Reference]] = []
     stretch: list[Reference] = []
     count = size = 0
@@ -62,12 +63,13 @@ def doubling(
     least: int,
     fits: Callable[[int, int], bool],
 ) -> list[list[Reference]]:
-    """Parts of a stretch of small references, by key, that are worth a job: a part `fits` one (inputs, bytes).
+    """Parts of a stretch of small references, by key, that are worth a job; each fits into one job (`fits`:
+    inputs, bytes).
 
     A part holds at least twice what its largest reference holds.  Otherwise the object at the end of a pool, to
-    which each hour adds a little, would be rewritten each hour.  A reference that holds too much for what lies
-    around it begins the next part, or stays.  A part has at least `least` references; if the next one does not fit
-    into the job, two are enough, for there may never be more in one.
+    which each hour adds a little, would be rewritten each hour.  If a reference is too large for its
+    surroundings, it begins the next part, or stays.  A part has at least `least` references.  If the next one
+    does not fit into the job, two are enough, because a job may never have room for more.
     """
     parts: list[list[Reference]] = []
     group: list[Reference] = []

@@ -33,10 +33,10 @@ WIDTH = 4
 
 @dataclass
 class Planner:
-    """Jobs so far; a reference is in at most one.
+    """The jobs so far; each reference is in at most one.
 
-    `references` are those of one (sub-)pool, by low bound; `key` is the pool's; `now` is in seconds since 1970.
-    `ages` is None unless records combine (aggregate pools).
+    `references` are those of a pool or sub-pool, by low bound; `key` is the pool's; `now` is in seconds since
+    1970.  `ages` is None unless records combine (aggregate pools).
     """
 
     references: Sequence[Reference]
@@ -48,7 +48,10 @@ class Planner:
     claimed: dict[tuple[str, bytes], int] = field(default_factory=dict)
 
     def claim(self, references: Sequence[Reference], *, least: int, choose: Choose) -> None:
-        """Make jobs where at least `least` of the free references and of other jobs' outputs overlap."""
+        """Makes jobs where at least `least` free references and outputs of other jobs overlap.
+
+        In each such region, `choose` decides which runs to merge.
+        """
         outputs = [job.key_range for job in self.jobs]
         for region in regions(self._free(references), taken=outputs, least=least):
             jobs = {number for r in region.references if (number := self.claimed.get(_name(r))) is not None}
@@ -60,7 +63,7 @@ class Planner:
                     self._merge(island, why)
 
     def settle(self, references: Sequence[Reference], why: str) -> None:
-        """Bring the free references into one run of objects of about the target size."""
+        """Merges the free references into one run of objects of about the target size."""
         groups = islands(references)
         target = self.policy.target_size
         for stretch in joinable(groups, target=target, least=2, fits=self.policy.fits):
@@ -69,12 +72,12 @@ class Planner:
             self._merge(self._free(island), why)
 
     def join(self, references: Sequence[Reference]) -> None:
-        """Join small ones of the references side by side that no job takes."""
+        """Joins small neighbours among those references that no job takes."""
         for stretch in self._free_stretches(references):
             self._join(stretch)
 
     def plan(self) -> CompactionPlan:
-        """The plan of all that was claimed."""
+        """The plan with all claimed jobs."""
         left = [r.key_range for r in self._free(self.references)]
         return CompactionPlan(
             jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),

@@ -9,13 +9,14 @@ from lake_core.errors import InvalidInput
 
 @dataclass(frozen=True)
 class CompactionPolicy:
-    """`strategy` chooses what is merged; the other fields bound it.
+    """How a pool is compacted: `strategy` chooses what to merge; the other fields limit it.
 
-    target_size: bytes of an output.  max_inputs, max_bytes: what one job may take; two references are always
-    allowed, otherwise objects larger than a job could never be merged.  depth: the most references that may overlap
-    at a key.  ratio: runs are alike, and merged before the depth asks for it, if together they hold at least this
-    many times what the largest of them holds.  window: seconds of the key's time.  Raises InvalidInput for a bound;
-    `strategies.find_strategy` does for a name that no strategy bears.
+    target_size: bytes of an output.  max_inputs, max_bytes: the limits of one job; two references are always
+    allowed, otherwise objects larger than a job could never be merged.  depth: merge if more references than
+    this overlap at a key.  ratio: runs count as alike, and are merged before the depth requires it, if together
+    they hold at least this many times what the largest holds.  window: seconds of the key's time.
+
+    Raises InvalidInput for an impossible limit; `strategies.find_strategy` does so for an unknown strategy.
     """
 
     strategy: str

@@ -1,9 +1,8 @@
-"""Reading a policy file, and making a lake as it says.
+"""Reads a policy file, and makes a lake match it.
 
-New pools and changed settings are one entry of the list of pools: either all of them are there or none (decision
-89).  Pools are dropped afterwards, each by itself, as `lake drop` does.  A run that is killed is finished by the
-next one with the same file.  If the list changed since the difference was shown, nothing is done, and the caller
-looks again.
+New pools and changed settings are one entry of the list of pools: all of them or none (decision 89).  Pools are
+dropped afterwards, one by one, as `lake drop` does.  If a run is killed, the next run with the same file
+finishes it.  If the list changed after the difference was shown, nothing is done, and the caller compares again.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def _bytes(path: str, most: int, access: Address | None) -> bytes:
 
 
 def carry_out(lake: Lake, difference: Difference) -> Applied:
-    """Create, change and drop as the difference says.
+    """Creates, changes and drops pools by the difference.
 
     Raises PlanAgain if the list of pools changed meanwhile, NotFound if the drop of a pool to change was
     interrupted, Conflict, OutcomeUnknown, Unavailable.  After any error the same file may be applied again.

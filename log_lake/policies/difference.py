@@ -1,8 +1,8 @@
-"""A policy file against the list of pools: what to create, change and drop; pure.
+"""Compares a policy file with the list of pools: what to create, change and drop; pure.
 
-A pool that the file names gets exactly its settings.  One that the file does not name stays as it is, unless the
-caller prunes.  The lake's own pools (`naming.OWN_POOLS`) stay in any case, and no file names them.  Key, kind and
-aggregates of a pool never change: a file that says otherwise is refused.
+A pool that the file names gets exactly the file's settings.  Pools that it does not name stay, unless the caller
+prunes. The lake's own pools (`naming.OWN_POOLS`) always stay, and no file may name them.  Key, kind and
+aggregates of a pool never change: a file with other ones is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from log_lake.settings.settings import KNOWN, Settings
 
 @dataclass(frozen=True)
 class NewPool:
-    """A pool that is not there.  `was_dropped`: a dropped pool of the name can be restored, with its records."""
+    """A pool to create.  `was_dropped`: a dropped pool with this name could be restored, with its records."""
 
     policy: PoolPolicy
     was_dropped: bool = False
@@ -28,19 +28,19 @@ class NewPool:
 
 @dataclass(frozen=True)
 class Changed:
-    """A pool that gets other settings: those that change, by name, with the text before and after; "" is none."""
+    """A pool whose settings change: by name, the text before and after; "" means not set."""
 
     pool: PoolConfig
     settings: Mapping[str, tuple[str, str]]
 
     @property
     def changes(self) -> dict[str, str]:
-        """The settings as `Lake.change_pools` takes them."""
+        """The settings in the form for `Lake.change_pools`."""
         return {name: after for name, (_, after) in self.settings.items()}
 
     @property
     def removing(self) -> tuple[str, ...]:
-        """Changed settings by which agents will remove more than before."""
+        """The changed settings that make agents remove more than before."""
         texts = {name: text for name, text in self.pool.settings.items() if _can_be_read(name, text)}
         before = Settings(texts)
         after = Settings({name: text for name, text in {**texts, **self.changes}.items() if text})
@@ -51,8 +51,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Difference:
-    """The steps to carry out, each part by name.  `unnamed` are pools that the file does not name and that
-    stay."""
+    """The steps to carry out, each part by name.  `unnamed`: pools that the file does not name and that stay."""
 
     created: tuple[NewPool, ...] = ()
     changed: tuple[Changed, ...] = ()
@@ -61,7 +60,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the lake is as the file says."""
+        """Whether the lake matches the file."""
         return not (self.created or self.changed or self.dropped)
 
     @property
@@ -71,7 +70,7 @@ class Difference:
 
 
 def compare(file: PolicyFile, state: PoolsState, *, prune: bool = False) -> tuple[Difference, list[Fault]]:
-    """The difference, and the refusals; if there is a refusal, carry out nothing."""
+    """The difference, and the refusals; if there is one, carry out nothing."""
     dropped_names = {one.pool.name for one in state.dropped.values() if not one.is_deleted}
     created: list[NewPool] = []
     changed: list[Changed] = []

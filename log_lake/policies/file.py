@@ -50,7 +50,7 @@ OF_POOL = ("key", "kind", "aggregates", "settings")
 
 @dataclass(frozen=True)
 class PoolPolicy:
-    """A pool as the file wants it.  `places` says where its name, key, kind and aggregates stand."""
+    """A pool in a policy file.  `places` has the positions of its name, key, kind and aggregates."""
 
     name: str
     key: PoolKey
@@ -60,7 +60,7 @@ class PoolPolicy:
     places: Mapping[str, TextPlace] = field(default_factory=dict, compare=False)
 
     def place(self, of: str) -> TextPlace:
-        """Where that part stands; if the file leaves it out, where the pool's name stands."""
+        """The position of that part; if the file leaves it out, the position of the pool's name."""
         return self.places.get(of) or self.places.get("name") or TextPlace(1, 1)
 
 
@@ -72,9 +72,9 @@ class PolicyFile:
 
 
 def parse(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[PolicyFile, list[Fault]]:
-    """The pools that the text names, and everything that is wrong with it, in the order of the text.
+    """The pools that the text names, and all its faults, in the order of the text.
 
-    If there is a fault, the pools are those that could be read, and none of them must be applied.
+    If there is a fault, the pools are those that could be read; do not apply them.
     """
     root, faults = read_nodes(text, limits=limits)
     reader = _Reader(faults, limits)

@@ -53,7 +53,7 @@ class ScalarNode:
 
     @property
     def is_null(self) -> bool:
-        """Whether it is a null of YAML: nothing, `~` or `null` without quotes."""
+        """Whether it is YAML's null: empty, `~` or `null`, without quotes."""
         return not self.is_quoted and is_null(self.text)
 
 
@@ -79,7 +79,7 @@ PolicyNode = ScalarNode | MappingNode | SequenceNode
 
 
 class Stop(Exception):
-    """The text cannot be read any further: the fault that says why."""
+    """The text cannot be read further; has the fault that says why."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -87,7 +87,7 @@ class Stop(Exception):
 
 
 def read_nodes(text: str, *, limits: PolicyLimits = POLICY_LIMITS) -> tuple[PolicyNode | None, list[Fault]]:
-    """The one document of the text, and what is wrong with it; None if there is none that can be read."""
+    """The document in the text, and its faults; None if no document could be read."""
     composer = _Composer(limits)
     try:
         for event in _events(text):

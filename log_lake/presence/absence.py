@@ -1,14 +1,14 @@
 """Why a data object is not on the store.  Only this module decides between damage and a vacuum.
 
-An object of an old revision is *vacuumed* if the newest state neither refers to it nor lists it as removed, and no
-live tag keeps it.  A missing object that is not vacuumed is damage, and stays `ObjectMissing`.
+An object of an old revision is *vacuumed* if the newest state neither refers to it nor lists it as removed, and
+no live tag keeps it.  A missing object that is not vacuumed is damage, and stays `ObjectMissing`.
 
-    explained           for who reads a revision: ObjectVacuumed, with when and by which transaction
-    explained_to_reader_of_feed     for who reads objects of a history one after the other
-    planning_again      for who planned work on the newest state: PlanAgain, because others took the object since
-    is_damage           for who only looks: whether the newest state says that the object must be there
+    explained           for a reader of a revision: ObjectVacuumed, with the time and the transaction
+    explained_to_reader_of_feed     for a reader that follows the objects of a history
+    planning_again      for work planned on the newest state: PlanAgain, because the object was removed since
+    is_damage           for checks: whether the newest state says that the object must exist
 
-What the newest state refers to, or lists as removed, is not deleted.  So each of these asks that state.
+No vacuum deletes what the newest state refers to or lists as removed.  So all of these ask that state.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from log_lake.presence.roots import tagged_objects
 
 
 def vacuumed(history: History, state: PoolState, objects: Collection[str], *, version: int) -> frozenset[str]:
-    """Those objects of a revision of `version` that a vacuum took, by the newest state.
+    """The objects of the revision at `version` that a vacuum took, according to the newest state.
 
     Raises Corrupt, Unavailable.
     """
@@ -38,9 +38,9 @@ def vacuumed(history: History, state: PoolState, objects: Collection[str], *, ve
 
 
 def explained(error: ObjectMissing, history: History, *, version: int) -> LakeError:
-    """The error that says what became of the missing object; the same one if it was not vacuumed.
+    """The error that explains the missing object; the same error if it was not vacuumed.
 
-    It is Unavailable if the store does not answer: damage and a vacuum look the same then.
+    It is Unavailable if the store does not answer, because damage and a vacuum then look the same.
     """
 
     def text(object_id: str, state: PoolState) -> str:
@@ -66,10 +66,11 @@ def explained_to_reader_of_feed(error: ObjectMissing, history: History) -> LakeE
 
 @contextmanager
 def planning_again(history: History) -> Iterator[None]:
-    """Raises PlanAgain in place of ObjectMissing if others took the object since the work was planned.
+    """Raises PlanAgain in place of ObjectMissing if another process deleted the object since the work was
+    planned.
 
-    An erasure, or a vacuum without a grace time, deletes what no branch refers to any more, while work that was
-    planned before has still to read it.  Nothing is damaged, and the work has committed nothing.
+    An erasure, or a vacuum without a grace time, deletes objects that no branch refers to any more.  Work that
+    was planned before may still have to read them.  Nothing is damaged, and the work has committed nothing.
     """
     try:
         yield
@@ -89,7 +90,7 @@ def planning_again(history: History) -> Iterator[None]:
 
 
 def is_damage(history: History, object_id: str) -> bool:
-    """Whether a branch of the newest state refers to an object, or lists it as removed: it must be there then.
+    """Whether a branch of the newest state refers to the object, or lists it as removed: then it must exist.
 
     Raises Corrupt, Unavailable.
     """

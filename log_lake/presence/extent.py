@@ -1,12 +1,11 @@
-"""The extent of a journal, by the clock of the store: objects from this time were certainly written while it
-existed.
+"""The extent of a journal, by the clock of the store: the time in which the journal certainly existed.
 
 An object that no state knows may have been committed by an entry that was lost.  If the journal started again
-after a loss, that entry was before the first one; if its end was lost, after the last one.  So an object that
+after a loss, that entry was before its first one; if its end was lost, after its last one.  So an object that
 was written before the first entry, or after the last, is no orphan.
 
-Only a write to a branch shows that the journal continues, because a scan or a vacuum commits without any
-writer.  Called by the scan for orphans and by `lake fsck`.
+Only a write to a branch shows that the journal continues, because a scan or a vacuum commits without any writer.
+Called by the scan for orphans and by `lake fsck`.
 """
 
 from __future__ import annotations
@@ -20,22 +19,23 @@ from lake_core.history.state import PoolState
 
 @dataclass(frozen=True)
 class Extent:
-    """Times in seconds since 1970: of the oldest entry or mark, None if there is none; of the newest write.
+    """The times, in seconds since 1970, of the oldest entry or mark (None if there is none) and of the newest
+    write.
 
-    `first` is 0 if the beginning was purged: then what is left does not tell when the journal began.  `last` is 0
-    if no write is left that has a time.
+    `first` is 0 if the beginning was purged, because then nothing shows when the journal began.  `last` is 0 if
+    no remaining write has a time.
     """
 
     first: float | None
     last: float
 
     def may_be_lost(self, modified: float) -> bool:
-        """Whether a lost entry may have committed an object that was written at a time."""
+        """Whether a lost entry may have committed an object that was written at this time."""
         return self.first is None or modified < self.first or modified >= self.last
 
 
 def journal_extent(history: History, state: PoolState) -> Extent:
-    """The extent of a journal whose newest state is given.  Lists the journal.  Raises Unavailable."""
+    """The extent of the journal with this newest state.  Lists the journal.  Raises Unavailable."""
     tip = max((branch.tip for branch in state.branches.values()), default=0)
     times: list[float] = []
     at_tip, marks, is_purged = 0.0, [], False

@@ -1,4 +1,5 @@
-"""Listing the leases of a pool at a time of the store: a lease is written for a moment, and tells the time.
+"""Lists the leases of a pool together with the store's time: it writes a lease for a moment, whose time the
+store sets.
 
 Called by `Pool.leases` and by the vacuum of dropped pools.  A vacuum holds its own lease (`vacuum.execute`).
 """
@@ -26,10 +27,10 @@ def list_leases(
     now: float,
     deletes: bool = False,
 ) -> Leases:
-    """The leases of a pool, dead ones too; without the one that is written, `id`.  Raises Unavailable.
+    """The leases of a pool, dead ones too, without the temporary one, `id`.  Raises Unavailable.
 
-    `now`: the time by the caller's clock, in seconds since 1970, which counts if the caller may not write.  With
-    `deletes` the caller will delete by this time, so it must be the store's: Denied is raised.
+    `now`: the caller's clock, in seconds since 1970, used if the caller may not write.  With `deletes` the
+    caller will delete by this time, so it must be the store's: then Denied is raised instead.
     """
     try:
         with HeldLease(store, pool_id, id, LeaseNote(VACUUM, 0, holder, ttl, why), renewing=False):

@@ -1,14 +1,12 @@
-"""The objects that tags keep: read from the states that they name.
+"""The objects that tags keep, read from the states that the tags name.
 
-A live tag whose state cannot be read stops the vacuum, because the objects that it keeps are unknown.  Where
-expired ones count too, one that expires and cannot be read is skipped: a purge may have taken its state.
-Whether it has expired is not asked, because clocks differ, and what such a tag keeps is on the list of the
-removed or referred to.
+If the state of a live tag cannot be read, the vacuum stops, because the tag's objects are unknown.  If expired
+tags count too, an expiring tag that cannot be read is skipped: a purge may have taken its state.  Whether it has
+already expired does not matter, because clocks differ, and its objects are on the list of removed objects or
+referred to.  A tag that was deleted after the state was loaded keeps nothing.
 
-A tag that was deleted since the state was loaded keeps nothing.
-
-The state of a version takes a few requests, one after the other.  So each version is read once, however many tags
-name it, and several are read at once.
+The state of a version takes a few requests, one after the other.  So each version is read once, however many
+tags name it, and several are read in parallel.
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ def read_tags(
     now: float | None,
     seen: MutableMapping[Tagged, T] | None = None,
 ) -> Iterator[tuple[str, T]]:
-    """The tags that are live at `now`, in seconds since 1970 (None: all tags), each with what `read` makes of the
-    state and the branch that it names.
+    """The tags that are live at `now`, in seconds since 1970 (None: all tags), each with the result of `read`
+    for the state and branch that it names.
 
-    `seen`: what was read before, which is not read again; what is read now is added.  Raises Corrupt if the state
-    of a tag cannot be read, Unavailable.
+    `seen`: results from before, which are not read again; new ones are added.  Raises Corrupt if the state of a
+    tag cannot be read, Unavailable.
     """
     values = {} if seen is None else seen
     tags = [
@@ -80,7 +78,7 @@ def read_tags(
 def tagged_objects(
     history: History, state: PoolState, among: Collection[str], *, now: float | None
 ) -> frozenset[str]:
-    """Those objects that such tags keep; reads no state if there is none.  Raises Corrupt, Unavailable."""
+    """Which of the objects such tags keep; without such tags it reads no state.  Raises Corrupt, Unavailable."""
 
     def read(tagged: PoolState, branch: str) -> frozenset[str]:
         branch_state = tagged.branches.get(branch)

@@ -1,5 +1,5 @@
-"""Reading a snapshot: prune, open, merge in key order, project.
+"""Reads a snapshot: prunes references, opens them, merges them in key order, projects columns.
 
-`plan` chooses references (pure), `merge` brings their streams into one order in bounded memory, `scan` ties
-them to the store.
+`plan` chooses references (pure), `merge` brings their streams into one order in bounded memory, `scan` combines
+both on the store.
 """

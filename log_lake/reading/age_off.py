@@ -28,7 +28,7 @@ NAME = "age-off"
 
 
 def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) -> tuple[Tombstone, ...]:
-    """The tombstone of a policy (field, seconds); empty without a policy, or if no record has the field."""
+    """The tombstone for a policy (field, seconds); none without a policy, or if no record has the field."""
     if policy is None or policy[0] not in schema.names:
         return ()
     name, seconds = policy
@@ -38,7 +38,7 @@ def age_off(policy: tuple[str, float] | None, schema: pa.Schema, *, now: float) 
 
 
 def tells_time(field: pa.Field) -> bool:
-    """Whether a value of the field may be a time here: of a field of text none is, whatever it says."""
+    """Whether values of the field may be times here; a text never is, whatever it says."""
     kind = field.type
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return is_json(field) or is_number or pa.types.is_timestamp(kind) or pa.types.is_date(kind)

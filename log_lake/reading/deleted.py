@@ -31,7 +31,7 @@ from log_lake.where import alternatives, holds
 
 
 def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
-    """The fields that their conditions read, each once."""
+    """The fields that the tombstones' conditions read, each once."""
     return tuple(dict.fromkeys(f for t in tombstones if t.condition for f in top_level(t.condition)))
 
 
@@ -49,11 +49,11 @@ def apply_tombstones(
     key: PoolKey,
     has_markers: bool,
 ) -> Iterator[pa.Table]:
-    """The records that no tombstone hides, of tables sorted by key.
+    """The records that no tombstone hides, from tables sorted by key.
 
-    If a table has the column `_seq`, it decides which tombstones are newer than a record; otherwise all are.
-    With `has_markers` the tables have the column `_deleted`, and a record that a condition hides becomes a delete
-    marker.
+    If a table has the column `_seq`, it decides which tombstones are newer than a record; otherwise all are
+    newer.  With `has_markers` the tables have the column `_deleted`, and a record that a condition hides becomes
+    a delete marker.
     """
     by_low = sorted(tombstones, key=lambda t: t.low)
     for table in tables:

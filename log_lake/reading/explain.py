@@ -1,10 +1,10 @@
-"""Why a key reads as it does: every stored version of it, oldest first, and the fate of each.
+"""Explains what a read of a key returns: every stored version of it, oldest first, and what happens to each.
 
     visible      part of the answer                    combined     part of the one record of the key
-    deleted      a tombstone hides it                  superseded   a newer version decides (upsert)
-    marker       it says that the key is deleted (upsert)
+    deleted      a tombstone hides it                  superseded   a newer version replaces it (upsert)
+    marker       it marks the key as deleted (upsert)
 
-Of each reference only the part that overlaps the key is read.
+From each reference, only the part that overlaps the key is read.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ MAX_STORED_RECORDS = 10_000
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """One stored record, as JSON for people; `by` is the tombstone, or the transaction, that decides.
+    """One stored record, as JSON for people; `by` is the tombstone or the transaction that decides what happens
+    to it.
 
-    `deletes`: it is a delete marker.  `overtaken`: it is as if it had never been written.
+    `deletes`: it is a delete marker.  `overtaken`: a replace overtook it, so it counts as never written.
     """
 
     key: bytes
@@ -49,12 +50,12 @@ class StoredRecord:
 
     @property
     def transaction_version(self) -> int:
-        """The entry of the transaction that wrote it."""
+        """The version of the transaction that wrote it."""
         return self.seq // MAX_TRANSACTIONS
 
     @property
     def age(self) -> tuple[bytes, int, int]:
-        """By key, then from old to new."""
+        """The sort key: by key, then from old to new."""
         return self.key, self.seq, self.ordinal
 
 

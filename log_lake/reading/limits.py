@@ -61,11 +61,11 @@ class ScanLimits:
     """Sizes of the row groups that loads and compactions write."""
 
     def batch_bytes(self, streams: int) -> int:
-        """Bytes of one batch if this many streams are open at once."""
+        """Bytes of one batch if this many streams are open at the same time."""
         return max(self.min_batch_bytes, min(self.max_batch_bytes, self.buffer_bytes // max(1, streams)))
 
     def share_bytes(self, streams: int) -> int:
-        """Bytes of the largest row group that a stream may hold while it waits, if so many are open at once."""
+        """The largest row group, in bytes, that a waiting stream may hold if this many are open."""
         return max(self.min_share_bytes, self.buffer_bytes // max(1, streams))
 
 

@@ -1,8 +1,8 @@
-"""How many records of a revision readers see, from its state alone: exactly, or at most so many.
+"""How many records of a revision readers see, from its state alone: exactly, or an upper bound.
 
-Objects also hold records that deletes or `age_off` hide, and older versions of records.  References that a delete
-hides whole count for nothing.  The number is exact if nothing else may hide or combine records.  Pure; called by
-`lake ls` and `lake show`.
+Objects also hold records that deletes or `age_off` hide, and older versions of records.  References that a
+delete hides completely do not count.  The number is exact if nothing else may hide or combine records.  Pure;
+called by `lake ls` and `lake show`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from log_lake.reading.revision import Revision
 
 @dataclass(frozen=True)
 class LiveCount:
-    """`records` that readers see, or, unless `is_exact`, at most so many; `stored` are those in objects."""
+    """`records` that readers see; an upper bound unless `is_exact`.  `stored`: the records in objects."""
 
     records: int
     is_exact: bool

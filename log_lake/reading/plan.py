@@ -1,7 +1,8 @@
-"""Which references a scan must open, and the schema of its records: deterministic; may read immutable checkpoints.
+"""Chooses the references that a scan must open, and the schema of its records: deterministic; may read immutable
+checkpoints.
 
-References are clipped to the range asked for.  The schema is that of the whole revision, not only of the
-references that are left, so that a narrow scan has the same columns as a wide one.
+References are clipped to the wanted range.  The schema is that of the whole revision, not only of the chosen
+references, so a narrow scan has the same columns as a wide one.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from log_lake.where.keyrange import key_range_of
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """References in order of their low bound; `columns` in the order asked for; `depth` bounds the merge.
+    """What a scan reads: references in order of their low bound, and `columns` in the order asked for.
 
-    `rule`: how records of equal keys combine.  `tombstones`: those that may hide records of the references.
-    `schemas`: the references' schemas by id.  `where`: the condition that a record of the result fulfils.
-    `lifts`: those that the references name.
+    `depth`: the maximum number of references that the merge has at one key.  `rule`: how records of equal keys
+    combine. `tombstones`: those that may hide records of the references.  `schemas`: the references' schemas by
+    id.  `where`: the condition that records of the result fulfil.  `lifts`: those that the references name.
     """
 
     references: tuple[Reference, ...]
@@ -55,7 +56,7 @@ class ScanPlan:
 
     @property
     def records(self) -> int:
-        """Records in the references: an upper bound of the records that the scan gives."""
+        """The number of records in the references, an upper bound for the scan."""
         return sum(r.records for r in self.references)
 
 
@@ -68,9 +69,9 @@ def plan_scan(
     ages: bool = True,
     keep: Collection[str] = (),
 ) -> ScanPlan:
-    """The plan to scan a key range of a revision; without `ages` records that have aged off are shown too.
+    """The plan to scan a key range of a revision.  Without `ages`, records that have aged off are included.
 
-    `keep` are columns of `hidden.ROW`, which tell how the records came; they follow if some object has them.
+    `keep`: columns of `hidden.ROW`, which have the records' own types; they are added if some object has them.
 
     Raises InvalidInput for an unknown column, an empty range, or a condition that does not fit the fields.
     """
@@ -115,7 +116,7 @@ def plan_scan(
 
 
 def overlap_depth(references: Sequence[Reference]) -> int:
-    """The most references that hold one key."""
+    """The maximum number of references that overlap at one key."""
     edges = sorted(edge for r in references for edge in ((r.low, 1), (r.high, -1)))
     depth = deepest = 0
     for _, step in edges:  # at equal bounds the end (-1) comes first: ranges are half-open

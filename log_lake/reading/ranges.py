@@ -42,7 +42,8 @@ class WeightedSample:
     def of_ranks(
         cls, sample: Sequence[tuple[int, bytes]], *, high: bytes, records: int, weight: float
     ) -> WeightedSample:
-        """A run of `records` records; `sample` has some keys with their ranks, from 0, the first key among them."""
+        """A run of `records` records; `sample` has some keys with their ranks, from 0, including the first
+        key."""
         ranks = [*(rank for rank, _ in sample), records]
         each = weight / records
         return cls((*(key for _, key in sample), high), tuple((b - a) * each for a, b in pairwise(ranks)))
@@ -82,7 +83,7 @@ def even_cuts(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces:
 
 
 def split_range(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[KeyRange]:
-    """The range as at most `pieces` ranges of about equal weight that follow each other."""
+    """The range, divided into at most `pieces` neighbouring ranges of about equal weight."""
     cuts = even_cuts(samples, key_range, pieces=pieces)
     return [
         KeyRange(low, high) for low, high in zip([key_range.low, *cuts], [*cuts, key_range.high], strict=True)
@@ -90,10 +91,10 @@ def split_range(samples: Sequence[WeightedSample], key_range: KeyRange, *, piece
 
 
 def blunt(samples: Sequence[WeightedSample], key_range: KeyRange, *, pieces: int) -> list[int]:
-    """Indices of the runs whose bounds alone do not suffice, the heaviest gap first.
+    """The indices of the runs for which the bounds alone are not enough, the heaviest gap first.
 
-    Such runs either straddle a cut where more than a quarter of a piece is uncertain, or lie in a gap that weighs
-    more than half a piece.
+    Such runs either straddle a cut where more than a quarter of a piece is uncertain, or lie in a gap that
+    weighs more than half a piece.
     """
     steps = _Steps.of(samples, key_range)
     piece = sum(steps.weights) / max(1, pieces)

@@ -91,17 +91,17 @@ class Revision(PoolPart):
             raise ValueError(f"{self.sub_pool!r} is no sub-pool")
 
     def of_sub_pool(self, sub_pool: str) -> Revision:
-        """The same revision of a sub-pool; "" is the pool itself."""
+        """The same revision of a sub-pool; "" means the pool itself."""
         return replace(self, sub_pool=sub_pool)
 
     @property
     def held(self) -> BranchState:
-        """The branch's tip, snapshot and tombstones, with those of the sub-pools."""
+        """The branch's tip, snapshot and tombstones, including those of sub-pools."""
         return self.state.branches[self.branch]
 
     @property
     def snapshot(self) -> Snapshot:
-        """The references of the branch, with those of the sub-pools."""
+        """The references of the branch, including those of sub-pools."""
         return self.held.snapshot
 
     @property
@@ -127,7 +127,7 @@ class Revision(PoolPart):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The united schema of all records, in the order in which the branch learned of the fields."""
+        """The united schema of all records, with fields in the order in which the branch got them."""
         return unite_schemas(self.state.schema(id) for id in self.snapshot.schemas(self.sub_pool))
 
     @property
@@ -149,7 +149,7 @@ class Revision(PoolPart):
 
     @property
     def key_classes(self) -> dict[str, str]:
-        """The class of each key field, from the records or, if they do not tell, from the declared fields."""
+        """The class of each key field, from the records or, if there are none, from the declared fields."""
         declared = self.settings.declared
         from_settings = {name: key_class(declared[name].type) for name in self.key.names if name in declared}
         return from_settings | key_classes(self.state, self.key)

@@ -1,11 +1,12 @@
-"""Running a scan plan: clusters of references, merged, freed of what tombstones cover, combined, projected.
+"""Runs a scan plan: merges clusters of references, removes deleted records, combines equal keys, projects
+columns.
 
-`scan` gives tables in key order; their schema is the plan's, in the columns asked for.  References that overlap
-nothing are passed through as they are decoded.  An object that is missing is an error, never a shorter answer.
+`scan` gives tables in key order; their schema is the plan's, with the wanted columns.  A reference that overlaps
+no other passes through as it is decoded.  If an object is missing, that is an error, never a shorter answer.
 
-`live_records` gives the live records of one cluster; compaction uses it too.  `merged` sorts the cluster's records
-in one of three ways, which give the same records: it inserts a small delta into a bulk (`insert_delta`), lets
-DataFusion merge many records in local files (`datafusion_merge`), or merges in windows (`merge`).
+`live_records` gives the live records of one cluster; compaction uses it too.  `merged` sorts the cluster's
+records in one of three ways, which give the same records: it inserts a small delta into a bulk (`insert_delta`),
+lets DataFusion merge many records in local files (`datafusion_merge`), or merges in windows (`merge`).
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
 
 
 def result_schema(plan: ScanPlan) -> pa.Schema:
-    """The schema of what `scan` yields."""
+    """The schema of the tables that `scan` yields."""
     return with_rows(pa.schema([plan.schema.field(name) for name in plan.columns]), plan.keep)
 
 
@@ -88,9 +89,9 @@ def live_records(
     schemas: Mapping[str, pa.Schema],
     has_sequence: bool,
 ) -> Iterator[pa.Table]:
-    """The live records of a cluster, combined by the rule, with the delete markers of upsert pools.
+    """The live records of a cluster, combined by the rule; in upsert pools including delete markers.
 
-    `cluster` names the tombstones of each reference.  The reading's schema must have the fields of their
+    `cluster` has the tombstones of each reference.  The schema of `reading` must have the fields of their
     conditions, and in upsert pools `_deleted` if there are conditions.  With `has_sequence` the tables end with
     the columns of `hidden.ORDER`.
     """
@@ -119,10 +120,10 @@ def live_records(
 def merged(
     cluster: Sequence[Reference], reading: ReferenceReading, *, newest: bool, has_sequence: bool
 ) -> Iterator[pa.Table]:
-    """The records of references by key and age, in the columns of the reading.
+    """The records of references by key and age, in the columns of `reading`.
 
-    With `has_sequence` the columns of `hidden.ORDER` follow, otherwise never, so that tables of two merges fit
-    together.  With `newest` only the newest record of each key is given, as in upsert pools.
+    With `has_sequence` the columns of `hidden.ORDER` follow; otherwise they never do, so that tables of two
+    merges fit together. With `newest`, only the newest record of each key is given, as in upsert pools.
     """
     if parts := split_bulk_and_delta(cluster, min_bulk_ratio=reading.limits.min_bulk_ratio):
         bulk, delta = parts
@@ -237,7 +238,7 @@ def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombst
 
 
 def with_markers(schema: pa.Schema, rule: Rule, conditions: Sequence[str]) -> pa.Schema:
-    """With room for delete markers, where conditions of tombstones may make some."""
+    """The schema, with `_deleted` added if conditions of tombstones may turn records into delete markers."""
     if rule.kind != "upsert" or not conditions or DELETED in schema.names:
         return schema
     return schema.append(pa.field(DELETED, pa.bool_()))

@@ -29,7 +29,7 @@ def split(
     pieces: int,
     max_footers: int = MAX_FOOTERS,
 ) -> list[KeyRange]:
-    """The key range as at most `pieces` ranges that follow each other and hold about equal bytes of the references.
+    """The key range, divided into at most `pieces` neighbouring ranges with about equal bytes of the references.
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """

@@ -27,7 +27,7 @@ from log_lake.reading.revision import Revision
 class FieldSummary:
     """One field: the number of records without it, its least and its greatest value; None: not known.
 
-    Both are None also if all records have none.
+    The two values are also None if no record has the field.
     """
 
     nulls: int

@@ -47,10 +47,10 @@ def merged_into(
     key: PoolKey,
     sound_loads: Iterable[Candidate],
 ) -> tuple[list[str], list[str]]:
-    """The suspects whose records the holders have, and compactions that share some of them.
+    """Which suspects have all their records in the holders, and which compactions share some of them.
 
-    `holders` are what counts of the outputs of one compaction, and of what was made of them; `sound_loads` are
-    those that it is known to have merged.  Raises Corrupt, Unavailable.
+    `holders`: the objects that count among the outputs of one compaction, and objects made from them.
+    `sound_loads`: loads that this compaction is known to have merged.  Raises Corrupt, Unavailable.
     """
     merged: list[str] = []
     rivals: list[str] = []

@@ -1,7 +1,7 @@
-"""Whether a checkpoint agrees with itself: its index with its rows, its totals with its references.
+"""Checks whether a checkpoint is consistent: its index with its rows, its totals with its references.
 
-A reader trusts the index to tell which row groups it needs not read, the totals to tell how many records there are,
-and the greatest object id to tell that an object is not in the checkpoint.
+Readers rely on three things: the index, to skip row groups; the totals, to count records; and the greatest
+object id, to know that the checkpoint lacks an object.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ ShapeTotals = dict[tuple[str, str], tuple[int, int, int]]
 
 
 def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
-    """The false statements of a checkpoint about itself.  Raises CheckpointDamaged, CheckpointGone,
-    Unavailable."""
+    """What a checkpoint says wrongly about itself.  Raises CheckpointDamaged, CheckpointGone, Unavailable."""
     newest: dict[str, str] = {}
     totals: dict[str, ShapeTotals] = {}
     rows: list[tuple[str, BranchRow]] = []
@@ -57,13 +56,13 @@ def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
 
 
 def is_ascending(keys: pa.ChunkedArray) -> bool:
-    """Whether no key is below the one before."""
+    """Whether each key is at or above the previous one."""
     whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     return bool(pc.all(pc.less_equal(whole[:-1], whole[1:])).as_py()) if len(whole) > 1 else True
 
 
 def add_totals(totals: ShapeTotals, table: pa.Table, *, sub_pool: str) -> None:
-    """Count the references of the rows."""
+    """Adds the references in these rows to the totals."""
     grouped = table.group_by("schema").aggregate([("records", "sum"), ("size", "sum"), ("size", "count")])
     columns = (grouped[name].to_pylist() for name in ("schema", "size_count", "records_sum", "size_sum"))
     for schema, references, records, size in zip(*columns, strict=True):
@@ -72,7 +71,7 @@ def add_totals(totals: ShapeTotals, table: pa.Table, *, sub_pool: str) -> None:
 
 
 def lying_totals(told: dict[tuple[str, str], Shape], counted: ShapeTotals) -> str | None:
-    """The difference between the stored totals and the counted ones; None if they are the same."""
+    """The difference between stored and counted totals, in words; None if they are equal."""
     for place in sorted(told.keys() | counted.keys()):
         shape = told.get(place) or Shape(0)
         true_sums = counted.get(place, (0, 0, 0))

@@ -1,14 +1,14 @@
-"""Find the faults of a journal: of its entries, checkpoints, fences and hints.
+"""Finds the faults of a journal: of its entries, checkpoints, fences and hints.
 
-One listing shows all names.  The entries above the newest fence are then folded, from the first one or from
-each sound checkpoint, and every checkpoint on the way is compared with the fold.  A checkpoint on which the fold
-begins can be compared with itself only.
+One listing shows all names.  Then the entries above the newest fence are folded, from the first one or from each
+sound checkpoint, and every checkpoint on the way is compared with the fold.  The checkpoint at which a fold
+begins can only be compared with itself.
 
-Each entry names the checksum of the one before it.  If the entry that is there has another one, either this entry
-or the one that names it is not the one that was committed.  The entry behind both tells which.
+Each entry stores the checksum of the previous one.  If the previous entry has another checksum, one of the two
+is not the entry that was committed.  The entry after both shows which one.
 
-Others may commit and purge meanwhile.  Hints are read before the listing, since they never run ahead of the
-entries; what is missing counts only if no newer fence explains it.
+Others may commit and purge meanwhile.  Hints are read before the listing, because they are never ahead of the
+entries.  A missing entry counts only if no newer fence explains it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ Sound = dict[int, list[Mark]]
 class JournalCheck:
     """Checks one journal.  `runs` are the versions that have entries, as ranges with inclusive ends.
 
-    `on_base` is called with each state on which the fold begins, `on_entry` with each entry; the caller learns from
-    them what the history refers to.  `damaged` says afterwards whether part of the history could not be read.
+    It calls `on_base` with each state at which a fold begins, and `on_entry` with each entry; from these the
+    caller learns what the history refers to.  Afterwards `damaged` says whether part of the history could not be
+    read.
     """
 
     journal: JournalReader[Any, Any]
@@ -64,7 +65,7 @@ class JournalCheck:
         return max(ends)
 
     def run(self) -> Iterator[Finding]:
-        """Everything that is wrong.  Raises Unavailable."""
+        """All faults of the journal.  Raises Unavailable."""
         hints = {name: self.journal.store.get(name) for name in self._hint_names()}
         yield from self._list()
         yield from self._lost()

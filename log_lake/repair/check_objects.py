@@ -42,7 +42,7 @@ def check_objects(
 ) -> list[Finding]:
     """The faults of the references' objects, and of the references themselves.
 
-    `data`: read every record too.  Raises Unavailable if the store refuses many objects.
+    `data`: also reads every record.  Raises Unavailable if the store refuses many objects.
     """
     findings: list[Finding] = []
     refusals = 0
@@ -91,7 +91,7 @@ def _faults(
 
 
 def in_threads(store: Store, *, data: bool) -> CheckObjects:
-    """A `CheckObjects` of this process."""
+    """A `CheckObjects` that works in threads of this process."""
     most = DATA_AT_ONCE if data else FOOTERS_AT_ONCE
 
     def check(config: PoolConfig, batches: Iterable[Sequence[Reference]]) -> Iterator[Finding]:

@@ -74,7 +74,7 @@ class Seen:
             self._pieces.append(np.union1d(older, newer))
 
     def has(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Which of the values are in the set."""
+        """For each value, whether it is in the set."""
         mask = np.zeros(len(values), bool)
         sought = values.astype(self.kind)
         for piece in self._pieces:
@@ -85,7 +85,7 @@ class Seen:
 
 @dataclass
 class PoolCheck:
-    """Checks one pool, and counts the things that it looked at."""
+    """Checks one pool, and counts what it has checked."""
 
     context: Context
     config: PoolConfig
@@ -119,7 +119,7 @@ class PoolCheck:
         )
 
     def run(self) -> Iterator[Finding]:
-        """Everything that is wrong with the pool.  Raises Unavailable."""
+        """All faults of the pool.  Raises Unavailable."""
         yield from self.journal.run()
         yield from self._requests()
         yield from self._notes()

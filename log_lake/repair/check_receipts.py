@@ -1,8 +1,9 @@
-"""Receipts of erasures that are lost or cannot be read: part of `lake fsck`.
+"""Finds receipts of erasures that are lost or cannot be read: part of `lake fsck`.
 
-An erasure writes its receipt first, and every run resumes it.  If it is lost, no agent finishes the erasure:
-its deletes hide the records, whose bytes stay.  The deletes and the transactions of an erasure name it.  Of one
-that is done and whose entries are purged nothing is left but the receipt, so its loss cannot be seen.
+An erasure writes its receipt first, and every run of the agent resumes it.  If the receipt is lost, no agent
+finishes the erasure: its deletes hide the records, but their bytes stay.  The deletes and the transactions of an
+erasure name it.  If an erasure is done and its entries are purged, only the receipt is left, so its loss cannot
+be seen.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class _Receipt(msgspec.Struct):
 
 
 def erasures_of(text: str) -> set[str]:
-    """The id of the erasure that a message or a reason names, in a set; an empty one otherwise."""
+    """The id of the erasure that a message or a reason names, as a set; empty if it names none."""
     match = _OF_ERASURE.match(text)
     return {match[1]} if match else set()
 

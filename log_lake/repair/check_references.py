@@ -21,7 +21,7 @@ def shows_whole(reference: Reference, facts: ObjectFacts) -> bool:
 
 
 def faults_of(reference: Reference, facts: ObjectFacts, *, key: PoolKey) -> Iterator[tuple[str, str]]:
-    """Kinds of findings, each with its fault, by the footer alone."""
+    """Kinds of findings, each with its fault, as far as the footer shows them."""
     footer = facts.metadata
     if footer.key != str(key):
         yield "object_damaged", f"the object is sorted by {footer.key or 'arrival'}, the pool by {key}"
@@ -59,7 +59,7 @@ def _sequences(reference: Reference, first: int | None, last: int | None) -> lis
 def faults_of_content(
     reference: Reference, content: Content, *, shown: Content | None
 ) -> Iterator[tuple[str, str]]:
-    """As `faults_of`, by the records of the object, and those that the reference shows (None: all)."""
+    """Like `faults_of`, from the object's records, and from those that the reference shows (None: all)."""
     for fault in content.faults:
         yield "object_damaged", fault
     visible = content if shown is None else shown

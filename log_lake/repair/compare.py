@@ -28,7 +28,7 @@ ComparedPlace = tuple[str, str, str]
 
 
 def first_difference(fold: Iterable[SectionPart], stored: Iterable[SectionPart], *, since: int) -> str | None:
-    """The first difference, in words; None if both are the same.  The fold began at version `since`."""
+    """The first difference, in words; None if both sides are equal.  The fold began at version `since`."""
     folded = {(p.section, p.branch, p.sub_pool): p.tables for p in fold}
     kept = {(p.section, p.branch, p.sub_pool): p.tables for p in stored}
     for place in sorted(folded.keys() | kept.keys()):
@@ -39,7 +39,7 @@ def first_difference(fold: Iterable[SectionPart], stored: Iterable[SectionPart],
 
 
 def aligned(one: Iterable[pa.Table], two: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Both streams cut at the same keys: the pieces have all rows of their keys."""
+    """Both streams, cut at the same keys: each piece has all rows of its keys."""
     streams = [_Stream(one), _Stream(two)]
     while lasts := [stream.last for stream in streams if stream.fill()]:  # bounded by the rows of both
         limit = min(lasts)

@@ -16,8 +16,8 @@ DAMAGE, LEFTOVER = "damage", "leftover"
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """The severity of a kind of finding, and what to do; `{pool}` is the pool's name, `{id}` the object's
-    id."""
+    """A kind of finding: its severity, and what to do; `{pool}` stands for the pool's name, `{id}` for the
+    object's id."""
 
     severity: str
     do: str
@@ -128,7 +128,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def on_branches(one: Finding, *, id: str, branches: Sequence[str]) -> Finding:
-    """The finding about an object with a command for each branch that refers to it."""
+    """The finding about an object, with a command for each branch that refers to it."""
     command = _REPAIR.replace("{pool}", one.pool).replace("{id}", id)
     options = ["" if branch == MAIN else f" --branch {branch}" for branch in branches]
     commands = "; ".join(command + option for option in options)

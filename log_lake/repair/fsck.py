@@ -61,9 +61,10 @@ POOL_FOLDERS = (
 
 @dataclass
 class Fsck:
-    """One check of a lake.  `data`: read every record.  `pools`: names, `lake:pools` too; none: everything.
+    """One check of a lake.  `data`: read every record.  `pools`: names, which may include `lake:pools`; empty:
+    everything.
 
-    `older_than`: age in seconds from which an unused object is a finding.
+    `older_than`: the age in seconds at which an unused object becomes a finding.
     """
 
     context: Context
@@ -81,7 +82,7 @@ class Fsck:
         )
 
     def run(self) -> Iterator[Finding]:
-        """Everything that is wrong.
+        """All faults.
 
         Raises NotFound, Unavailable; Corrupt if the list of pools cannot be read and pools are named.
         """
@@ -193,9 +194,10 @@ class Fsck:
 
 
 def top_names(store: Store, folder: str) -> Iterator[str]:
-    """The names right below a folder; those of folders end with a slash.
+    """The names directly below a folder; those of folders end with a slash.
 
-    A store that lists from a name on is asked once for each of them, and not for all that is below.
+    If a store can list from a given name on, this takes one request for each name, and does not list everything
+    below.
     """
     prefix = f"{folder}/" if folder else ""
     after = ""

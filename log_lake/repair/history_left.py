@@ -1,4 +1,5 @@
-"""Whether a pool's folder has a history, or only what a rebuild that died left; for the rebuild and for fsck."""
+"""Whether a pool's folder has a history, or only the leftovers of a killed rebuild; for the rebuild and for
+fsck."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from log_lake.repair.rebuild_plan import VERSIONS_APART
 
 
 def has_history(store: Store, pool_id: str) -> bool:
-    """Whether anything is left of the pool's journal but hints, and the checkpoint of a rebuild that died.
+    """Whether the pool's journal has anything left besides hints and the checkpoint of a killed rebuild.
 
     Such a checkpoint has a version that a rebuild chooses, and no entry or fence beside it.
     """

@@ -41,19 +41,19 @@ class Change:
 
     @property
     def before(self) -> BranchState:
-        """The branch before the transaction; empty if this created it."""
+        """The branch before the transaction; empty if the transaction created the branch."""
         return self.state.branches.get(self.transaction.branch) or BranchState()
 
     @cached_property
     def removed(self) -> list[Reference]:
-        """The references that the transaction removed, as they were."""
+        """The references that the transaction removed, in their old form."""
         named = [a for a in self.transaction.actions if isinstance(a, RemoveReference)]
         references = (self.before.snapshot.reference(a.object, a.low) for a in named)
         return [reference for reference in references if reference is not None]
 
     @cached_property
     def outputs(self) -> list[AddObject | PutReference]:
-        """The references that a compaction, or the revert of one, put instead of those that it removed."""
+        """The references that a compaction, or the revert of one, added in place of those that it removed."""
         return [
             a
             for a in self.transaction.actions
@@ -67,9 +67,10 @@ class Change:
 
 
 def is_maintenance(transaction: Transaction) -> bool:
-    """Whether it only exchanges references: a compaction, applied deletes, a retired tombstone, an expiry.
+    """Whether a transaction only exchanges references: a compaction, applied deletes, a retired tombstone, an
+    expiry.
 
-    The revert of a load may do nothing but remove its references; its metadata tells it from an expiry.
+    The revert of a load may also only remove references; its metadata distinguishes it from an expiry.
     """
     return REVERTS not in transaction.metadata and all(
         isinstance(a, RemoveReference | MarkApplied | SetSchema)
@@ -80,9 +81,9 @@ def is_maintenance(transaction: Transaction) -> bool:
 
 
 def changes_records(transaction: Transaction) -> bool:
-    """Whether a transaction brings, hides or shows records: a load, delete, replace, merge, reverted delete.
+    """Whether a transaction adds, hides or restores records: a load, delete, replace, merge, reverted delete.
 
-    One that only removes references is not told from a compaction: an expiry of whole references, a reverted load.
+    If it only removes references, it counts as a compaction: an expiry of whole references, a reverted load.
     """
     return any(
         isinstance(a, AddTombstone | PutTombstone | Merge)
@@ -93,9 +94,9 @@ def changes_records(transaction: Transaction) -> bool:
 
 
 def last_removals(later: Sequence[Change], newest: Snapshot) -> Iterator[tuple[Change, list[Reference]]]:
-    """Each change, newest first, with the references that it was the last to remove and that are not back.
+    """Each change, newest first, with the references that it was the last to remove and that did not come back.
 
-    One that came back and went again counts for the change that took it last only.
+    If a reference came back and was removed again, it counts only for the last change that removed it.
     """
     seen: set[Identity] = set()
     for change in reversed(later):
@@ -105,7 +106,7 @@ def last_removals(later: Sequence[Change], newest: Snapshot) -> Iterator[tuple[C
 
 
 def check_untouched(change: Change, later: Sequence[Change], touches: Callable[[Action], bool]) -> None:
-    """Raises InvalidInput if a later change has brought back, or removed again, what the change removed."""
+    """Raises InvalidInput if a later change restored, or removed again, what the change removed."""
     for one in later:
         if any(touches(action) for action in one.transaction.actions):
             raise InvalidInput(

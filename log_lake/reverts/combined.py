@@ -32,7 +32,7 @@ def combined_past(
     first: int,
     last: int,
 ) -> Change | None:
-    """The newest change that must be reverted before what the change removed, of these sequences, comes back."""
+    """The newest change that must be reverted first, before records with these sequences can come back."""
     if rule.kind == "aggregate":
         return _combined(change, later, newest, key_range, first, last)
     return _dropped(change, later, newest, key_range, first) if rule.kind == "upsert" else None
@@ -86,7 +86,7 @@ def _dropped(
 
 
 def is_undo(change: Change) -> bool:
-    """Whether it put back the inputs of a compaction, and with them what that had dropped.
+    """Whether the change put back the inputs of a compaction, with the records that the compaction had dropped.
 
     A compaction has applied deletes up to a later version than its inputs.
     """

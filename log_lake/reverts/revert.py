@@ -61,7 +61,8 @@ from log_lake.reverts.unmerge import Unmerging
 
 @dataclass(frozen=True)
 class Inverse:
-    """The actions that take a change back, and what they do: references that go and come back, tombstones alike."""
+    """The actions that revert a change, and their effects: the references and tombstones that go and come
+    back."""
 
     actions: tuple[Action, ...]
 
@@ -71,11 +72,11 @@ class Inverse:
 
 
 def inverse(change: Change, later: Sequence[Change], newest: PoolState, *, id: str, rule: Rule) -> Inverse:
-    """The actions that take the change back on the newest state.
+    """The actions that revert the change on the newest state.
 
-    `later` are the changes of the branch since, oldest first; `id` names new tombstones; `rule` is the pool's.
-    Raises InvalidInput (a change that has no inverse, or one that was merged),
-    Conflict if a later change must be reverted first.
+    `later` are the later changes of the branch, oldest first; `id` names new tombstones; `rule` is the pool's.
+    Raises InvalidInput (a change that has no inverse, or one that was merged), Conflict if a later change must
+    be reverted first.
     """
     branch = change.transaction.branch
     branch_now = newest.branches[branch]

@@ -22,14 +22,14 @@ from log_lake.reverts.change import Change, check_untouched
 
 @dataclass(frozen=True)
 class Unmerging:
-    """A change that merged a branch or took that back, the later ones of the parent, and the newest state."""
+    """A change that merged a branch or reverted that, the later changes of the parent, and the newest state."""
 
     change: Change
     later: Sequence[Change]
     newest: PoolState
 
     def unmerge(self, merge: Merge) -> Iterator[SetMerged]:
-        """What the merged branch knew before; nothing if it was deleted since."""
+        """The merged branch's facts from before the merge; nothing if the branch was deleted since."""
         child = self.newest.branches.get(merge.branch)
         if child is None or child.fork is None or child.fork.created > self.change.version:
             return
@@ -37,7 +37,8 @@ class Unmerging:
         yield self._merged_as_before(merge.branch, child, child.fork)
 
     def merge_again(self, action: SetMerged) -> Iterator[SetMerged]:
-        """What the merged branch knew before this moved its boundary; nothing if it was deleted since."""
+        """The merged branch's facts from before this change moved its boundary; nothing if it was deleted
+        since."""
         child, before = self.newest.branches.get(action.branch), self.change.state.branches.get(action.branch)
         if child is None or child.fork is None or before is None or before.fork is None:
             return

@@ -51,7 +51,7 @@ class PlannedPool:
 
 @dataclass(frozen=True)
 class DeletedPool:
-    """A dropped pool that was deleted, with its objects of all kinds and their bytes."""
+    """A dropped pool that was deleted: the number of its objects of all kinds, and their bytes."""
 
     pool: str
     id: str
@@ -60,10 +60,8 @@ class DeletedPool:
 
 
 def plan_dropped(lake: Lake, *, grace: float | None = None) -> list[PlannedPool]:
-    """The dropped pools, oldest drop first; `grace`, in seconds, is used instead of their settings.
-
-    Raises Unavailable.
-    """
+    """The dropped pools, oldest drop first; `grace`, in seconds, overrides their settings.  Raises
+    Unavailable."""
     dropped = sorted(lake.catalog.load().state.dropped.values(), key=lambda d: d.version)
     journal = lake.catalog.journal
     infos = list(journal.store.list(journal.name)) if dropped else []
@@ -105,7 +103,7 @@ def _held(lake: Lake, dropped: DroppedPool, infos: list[ObjectInfo], *, grace: f
 def delete_dropped(
     lake: Lake, planned: list[PlannedPool], *, progress: DeleteProgress = silent
 ) -> list[DeletedPool]:
-    """Delete the pools of a plan that nothing keeps; skips those that were restored, or are gone, meanwhile.
+    """Deletes the pools of a plan that nothing keeps; skips those that were restored, or are gone, meanwhile.
 
     Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """

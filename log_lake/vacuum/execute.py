@@ -63,10 +63,10 @@ BATCH, ALONE = 1_000, 5
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """The result of a vacuum: objects and bytes that it deleted, objects that it kept because of a lease.
+    """The result of a vacuum: the objects and bytes that it deleted, and the objects that a lease kept.
 
-    `resumed` counts those of an earlier vacuum that was interrupted.  `version`: the newest that it committed, None
-    if it committed nothing.
+    `resumed` counts objects of earlier vacuums that were interrupted.  `version`: the newest version that it
+    committed, None if it committed nothing.
     """
 
     pool: str
@@ -78,22 +78,22 @@ class Vacuumed:
 
 
 def silent(objects: int, size: int) -> None:
-    """Progress that is not shown."""
+    """Ignores progress."""
 
 
 def vacuum_lease(pool: Pool, why: str, *, planning: bool = False) -> HeldLease:
-    """The lease of a vacuum: it holds no object, and its time is the store's `now`.
+    """The lease of a vacuum: it holds no object; the time of its object is the store's current time.
 
-    A process that is `planning`, and may not write, continues without it.
+    A process that only plans (`planning`), and may not write, continues without it.
     """
     note = LeaseNote(VACUUM, 0, pool.context.author, pool.settings["lease.ttl"], why)
     return HeldLease(pool.store, pool.config.id, pool.context.ids.new(), note, optional=planning)
 
 
 def leases_now(pool: Pool, lease: HeldLease) -> Leases:
-    """All leases of the pool; the own one is written again, so that its time is now.
+    """All leases of the pool; writes its own lease again, so that the store's current time is known.
 
-    If a process that plans may not write, the time is that of its own clock.  One that deletes raises Denied.
+    If a process that only plans may not write, its own clock counts.  A process that deletes raises Denied.
     """
     try:
         lease.renew()
@@ -105,7 +105,7 @@ def leases_now(pool: Pool, lease: HeldLease) -> Leases:
 
 
 def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
-    """As `leases_now`, for work that counts ages from the leases' now.
+    """Like `leases_now`, for work that computes ages from the leases' time.
 
     Raises ClocksApart, Unavailable.
     """
@@ -115,8 +115,7 @@ def checked_leases(pool: Pool, lease: HeldLease) -> Leases:
 
 
 def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Plan:
-    """The objects that a vacuum would delete now.  `grace`, in seconds, is used instead of the pool's
-    settings.
+    """The objects that a vacuum would delete now.  `grace`, in seconds, overrides the pool's settings.
 
     Raises ClocksApart, Corrupt if the state of a tag cannot be read, Unavailable.
     """
@@ -145,7 +144,8 @@ def make_plan(pool: Pool, lease: HeldLease, *, grace: float | None = None) -> Pl
 
 
 def write_plan(pool: Pool, plan: Plan) -> str:
-    """Keep a plan beside the pool, to be done later; returns its name.  Raises InvalidInput in an old lake."""
+    """Stores a plan beside the pool, to be carried out later; returns its name.  Raises InvalidInput in an
+    old lake."""
     first = ScanOrphans(first_id(plan.time), first_id(plan.time))  # what the vacuum would begin with
     pool.history.check_draft(Draft(plan.id, "", plan.version, pool.context.author, (first,)))
     name = naming.plan(pool.config.id, plan.id)
@@ -154,7 +154,7 @@ def write_plan(pool: Pool, plan: Plan) -> str:
 
 
 def read_plan(pool: Pool, id: str) -> Plan:
-    """A plan that was kept.  Raises NotFound, Corrupt."""
+    """A stored plan.  Raises NotFound, Corrupt."""
     name = naming.plan(pool.config.id, id)
     data = pool.store.get(name) if is_id(id) else None
     if data is None:
@@ -176,14 +176,11 @@ def vacuum(
     progress: DeleteProgress = silent,
     workers: Workers | None = None,
 ) -> Vacuumed:
-    """Delete objects that nothing needs, on these workers (default: here); with `plan`, at most the objects
+    """Deletes objects that nothing needs, on these workers (default: in this process); with `plan`, only objects
     that it names.
 
-    Vacuums that were interrupted are finished first; with `plan` those that it names.
-
-    Deletes dead leases too.
-
-    Raises Conflict (the pool changes all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    It first finishes vacuums that were interrupted; with `plan`, those that it names.  It also deletes dead
+    leases.  Raises Conflict (the pool keeps changing), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     means = _Means(workers or Here.of(pool.context), progress)
     with vacuum_lease(pool, "vacuum") as lease:
@@ -229,7 +226,7 @@ def delete_batch(worker: Worker, names: Sequence[str]) -> None:
 
 
 def resume(pool: Pool, lease: HeldLease, means: _Means, *, plan: Plan | None = None) -> Vacuumed:
-    """Finish the vacuums that were interrupted; with `plan` those that it names."""
+    """Finishes the vacuums that were interrupted; with `plan`, those that it names."""
     done = Vacuumed(pool.name)
     for _, vacuum in sorted(pool.history.load_open().state.removed.vacuums.items()):
         if plan is not None and not plan.covers(vacuum):

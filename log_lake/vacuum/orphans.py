@@ -64,9 +64,9 @@ class Scanned:
     """The result of a scan: orphans and their bytes among the names that it listed; the next scan begins at
     `upto`.
 
-    `waits_for`: what must come before a scan goes beyond `upto`, because a lost entry may have committed the object
-    there: a `WRITE` that is newer than the object, or the `PURGE` of entries that are younger; "" otherwise.
-    `version`: the newest that it committed, None if it committed nothing.
+    A lost entry may have committed the object at `upto`.  `waits_for` says what must happen before a scan goes
+    beyond it: a `WRITE` that is newer than the object, or the `PURGE` of entries that are younger; "" if it need
+    not wait.  `version`: the newest version that it committed, None if it committed nothing.
     """
 
     pool: str
@@ -93,12 +93,12 @@ def scan_orphans(
     every_name: bool = False,
     workers: Workers | None = None,
 ) -> Scanned:
-    """Put orphans older than the grace time (seconds) onto the list of the removed.
+    """Puts orphans older than the grace time (seconds) onto the list of removed objects.
 
-    `every_name`: list also the names that earlier scans have passed, and those that are ahead of the clock.  A
-    writer that stood still before it wrote, and then died, leaves an object there, and so does one whose clock was
-    ahead.  To take the latter, the floor goes above them: loads that are under way without a lease are refused, and
-    start again.  The names are listed on these workers (default: here).
+    `every_name`: also lists names that earlier scans have passed, and names that are ahead of the clock.  A
+    writer that stopped before it wrote, and then died, leaves an object among the former; a writer whose clock
+    was ahead, among the latter.  To take the latter, the floor goes above them: running loads without a lease
+    are then refused, and start again.  The names are listed on these workers (default: in this process).
 
     Raises Conflict (other scans run all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
@@ -111,12 +111,12 @@ def scan_orphans(
 def scan_before_vacuum(
     pool: Pool, *, grace: float | None, dry_run: bool = False, every_name: bool = False
 ) -> Scanned | None:
-    """`scan_orphans` before a vacuum with the same grace time.
+    """Runs `scan_orphans` before a vacuum with the same grace time.
 
-    None if the clocks are too far apart for the scan and the grace time is 0: the vacuum then counts no age.  The
+    None if the clocks are too far apart for the scan and the grace time is 0: such a vacuum uses no age.  The
     scan would make the store's time the smallest id of new objects, whichever clock is wrong (decision 196).
 
-    Raises ClocksApart if the grace time is not 0, or if every name was asked for; and as `scan_orphans`.
+    Raises ClocksApart if the grace time is not 0, or with `every_name`; and what `scan_orphans` raises.
     """
     try:
         return scan_orphans(pool, grace=grace, dry_run=dry_run, every_name=every_name)
@@ -128,9 +128,10 @@ def scan_before_vacuum(
 
 
 def is_due(pool: Pool, *, since: str, now: float) -> bool:
-    """Whether there is an object old enough that no scan has looked at, at a time in seconds since 1970; lists one.
+    """Whether an object is old enough for a scan and no scan has looked at it, at a time in seconds since 1970.
+    Sends one listing.
 
-    `since`: up to which id scans have looked.
+    `since`: the id up to which scans have looked.
     """
     before = first_id(now - pool.settings["vacuum.grace"])
     names = iter_names(pool.store, pool.config.id, since, before)
@@ -192,7 +193,8 @@ def _above_those_ahead(unknown: list[ObjectInfo], upto: str, *, before: float, n
 
 
 def oldest_of_writers(leases: Leases) -> str:
-    """The first id that a new object of a writer with a lease may have; greater than any id if there is none."""
+    """The smallest id that a new object of a writer with a lease may have; greater than any id without
+    writers."""
     return leases.oldest_object if leases.oldest_object is not None else LAST
 
 
@@ -219,10 +221,9 @@ def _discard(pool: Pool, state: PoolState, orphans: list[ObjectInfo], *, upto: s
 
 
 def iter_names(store: Store, pool_id: str, since: str, upto: str) -> Iterator[ObjectInfo]:
-    """The names of data objects with ids from `since` (inclusive) to `upto` (exclusive), and the names between them
-    that are none of data objects; by name.
+    """The names of data objects with ids from `since` (inclusive) to `upto` (exclusive), by name.
 
-    Raises Unavailable.
+    Other names between them are included.  Raises Unavailable.
     """
     folder = naming.data(pool_id)
     # a listing leaves the name out that it begins after: of an object in zng or zst the id with its format
@@ -237,11 +238,10 @@ def iter_names(store: Store, pool_id: str, since: str, upto: str) -> Iterator[Ob
 def list_names(
     pool: Pool, since: str, upto: str, workers: Workers, *, alone: int = ALONE
 ) -> list[ObjectInfo]:
-    """The names of data objects from the id `since` (inclusive) to `upto` (exclusive), by name.
+    """Like `iter_names`, as a list.
 
-    Names between them that are none of data objects are among them.  Many workers list a span of time each, after
-    the first names, if the store lists from any name on; on other stores each would list everything.
-    Raises Unavailable.
+    If the store can list from any name on, many workers list a span of time each, after the first names; on
+    other stores each worker would list everything.  Raises Unavailable.
     """
     rest = iter_names(pool.store, pool.config.id, since, upto)
     if not pool.store.lists_from_name:
@@ -256,7 +256,8 @@ def list_names(
 
 
 def spans(since: str, upto: str, count: int) -> list[str]:
-    """Bounds that cut the ids from `since` to `upto` into about `count` spans of time; at least the two."""
+    """Bounds that divide the ids from `since` to `upto` into about `count` spans of time; at least the two
+    ends."""
     begin, end = id_seconds(since), id_seconds(upto)
     inner = (first_id(begin + (end - begin) * number / count) for number in range(1, count))
     return [since, *sorted({bound for bound in inner if since < bound < upto}), upto]
@@ -267,7 +268,7 @@ def _list_span(pool_id: str, worker: Worker, span: tuple[str, str]) -> list[Obje
 
 
 def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> list[ObjectInfo]:
-    """The data objects that no branch, no tag, expired ones too, no list of the removed and no vacuum knows."""
+    """The data objects that no branch, tag (even expired), list of removed objects or vacuum knows."""
     ids = {id for info in infos if (id := object_id(info)) is not None}
     unknown = unlisted_objects(state, ids) - state.removed.vacuumed()
     unknown -= tagged_objects(pool.history, state, unknown, now=None)
@@ -275,7 +276,7 @@ def unknown_objects(pool: Pool, state: PoolState, infos: list[ObjectInfo]) -> li
 
 
 def object_id(info: ObjectInfo) -> str | None:
-    """The id of a data object that was listed; None if the name is none of a data object of the pool."""
+    """The id of a listed data object; None if the name is not that of a data object of the pool."""
     id = naming.data_id(info.name)
     pool_id = info.name.partition("/")[0]
     return id if id is not None and info.name == naming.data_object(pool_id, id) else None

@@ -43,10 +43,10 @@ class PlannedObject(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The objects that a vacuum would delete from a pool.  `time` is in seconds since 1970 by the store's
+    """The objects that a vacuum would delete from a pool.  `time` is in seconds since 1970, by the store's
     clock.
 
-    `begun`: the objects of vacuums that were interrupted, which the next vacuum deletes first.
+    `begun`: the objects of interrupted vacuums, which the next vacuum deletes first.
     """
 
     id: str
@@ -80,8 +80,8 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class Keeping:
-    """The reasons that keep objects: `safe`, the greatest version that is old enough; `leased`, the oldest
-    version that a live lease holds; the objects that branches and tags refer to."""
+    """What keeps objects: `safe`, the newest version that is old enough; `leased`, the oldest version that a
+    live lease holds; the objects that branches and tags refer to."""
 
     safe: int
     leased: int | None
@@ -89,7 +89,7 @@ class Keeping:
     tags: frozenset[str]
 
     def keeps(self, object_id: str, removal: Removal) -> str | None:
-        """The reason that keeps a removed object; None if it may be deleted."""
+        """What keeps a removed object; None if it may be deleted."""
         if removal.version > self.safe:
             return "grace"
         if self.leased is not None and removal.version > self.leased:
@@ -102,7 +102,7 @@ class Keeping:
 def choose(
     removed: Iterable[tuple[str, Removal]], limits: Keeping
 ) -> tuple[tuple[PlannedObject, ...], dict[str, int]]:
-    """The objects to delete, and how many stay by what keeps them."""
+    """The objects to delete, and how many objects stay, by what keeps them."""
     chosen: list[PlannedObject] = []
     reasons: Counter[str] = Counter()
     for object_id, removal in removed:
@@ -117,7 +117,7 @@ def choose(
 def exact_plan(
     loaded: LoadedState[PoolState], removed: Iterable[str], *, id: str, pool_id: str, now: float
 ) -> Plan:
-    """The plan for exactly these objects of the list of the removed, and for the vacuums that were interrupted."""
+    """The plan for exactly these objects of the list of removed objects, and for interrupted vacuums."""
     objects = []
     for object_id in sorted(removed):
         removal = loaded.state.removed.get(object_id)
@@ -128,7 +128,7 @@ def exact_plan(
 
 
 def begun_objects(vacuums: Iterable[Vacuum]) -> tuple[PlannedObject, ...]:
-    """The objects of vacuums that have begun and not ended."""
+    """The objects of vacuums that have begun but not ended."""
     begun = [
         PlannedObject(id, removal.version, removal.time, removal.size)
         for vacuum in vacuums
@@ -138,6 +138,6 @@ def begun_objects(vacuums: Iterable[Vacuum]) -> tuple[PlannedObject, ...]:
 
 
 def still_allowed(plan: Plan, objects: Iterable[PlannedObject]) -> tuple[PlannedObject, ...]:
-    """The objects of a plan that was written down which may still be deleted: those removed by the same version."""
+    """The objects of a stored plan that may still be deleted, because the same version removed them."""
     planned = {p.object: p.version for p in plan.objects}
     return tuple(p for p in objects if planned.get(p.object) == p.version)

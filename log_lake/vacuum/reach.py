@@ -1,8 +1,8 @@
-"""The versions of a pool that can be restored, and until when: for `lake show`.
+"""Which versions of a pool can still be restored, and until when: for `lake show`.
 
-A revision is whole from the horizon on, and can be read if its entries are not purged.  A removed object is on the
-store until the vacuum deletes it: not before `vacuum.grace` and `history.keep` are over.  Times are those of the
-transactions, by their writers' clocks; the vacuum itself goes by the store's (`ages`).
+A revision is complete from the horizon on, and readable if its entries are not purged.  A removed object stays
+on the store until the vacuum deletes it: not before `vacuum.grace` and `history.keep` are over.  The times here
+are those of the transactions, by their writers' clocks; the vacuum itself uses the store's clock (`ages`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from log_lake.lake.pool import Pool
 
 @dataclass(frozen=True)
 class Reach:
-    """`oldest`: the oldest version that can be read whole.  Removed objects that can come back, and their bytes.
+    """`oldest`: the oldest version that is complete and readable.  Removed objects that can be restored, and
+    their bytes.
 
     A vacuum may delete the first of them at `first`, the last at `last`, in seconds since 1970; None if there is
     none.
@@ -28,7 +29,7 @@ class Reach:
 
 
 def reach(pool: Pool) -> Reach:
-    """The versions of the pool that can be restored now.  Reads the list of the removed once.  Raises
+    """The versions of the pool that can be restored now.  Reads the list of removed objects once.  Raises
     Corrupt, Unavailable."""
     state = pool.history.load_open().state
     marks = pool.history.journal.marks()

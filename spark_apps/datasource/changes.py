@@ -66,7 +66,7 @@ Explain = Callable[[ObjectMissing], LakeError]
 
 @dataclass(frozen=True)
 class ChangeSource:
-    """The pool, and the schema in which the records of its changes are given; `kind` is that of the pool."""
+    """The pool, its `kind`, and the schema of the records in its changes."""
 
     store: str
     pool_id: str
@@ -77,7 +77,7 @@ class ChangeSource:
 
 @dataclass(frozen=True)
 class ObjectChange:
-    """Records that an object brought in a range; `own` hide some of them from the beginning."""
+    """Records that an object added in a range; the tombstones `own` hide some of them from the beginning."""
 
     version: int
     seq: int
@@ -97,14 +97,15 @@ class RangeDelete:
 
 @dataclass
 class ChangesPartition(InputPartition):
-    """Changes that one task gives, in order."""
+    """The changes that one task returns, in order."""
 
     source: ChangeSource
     changes: tuple[ObjectChange | RangeDelete, ...]
 
 
 def change_schema(records: T.StructType, *, pool_name: str) -> T.StructType:
-    """The columns of changes of such records; raises InvalidInput if the pool has one of their names."""
+    """The columns of changes of such records.  Raises InvalidInput if the pool has a field with one of their
+    names."""
     taken = [name for name in records.names if name.lower() in COLUMNS.names]
     if taken:
         raise InvalidInput(
@@ -116,7 +117,7 @@ def change_schema(records: T.StructType, *, pool_name: str) -> T.StructType:
 def plan_changes(
     source: ChangeSource, changes: Sequence[Inserted | Deleted], *, task_size: int
 ) -> list[ChangesPartition]:
-    """The changes in runs, each of about a task's size in bytes."""
+    """The changes in runs, each about as many bytes as one task takes."""
     runs: list[list[ObjectChange | RangeDelete]] = []
     size = 0
     for change in changes:
@@ -213,7 +214,7 @@ def _of_all(mark: AddTombstone, change: ObjectChange) -> Tombstone:
 
 
 def inserts_of_state(records: pa.Table, version: int) -> pa.Table:
-    """Records of the state at a version as its inserts."""
+    """The records of the state at a version, as inserts."""
     return _of_change(records, INSERT, version, sequence(version + 1) - 1)
 
 

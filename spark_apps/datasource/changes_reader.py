@@ -44,9 +44,9 @@ class ChangesReader(DataSourceReader):
 
 
 def part_of_history(pool: Pool, options: opts.Options) -> tuple[int, int]:
-    """The versions after which and up to which the options ask for changes.
+    """The versions after which, and up to which, the options ask for changes.
 
-    Each may be any revision; 0 is the beginning.  Raises NotFound, InvalidInput.
+    Each option may name any revision; 0 is the beginning.  Raises NotFound, InvalidInput.
     """
     since, until = options.get(SINCE) or "0", options.get(UNTIL) or opts.branch_name(options)
     first = 0 if since == "0" else pool.at(since).version

@@ -1,7 +1,7 @@
-"""Converting records from Spark to the lake; and which types of columns a data frame may have.
+"""Converts records from Spark to the lake, and checks which types of columns a data frame may have.
 
-`check_storable` is called when a write is planned, so that no task begins work that cannot be finished.  Only
-values tell the rest (a date beyond the calendar): the task that meets one raises.
+`check_storable` runs when a write is planned, so that no task begins work that it cannot finish.  Other faults
+show only in values (a date beyond the calendar): the task that meets one raises.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DAY = 86_400 * 10**6
 
 
 def check_storable(schema: T.StructType) -> None:
-    """Raise InvalidInput for a column of a type that the lake does not store."""
+    """Raises InvalidInput for a column of a type that the lake does not store."""
     for field in schema:
         _check(field.dataType, (field.name,))
 
@@ -82,12 +82,12 @@ def _holds(kind: T.DataType, target: type[T.DataType]) -> bool:
 
 
 def stored_schema(schema: T.StructType) -> pa.Schema:
-    """The fields of records of a data frame with the schema, as `from_spark` makes them."""
+    """The schema of a data frame's records after `from_spark`."""
     return from_spark(pa.RecordBatch.from_pylist([], arrow_schema(schema))).schema
 
 
 def from_spark(batch: pa.RecordBatch) -> pa.Table:
-    """A batch as Spark writes it, variants as JSON; raises InvalidInput for a value that cannot be kept."""
+    """A batch from Spark, with variants as JSON.  Raises InvalidInput for a value that the lake cannot hold."""
     received = [
         _received(array, field, (field.name,))
         for array, field in zip(batch.columns, batch.schema, strict=True)

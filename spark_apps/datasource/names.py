@@ -18,7 +18,7 @@ from spark_apps.datasource.types import spark_schema
 
 
 def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> None:
-    """Raise InvalidInput if two columns, or two fields of a record, differ in case only or not at all."""
+    """Raises InvalidInput if two columns, or two fields of a record, have equal names or differ in case only."""
     for path, names in _records(schema, ()):
         by_folded: dict[str, str] = {}
         for name in names:
@@ -39,7 +39,7 @@ def check_apart(schema: T.StructType, options: opts.Options, *, what: str) -> No
 def check_known(
     names: Iterable[str], pool_names: Sequence[str], options: opts.Options, *, pool_name: str
 ) -> None:
-    """Raise InvalidInput for a name that the pool has in another case only."""
+    """Raises InvalidInput for a name that the pool has in another case only."""
     if _is_case_sensitive(options):
         return
     for name, other in _in_another_case(names, pool_names):
@@ -52,7 +52,7 @@ def check_known(
 def check_known_inside(
     schema: T.StructType, pool_schema: pa.Schema, options: opts.Options, *, pool_name: str
 ) -> None:
-    """As `check_known`, of the fields of records inside the columns."""
+    """Like `check_known`, for fields of records inside the columns."""
     if _is_case_sensitive(options):
         return
     inside = [field for field in pool_schema if pa.types.is_nested(field.type) and field.name in schema.names]

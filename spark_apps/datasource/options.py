@@ -103,7 +103,7 @@ def open_lake(options: Options) -> Lake:
 
 
 def table_name(options: Options) -> str:
-    """What `load`, `save` or `start` were given; raises InvalidInput."""
+    """The name that was passed to `load`, `save` or `start`.  Raises InvalidInput."""
     path = options.get("path", "")
     if "paths" in options:
         raise InvalidInput(f"load({options['paths']}): a read is of one pool; load each, then union them")
@@ -116,12 +116,12 @@ def table_name(options: Options) -> str:
 
 
 def names_system_table(options: Options) -> bool:
-    """Whether one of the lake's own tables is read."""
+    """Whether the name is that of one of the lake's own tables."""
     return is_system_table(table_name(options))
 
 
 def shape(options: Options) -> str:
-    """In which shape records are read, as `by_type.records_of` names it; "" is the pool as it is."""
+    """The shape in which records are read, as in `by_type.records_of`; "" means the pool's own fields."""
     return pool_and_shape(table_name(options))[1]
 
 
@@ -135,15 +135,16 @@ def selected(schema: pa.Schema, options: Options) -> pa.Schema:
 
 
 def open_view(options: Options, *, pool_id: str = "") -> View:
-    """The pool and revision that a read is of; raises what `Lake.open` and `Pool.at` raise.
+    """The pool at the revision that a read names.  Raises what `Lake.open` and `Pool.at` raise.
 
-    `pool_id`: of the pool that had the name when the read began; it may have another one now, or another pool its.
+    `pool_id`: the id of the pool that had the name when the read began; by now the pool may have another name,
+    or another pool its name.
     """
     return _pool_and_view(options, pool_id)[1]
 
 
 def leased_view(options: Options, *, pool_id: str = "") -> View:
-    """As `open_view`; with the option `lease` its objects are held for `leaseFor`."""
+    """Like `open_view`; with the option `lease`, a lease holds its objects for `leaseFor`."""
     pool, view = _pool_and_view(options, pool_id)
     if flag(options, "lease"):
         text = options.get("leasefor", LEASE_FOR)
@@ -163,7 +164,7 @@ def pool_name(options: Options) -> str:
 
 
 def pinned(options: Options, version: int) -> dict[str, str]:
-    """The same options for the pool at a version, whatever revision they name."""
+    """The same options for the pool at this version, whatever revision they name."""
     return {**options, "path": pool_name(options), "at": str(version)}
 
 
@@ -178,7 +179,8 @@ def _pool_and_view(options: Options, pool_id: str) -> tuple[Pool, View]:
 
 
 def open_pool(options: Options, *, what: str, pool_id: str = "") -> Pool:
-    """The pool that a stream or a write is of; raises InvalidInput for a revision or an own table.
+    """The pool of a stream or a write.  Raises InvalidInput if the name has a revision, or is one of the lake's
+    own tables.
 
     `pool_id` is as for `open_view`.
     """
@@ -232,18 +234,19 @@ def branch_name(options: Options) -> str:
 
 
 def open_branch(options: Options) -> Branch:
-    """Where a write goes; raises NotFound, InvalidInput."""
+    """The branch to which a write goes.  Raises NotFound, InvalidInput."""
     return open_pool(options, what="write to").branch(branch_name(options))
 
 
 def columns(options: Options) -> list[str] | None:
-    """The columns that the option chooses; None if it is not given.  Raises InvalidInput for one named twice."""
+    """The columns that the option chooses; None without the option.  Raises InvalidInput if one is named
+    twice."""
     text = options.get("columns")
     return None if text is None else names_of(text, option="columns")
 
 
 def flag(options: Options, name: str) -> bool:
-    """Whether the option is true; raises InvalidInput for another word than true or false."""
+    """Whether the option is true.  Raises InvalidInput unless it is true or false."""
     text = options.get(name.lower(), "false").lower()
     if text not in ("true", "false"):
         raise InvalidInput(f"{name}={text}: use true or false")
@@ -251,7 +254,7 @@ def flag(options: Options, name: str) -> bool:
 
 
 def count(options: Options, name: str) -> int | None:
-    """A whole number of at least 1; raises InvalidInput.  None if it is not given."""
+    """A whole number of at least 1; None without the option.  Raises InvalidInput."""
     text = options.get(name.lower())
     if text is not None and not (text.isascii() and text.isdigit() and int(text)):
         raise InvalidInput(f"{name}={text}: use a whole number of at least 1")

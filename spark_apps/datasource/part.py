@@ -42,11 +42,11 @@ class Part(msgspec.Struct, frozen=True):
         return cls(view.config.id, view.version, view.branch, view.now, tuple(key_ranges), only)
 
     def pin(self, view: View) -> View:
-        """The view, of the part's version, as a view of the part's revision."""
+        """A view of the part's revision, from a view at the part's version."""
         return replace(view, branch=self.branch, now=self.now)
 
     def encode(self) -> str:
-        """The text of the option."""
+        """The text for the option."""
         return msgspec.json.encode(self).decode()
 
 
@@ -54,7 +54,7 @@ _DECODER = msgspec.json.Decoder(Part)
 
 
 def decode(text: str) -> Part:
-    """The part that the option's text says; raises InvalidInput."""
+    """The part from the option's text.  Raises InvalidInput."""
     try:
         return _DECODER.decode(text)
     except msgspec.DecodeError as error:

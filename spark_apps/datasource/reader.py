@@ -1,13 +1,13 @@
 """A batch read: the records of `lake scan`, cut into key ranges.
 
-The reader pins the pool, the version, the branch and the time when it is planned, so all tasks read one revision,
-whatever pool has the name by then.  A task
-reads ranges of keys and merges; the tasks weigh about the same and follow each other, so the rows of the whole read
-are in key order.  The option `part` names a revision and some key ranges of it; a native read gives it (`part`).
+When the read is planned, the reader fixes the pool, the version, the branch and the time.  So all tasks read one
+revision, whatever pool has the name by then.  A task reads ranges of keys and merges them.  The tasks weigh
+about the same and follow each other, so the rows of the whole read are in key order.  The option `part` names a
+revision and some key ranges of it; a native read sets it (`part`).
 
 Spark keeps one reader for a `load`, however many queries use it.  So the reader does not take Spark's filters
-(`pushFilters`): a filter of one query would narrow what all others read.  Options of
-the load itself read less: `from`, `to`, `where`, `columns`.
+(`pushFilters`): a filter of one query would also limit the other queries.  Options of the load itself limit the
+read: `from`, `to`, `where`, `columns`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class LakeReader(DataSourceReader):
 def check_columns(
     schema: StructType, pool_schema: pa.Schema, options: opts.Options, *, pool_name: str
 ) -> None:
-    """Raise InvalidInput if a read cannot give the columns of `schema`, the pool's or a user's own."""
+    """Raises InvalidInput if a read cannot produce the columns of `schema`, the pool's or a user's."""
     check_apart(schema, options, what=f"pool {pool_name!r}")
     check_known(schema.names, pool_schema.names, options, pool_name=pool_name)
     check_known_inside(schema, pool_schema, options, pool_name=pool_name)
@@ -118,7 +118,7 @@ def check_columns(
 def split_tasks(
     view: View, key_range: KeyRange, *, tasks: int | None = None, only: Sequence[Identity] | None = None
 ) -> list[KeyRange]:
-    """The range as the ranges of so many tasks, or of as many as its bytes are worth."""
+    """The key ranges for this many tasks, or for fewer if there are few bytes."""
     references = among(view.references_in(key_range), only)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
     pieces = tasks or max(1, min(MAX_TASKS, worth))
@@ -134,9 +134,9 @@ def read_range(
     only: Sequence[Identity] | None = None,
     records: Records | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The view's records of a range in Spark's types; columns that no record has are null.
+    """The view's records of a range, in Spark's types; a column that no record has is null.
 
-    `only`: of these references, None: of all.  `records`: in which shape, None: the fields united.
+    `only`: only from these references; None: from all.  `records`: their shape; None: the united fields.
     """
     target = arrow_schema(schema)
     shown = records or United(view.schema)

@@ -1,4 +1,4 @@
-"""The format `lake`: which reader or writer does what Spark asks for."""
+"""The format `lake`: chooses the reader or writer for each request of Spark."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from spark_apps.datasource.writer import LakeStreamWriter, LakeWriter
 class LakeDataSource(DataSource):
     """A pool, or one of the lake's own tables.
 
-    A user's schema (`.schema("a int, b string")`) chooses columns and their types; a column that no record has is
-    null.  Spark then does not call `schema`; by that a stream knows.
+    A user's schema (`.schema("a int, b string")`) chooses columns and their types; a column that no record has
+    is null.  Spark then does not call `schema`, by which a stream knows that the user chose.
     """
 
     _told: pa.Schema | None = None
@@ -41,7 +41,7 @@ class LakeDataSource(DataSource):
         return "lake"
 
     def schema(self) -> StructType:
-        """The columns asked for, in Spark's types."""
+        """The wanted columns, in Spark's types."""
         if opts.names_system_table(self.options):
             return system_table_schema(self.options)
         opts.check_names(self.options, (*opts.READ, *opts.READ_STREAM, *opts.CHANGES), what="a read")

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 def state_at(pool: Pool, feed: Feed, version: int) -> View:
-    """The state with which a reader of the feed begins, in place of all transactions up to a version."""
+    """The state with which a reader of the feed begins, if it replaces all transactions up to a version."""
     return replace(pool.at(str(version)), branch=feed.branch)
 
 
@@ -74,10 +74,10 @@ def _chosen(schema: pa.Schema, options: opts.Options, *, kind: str) -> pa.Schema
 
 @dataclass(frozen=True)
 class StreamColumns:
-    """The columns that Spark has of a stream.
+    """The columns of a stream that Spark knows.
 
-    `told`: the types of these columns in the lake when the stream was started, None if the user chose the columns
-    and their types.
+    `told`: the types of these columns in the lake when the stream was started; None if the user chose the
+    columns and types.
     """
 
     options: opts.Options
@@ -85,10 +85,10 @@ class StreamColumns:
     told: pa.Schema | None
 
     def of_batch(self, view: View, schemas: Sequence[pa.Schema]) -> pa.Schema:
-        """The schema in which records of these schemas are read; `view` is the newest state.
+        """The schema in which records with these schemas are read; `view` is the newest state.
 
-        Raises InvalidInput if the columns are others now than Spark has, or if records cannot be read in the types
-        of a user's schema.
+        Raises InvalidInput if the columns now differ from those that Spark knows, or if records do not fit a
+        user's schema.
         """
         if self.told is None:
             united = unite_schemas([view.schema, *schemas])
@@ -143,7 +143,7 @@ def _in_spark(field: pa.Field) -> str:
 
 
 def fitted(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
-    """The records in the schema of a batch: fields by name, null those that it does not hold.
+    """The records in the schema of a batch: by field name; null for fields that they lack.
 
     `what` names the object for messages.  Raises Corrupt.
     """

@@ -74,7 +74,7 @@ Offset = dict[str, Any]
 class StatePartition(InputPartition):
     """A key range of the state at `version`, which replaces purged transactions, to be read in `schema`.
 
-    `now` is the time from which ages count, in seconds since 1970: one for all tasks of a batch.
+    `now` is the time from which ages count, in seconds since 1970; all tasks of a batch share it.
     """
 
     lake: str
@@ -87,9 +87,9 @@ class StatePartition(InputPartition):
 
 @dataclass
 class ObjectsPartition(InputPartition):
-    """A run of objects that transactions brought, to be read in `schema`.
+    """A run of objects that transactions added, to be read in `schema`.
 
-    `refuses_markers` says that delete markers may be among them, and that the stream does not tell them apart.
+    `refuses_markers`: there may be delete markers among them, and the stream has no column to show them.
     """
 
     store: str
@@ -139,7 +139,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # --- offsets
 
     def initialOffset(self) -> Offset:
-        """The first offset of a stream without a checkpoint; the same at every call."""
+        """The first offset of a stream without a checkpoint; every call returns the same."""
         return self._initial
 
     @cached_property
@@ -164,11 +164,11 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return first - 1
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """As many transactions as the option says: Spark's word for it is files, and an entry is one."""
+        """The number of transactions in the option.  Spark counts files; here an entry counts as one."""
         return ReadMaxFiles(self._most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """This run does not deliver what is committed from here on."""
+        """From now on, this run does not deliver what is committed later."""
         self._last = self._feed.newest()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
@@ -198,7 +198,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._lease.move(version)
 
     def stop(self) -> None:
-        """The query ends."""
+        """Called when the query ends."""
         if self._lease is not None:
             self._lease.__exit__(None, None, None)
 

@@ -29,9 +29,9 @@ class _Refused(ValueError):
 
 
 def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
-    """Records in Spark's Arrow schema `target` (fields by name, absent ones null), as batches.
+    """Records as batches in Spark's Arrow schema `target`: by field name, missing ones null.
 
-    Raises InvalidInput if a user's schema asks for a type that does not hold the values.
+    Raises InvalidInput if a user's schema asks for a type that cannot hold the values.
     """
     columns = []
     for field in target:
@@ -52,7 +52,7 @@ def to_batches(table: pa.Table, target: pa.Schema) -> list[pa.RecordBatch]:
 
 
 def check_readable(schema: pa.Schema, target: pa.Schema) -> None:
-    """Raise InvalidInput if a column of the schema cannot be read in the type that `target` asks for."""
+    """Raises InvalidInput if a column of the schema cannot be read in the type that `target` asks for."""
     to_batches(schema.empty_table(), target)
 
 

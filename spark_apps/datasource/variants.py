@@ -24,16 +24,17 @@ _MOST_DIGITS = VariantUtils.MAX_DECIMAL16_PRECISION
 
 @lru_cache(maxsize=65_536)
 def variant_of(text: str) -> dict[str, bytes]:
-    """The parts of the variant that holds a value of typed JSON; raises PySparkValueError for one above 16 MiB."""
+    """The parts of a variant with the value of this typed JSON.  Raises PySparkValueError if it exceeds 16
+    MiB."""
     value, metadata = _Builder().build(text)
     return {"value": value, "metadata": metadata}
 
 
 @lru_cache(maxsize=65_536)
 def text_of_variant(value: bytes, metadata: bytes) -> str | None:
-    """The typed JSON of a variant; None for a null, which is no value, as everywhere in the lake.
+    """The typed JSON of a variant; None for null, which is no value in the lake.
 
-    Raises ValueError for a time that the lake does not hold, and for a damaged variant.
+    Raises ValueError for a time that the lake cannot hold, and for a damaged variant.
     """
     decoded = VariantReader(metadata).value(value)
     return None if decoded is None else text_of(decoded)

@@ -67,10 +67,11 @@ QUERY_ID = "sql.streaming.queryId"
 
 @dataclass(frozen=True)
 class WriteWork:
-    """All that a task needs, as plain values that Spark can send to any worker.
+    """Everything that a task needs, as plain values that Spark can send to any worker.
 
-    `replaces` is what the records replace, None if they are added.  `keyed`: each record without the key is
-    refused, otherwise it goes to the sub-pool `$nokey`, if another record has the key (the setting `nokey`).
+    `replaces`: what the records replace, None if they are added.  `keyed`: every record without the key is
+    refused.  Otherwise such a record goes to the sub-pool `$nokey`, if another record has the key (the setting
+    `nokey`).
     """
 
     store: str
@@ -84,9 +85,9 @@ class WriteWork:
 
 @dataclass
 class WrittenPartition(WriterCommitMessage):
-    """What one task did: objects in their order of arrival, or the error, in its form on the wire.
+    """The result of one task: objects in their order of arrival, or the error, in its serialized form.
 
-    `query` is the id of the stream's query, "" for a batch; `counted` the records of a write that is repeated.
+    `query` is the id of the stream's query, "" for a batch; `counted` the number of records of a repeated write.
     """
 
     partition: int
@@ -104,7 +105,7 @@ def begin(
 ) -> tuple[Branch, WriteWork | LoadResult]:
     """The branch, and the work that tasks share, or the result of the write that used the token first.
 
-    Raises InvalidInput for a write that cannot be done, before anything is written.
+    Raises InvalidInput for an impossible write, before anything is written.
     """
     check(options, schema, (*accepted, *(opts.REPLACE if overwrite else ())))
     branch = opts.open_branch(options)
@@ -138,7 +139,8 @@ def _begun(
 def built(
     work: WriteWork, batches: Iterable[pa.RecordBatch], *, first_ordinal: int = 0
 ) -> list[WrittenObject]:
-    """In a task: the objects of these records, sorted and written.  Raises InvalidInput, Unavailable."""
+    """Called in a task: sorts and writes these records, and returns the objects.  Raises InvalidInput,
+    Unavailable."""
     building = builder(
         guarded(open_store(work.store)), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
@@ -156,7 +158,7 @@ def built(
 
 
 def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
-    """In a task of Spark's writer: what `built` gives, or the error."""
+    """Called in a task of Spark's writer: the result of `built`, or its error."""
     context = TaskContext.get()
     assert context is not None  # only tasks build
     done = WrittenPartition(context.partitionId(), work.job, query=context.getLocalProperty(QUERY_ID) or "")
@@ -181,9 +183,9 @@ def commit_tasks(
     token: str | None = None,
     replaces: PendingReplace | None = None,
 ) -> LoadResult:
-    """On the driver: commit the objects of the tasks, under `token` unless it is None.
+    """Called on the driver: commits the objects of the tasks, under `token` unless it is None.
 
-    `replaces` is what they replace.  Raises the error of a failed task, and what `Branch.commit` raises.
+    `replaces`: what they replace.  Raises the error of a failed task, and what `Branch.commit` raises.
     """
     tasks = sorted(tasks, key=lambda task: task.partition)
     for task in tasks:

@@ -1,4 +1,5 @@
-"""A native read as text: what goes which way and why, with the conditions that Spark is told."""
+"""Explains a native read as text: how each part of the records is read, and why, with the conditions passed
+to Spark."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ _RIGHT = (False, True, True, True, False, False, False)
 
 
 def explain(spark: Any, options: opts.Options) -> str:
-    """Aligned text: a line for what goes one way for one reason, then the conditions of Spark's reads.
+    """Aligned text: a line for each way and reason, then the conditions of Spark's reads.
 
-    Records and bytes are those of the objects: at least as many as are read.  Raises what `read` raises.
+    Records and bytes are those of the objects, an upper bound of what is read.  Raises what `read` raises.
     """
     if opts.shape(options):
         return f"{opts.table_name(options)}: records by their types; all by the data source"

@@ -72,7 +72,8 @@ LIMITS = NativeLimits()
 
 @dataclass(frozen=True)
 class ParquetRead:
-    """One read by Spark's Parquet reader: objects of one schema, the columns to read, a filter, and what is given.
+    """One read by Spark's Parquet reader: objects of one schema, the columns to read, a filter, and the result's
+    columns.
 
     `projection`: an SQL expression for each column of the result.
     """
@@ -85,7 +86,7 @@ class ParquetRead:
 
 @dataclass(frozen=True)
 class SourceRead:
-    """What the data source reads: key ranges in key order, and of them only `references`; None: all."""
+    """What the data source reads: key ranges in key order, and in them only `references`; None: all."""
 
     key_ranges: tuple[KeyRange, ...]
     references: tuple[Reference, ...] | None
@@ -93,9 +94,10 @@ class SourceRead:
 
 @dataclass(frozen=True)
 class Share:
-    """What goes one way for one reason; `key_range` is the whole that its parts lie in, `size` is in bytes.
+    """The references that are read in one way for one reason.
 
-    Records and bytes are those of the references: at least as many as are read.
+    `key_range` contains all of them; `size` is in bytes.  Records and bytes are those of the references, an
+    upper bound of what is read.
     """
 
     way: str
@@ -123,19 +125,19 @@ def decide(
     blocked: str = "",
     limits: NativeLimits = LIMITS,
 ) -> NativePlan:
-    """Which way the records of a plan that is `alive` are read.
+    """Decides how the records of a plan that is `alive` are read.
 
     `asked`: the key range that the user asked for, without that of the condition.  `whole`: the key ranges of
-    objects that a reference may be a clip of, by their footers.  `blocked`: why Spark's reader can read nothing; ""
-    if it can.
+    objects whose references may be clipped, from their footers.  `blocked`: why Spark's reader can read nothing;
+    "" if it can.
     """
     return _Deciding(plan, asked, whole, blocked, limits).decided()
 
 
 def alive(plan: ScanPlan) -> ScanPlan:
-    """The plan of the references that a record of the answer may come from, as `reading.scan` decides it.
+    """The plan with only the references that may hold a record of the answer, as `reading.scan` decides it.
 
-    The objects of the others are not read, so a vacuum may have taken them.
+    The other objects are not read, so a vacuum may have taken them.
     """
     return replace(plan, references=tuple(r for r in plan.references if not _is_gone(plan, r)))
 
@@ -150,7 +152,7 @@ def _is_gone(plan: ScanPlan, reference: Reference) -> bool:
 
 
 def unclear(plan: ScanPlan) -> list[Reference]:
-    """The references that may be clips of their objects, as far as the state tells."""
+    """The references that may be clipped, as far as the state shows."""
     return [r for r in plan.references if not is_whole(r, plan.key, plan.schemas[r.schema])]
 
 

@@ -36,14 +36,14 @@ class Compared:
 
 @dataclass(frozen=True)
 class Empty:
-    """Whether the column is null: never null itself."""
+    """Whether the column is null; its answer is never null."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class Always:
-    """One answer for every value of the column; null if the column is null, or if the answer is."""
+    """The same answer for every value of the column; null if the column is null, or if the answer is."""
 
     path: Path
     answer: bool | None
@@ -51,7 +51,7 @@ class Always:
 
 @dataclass(frozen=True)
 class Constant:
-    """One answer for every row."""
+    """The same answer for every row."""
 
     answer: bool | None
 
@@ -79,7 +79,7 @@ class Inverted:
 
 @dataclass(frozen=True)
 class NotTrue:
-    """True if the predicate is false or null: for rows that are hidden only if it is true."""
+    """True if the predicate is false or null: it keeps rows that are hidden only if the predicate is true."""
 
     of: Predicate
 
@@ -100,7 +100,7 @@ def any_of(parts: list[Predicate]) -> Predicate:
 
 
 def comparisons(predicate: Predicate) -> int:
-    """How many comparisons it makes."""
+    """The number of comparisons in the predicate."""
     match predicate:
         case All(of) | Any(of):
             return sum(comparisons(part) for part in of)
@@ -111,7 +111,7 @@ def comparisons(predicate: Predicate) -> int:
 
 
 def columns_of(predicate: Predicate) -> tuple[str, ...]:
-    """The columns that it reads, each once."""
+    """The columns in the predicate, each once."""
     match predicate:
         case All(of) | Any(of):
             return tuple(dict.fromkeys(name for part in of for name in columns_of(part)))
@@ -148,12 +148,12 @@ def sql(predicate: Predicate) -> str:
 
 
 def quoted(path: Path) -> str:
-    """A column, or a field inside of a record, by exact names."""
+    """A column, or a field inside a record, quoted so that Spark takes the names exactly."""
     return ".".join("`" + name.replace("`", "``") + "`" for name in path)
 
 
 def guarded(column: str, kind: pa.DataType) -> str:
-    """The same values in a form that Spark does not push down to Parquet."""
+    """The same values, in a form that Spark does not push down to Parquet."""
     if pa.types.is_floating(kind):
         return (
             f"if(isnan({column}), cast('NaN' as {'float' if kind.bit_width == 32 else 'double'}), {column})"
@@ -168,7 +168,7 @@ down as one of the old calendar, so these become another day (decision 86)."""
 
 
 def is_moved(value: pa.Scalar) -> bool:
-    """Whether Spark would push another value down."""
+    """Whether Spark would push down another value than this one."""
     kind = value.type
     if pa.types.is_date32(kind):
         return FIRST_MOVED.date() <= value.as_py() <= LAST_MOVED.date()
@@ -182,7 +182,7 @@ def is_moved(value: pa.Scalar) -> bool:
 
 
 def literal(value: pa.Scalar) -> str:
-    """A value as a literal of the Spark type in which its column is read."""
+    """The value as a literal of the Spark type in which its column is read."""
     kind = value.type
     plain: typing.Any = None if pa.types.is_timestamp(kind) else value.as_py()  # which would cut nanoseconds
     if pa.types.is_boolean(kind):

@@ -72,7 +72,7 @@ _HADOOP = {"s3": "s3a"}
 
 @dataclass(frozen=True)
 class Opened:
-    """A read that was decided: the revision, the plan, and which way its records go."""
+    """An opened and decided read: the revision, the plan, and how its records are read."""
 
     view: View
     plan: ScanPlan
@@ -81,7 +81,7 @@ class Opened:
 
 
 def frame(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -> Any:
-    """The records of the revision and the range that the options of the data source name, as a DataFrame.
+    """The records that the options of the data source name, as a DataFrame.
 
     Raises what the data source raises.
     """
@@ -97,7 +97,7 @@ def frame(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -
 
 
 def open_read(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMITS) -> Opened:
-    """Open what the options name, and decide how it is read; raises what the data source raises."""
+    """Opens what the options name, and decides how it is read.  Raises what the data source raises."""
     if opts.PART in options:
         raise InvalidInput("part: an option of the data source alone; use from_, to and where")
     opts.check_names(options, opts.READ, what="a read")
@@ -140,7 +140,7 @@ def _reader(spark: Any, columns: pa.Schema) -> Any:
 
 
 def path_of(store_uri: str, name: str) -> str:
-    """Where Hadoop finds an object of the store: as a pattern that only this path fulfils."""
+    """The path at which Hadoop finds an object of the store, as a pattern that matches only this path."""
     scheme, sign, rest = store_uri.partition("://")
     place = f"{_HADOOP.get(scheme, scheme)}{sign}{rest}"  # a folder here has no scheme
     return "".join(f"\\{c}" if c in _OF_PATTERNS else c for c in place) + f"/{name}"
@@ -218,11 +218,10 @@ _AT_ONCE = 16
 def key_ranges(
     references: Sequence[Reference], store: Store, *, pool_id: str, most: int = MAX_FOOTERS
 ) -> dict[str, KeyRange]:
-    """The key range of each object by its footer, the largest objects first and at most `most`.
+    """The key range of each object, from its footer; the largest objects first, at most `most`.
 
-    For references whose extent the state does not tell (`plan.unclear`): one that holds less is a clip.
-
-    Raises ObjectMissing, Corrupt, Unavailable.
+    For references about which the state does not show whether they are clipped (`plan.unclear`): one that holds
+    less than its object is.  Raises ObjectMissing, Corrupt, Unavailable.
     """
     by_size = {r.object: r for r in sorted(references, key=lambda r: r.size)}
     objects = list(by_size)[::-1][:most]

@@ -16,7 +16,7 @@ from lake_core.keys import KeyRange
 
 @dataclass(frozen=True)
 class Stretch:
-    """Keys that the same references hold; `alone` is the reference if there is one only."""
+    """Keys that the same references hold; `alone` is the reference if there is only one."""
 
     key_range: KeyRange
     alone: Reference | None
@@ -52,7 +52,7 @@ def highest(ranges: Iterable[KeyRange]) -> bytes | None:
 
 
 def joined(ranges: Iterable[KeyRange]) -> list[KeyRange]:
-    """Ranges that do not overlap, in key order, with neighbours that meet as one."""
+    """The ranges, with neighbours that meet joined into one; they do not overlap and are in key order."""
     together: list[KeyRange] = []
     for key_range in sorted(ranges, key=lambda r: r.low):
         if together and together[-1].high == key_range.low:
@@ -70,9 +70,10 @@ def overlapping(references: Iterable[Reference], ranges: Sequence[KeyRange]) -> 
 
 
 def with_few_ranges(cut: Sequence[Stretch], most: int) -> list[bool]:
-    """Whether each stretch stays native; the smallest between two merged ones do not, so that ranges are few.
+    """For each stretch, whether Spark's reader reads it.
 
-    Ranges are counted as runs of merged stretches; keys between them that no reference holds do not divide a run.
+    The smallest stretches between two merged ones go to the data source, so that there are few ranges.  Ranges
+    are counted as runs of merged stretches; keys between them that no reference holds do not divide a run.
     """
     native = [stretch.alone is not None for stretch in cut]
     runs = [(is_native, list(run)) for is_native, run in groupby(range(len(cut)), key=native.__getitem__)]

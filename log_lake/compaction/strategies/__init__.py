@@ -1,10 +1,10 @@
 """Compaction strategies: which references are worth merging.
 
-A strategy is a function that claims references for jobs; `Planner` makes jobs of the claims, and bounds them.  A
-module of this folder defines one: module, function and `compact.strategy` bear the same name.  To add a strategy,
-add its module here, and its test; docs/compaction.md shows how.  A program may also `register` one of its own.
+A strategy is a function that claims references for jobs; `Planner` makes jobs of the claims, and limits them.
+Each module of this folder defines one: module, function and `compact.strategy` have the same name.  To add a
+strategy, add its module and its test; docs/compaction.md shows how.  A program may also `register` its own.
 
-`names` reads the folder and imports no strategy, so that `lake --help` does not load the engine.
+`names` reads the folder and imports no strategy, so `lake --help` does not load the engine.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def names() -> tuple[str, ...]:
 
 
 def register(name: str, strategy: Strategy) -> None:
-    """Add a strategy under a name that is free, in this process.  Raises InvalidInput."""
+    """Adds a strategy under a free name, in this process.  Raises InvalidInput."""
     if name in names():
         raise InvalidInput(f"compaction strategy {name!r} exists already: use another name")
     _registered[name] = strategy
 
 
 def check_name(name: str) -> str:
-    """The name; raises InvalidInput if no strategy bears it."""
+    """The name.  Raises InvalidInput if no strategy has it."""
     if name not in names():
         raise InvalidInput(f"unknown compact.strategy {name!r}: use {choices(names())}")
     return name

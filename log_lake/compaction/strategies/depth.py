@@ -1,11 +1,11 @@
-"""Depth: bring a spot that is too deep down to the bound, for the fewest bytes over time.
+"""Depth: where the pool is too deep, reduce the depth to the bound, for the fewest bytes over time.
 
-Candidates are stretches of neighbours in age that are wide enough: as the deepest key asks for, and wider where
-that leaves another key too deep.  Fewest bytes now is not fewest over time: small runs behind a large newer one
-would stay, and what comes after would be merged into that one again and again.  So a stretch counts by what its
-bytes gain: those of a run of size s that becomes part of one of size t double log2(t / s) times, and of n equal
-loads no byte can double more than log2(n) times.  The cheapest of the stretches whose bytes double once on
-average is merged; where none does, the one whose bytes gain most.
+Candidates are stretches of runs, neighbours in age, that are wide enough for the deepest key, and wider if
+another key would stay too deep.  Fewest bytes now is not fewest over time: small runs behind a large newer one
+would stay, and later runs would be merged into that one again and again.  So a stretch is judged by what its
+bytes gain.  If a run of size s becomes part of one of size t, its bytes double log2(t / s) times, and with n
+equal loads no byte can double more than log2(n) times.  Among the stretches whose bytes double at least once on
+average, the cheapest is merged; if there is none, the one whose bytes gain most.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORTH = 1.0
 
 
 def depth(planner: Planner) -> None:
-    """Merge runs where the pool is deeper than the policy allows."""
+    """Merges runs where the pool is deeper than the policy allows."""
     bound = planner.policy.depth
 
     def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> ChosenRuns:

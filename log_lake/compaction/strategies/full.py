@@ -1,6 +1,7 @@
-"""Full: all that overlaps becomes one run.
+"""Full: everything that overlaps becomes one run.
 
-For a pool that rests, or once after a bulk load: every byte that overlaps another is rewritten each time.
+For a pool that no longer changes, or once after a bulk load: it rewrites every byte that overlaps another, each
+time.
 """
 
 from __future__ import annotations
@@ -9,5 +10,5 @@ from log_lake.compaction.planner import Planner
 
 
 def full(planner: Planner) -> None:
-    """Bring all references into one run."""
+    """Merges all references into one run."""
     planner.settle(planner.references, "all into one run")

@@ -1,9 +1,9 @@
-"""Size ratio: runs of like sizes together, so that every byte is rewritten about log times.
+"""Size ratio: merges runs of similar sizes, so that each byte is rewritten about log times.
 
-Universal compaction, as in RocksDB: runs by age; a stretch of neighbours is merged when together they hold at least
-`ratio` times what the largest of them holds.  Whatever is rewritten then becomes part of something `ratio` times as
-large, so a byte that came with one of n equal loads is rewritten at most log(n) / log(ratio) times.  Stretches are
-at least WIDTH runs wide (`planner`).
+This is universal compaction, as in RocksDB.  A stretch of runs, neighbours in age, is merged if together they
+hold at least `ratio` times what the largest of them holds.  So each rewrite moves a byte into a run `ratio`
+times as large, and with n equal loads a byte is rewritten at most log(n) / log(ratio) times.  Stretches have at
+least WIDTH runs (`planner`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ MAX_RUNS = 256
 
 
 def size_ratio(planner: Planner) -> None:
-    """Merge runs of like sizes, then what is still too deep, then small neighbours."""
+    """Merges runs of similar sizes, then runs where the pool is still too deep, then small neighbours."""
     merge_alike(planner, planner.references)
     depth(planner)
     planner.join(planner.references)
 
 
 def merge_alike(planner: Planner, references: Sequence[Reference]) -> None:
-    """Merge runs of like sizes among the references."""
+    """Merges runs of similar sizes among the references."""
 
     def choose(runs: Sequence[Run], taken: Sequence[KeyRange]) -> ChosenRuns:
         chosen = alike(runs, ratio=planner.policy.ratio)
@@ -38,8 +38,10 @@ def merge_alike(planner: Planner, references: Sequence[Reference]) -> None:
 
 
 def alike(runs: Sequence[Run], *, ratio: float) -> Sequence[Run]:
-    """The widest stretch of neighbours in age with like sizes; of equally wide ones the smallest; empty if
-    there is none."""
+    """The stretch with the most runs of similar sizes, neighbours in age; among equal ones the smallest.
+
+    Empty if there is none.
+    """
     newest = runs[-MAX_RUNS:]
     best: Sequence[Run] = ()
     least = 0

@@ -1,10 +1,10 @@
-"""Time windows: data of a window of the key's time comes to rest as one run.
+"""Time windows: the data in each window of the key's time finally become one run.
 
 For pools whose leading key field is a time (a timestamp, a date, or a number of seconds).  A window is closed
-one window length after it ends.  Then its references become one run, once; stragglers gather until they are
-deeper than the policy bears, or are joined as small neighbours.  A window counts as compacted once it holds an
-object that a compaction wrote after the close; ids hold the time.  References that span several windows belong
-to the open ones; so small neighbours are joined only within a window, open or closed.
+one window length after it ends.  Then its references become one run, once.  Late records gather until the depth
+exceeds the policy, or until they are joined as small neighbours.  A window counts as compacted once it holds an
+object that a compaction wrote after the close; ids contain the time.  References that span several windows
+belong to the open ones, so small neighbours are joined only within a window, open or closed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _DAY = 86_400.0
 
 
 def time_window(planner: Planner) -> None:
-    """Bring each closed window into one run, once; in the open ones merge as `size_ratio`.
+    """Merges each closed window into one run, once; within open windows it works like `size_ratio`.
 
-    Raises InvalidInput if the leading key field is no time.
+    Raises InvalidInput if the leading key field is not a time.
     """
     windowed = by_window(planner.references, key=planner.key, seconds=planner.policy.window, now=planner.now)
     for window in windowed.closed:
@@ -49,7 +49,8 @@ class Closed:
     references: tuple[Reference, ...]
 
     def due(self, *, depth: int) -> bool:
-        """Whether no compaction wrote to it since it closed, or it is deeper than `depth` again."""
+        """Whether no compaction wrote to the window since it closed, or whether it is deeper than `depth`
+        again."""
         newest = max((r.object for r in self.references if r.oldest is not None), default="")
         settled = newest != "" and id_time(newest).timestamp() >= int(self.time)
         return not settled or depth_of(r.key_range for r in self.references) > depth
@@ -57,7 +58,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Windowed:
-    """The closed windows, and the references of all others; `within`: those that lie in one open window, by it."""
+    """The closed windows, and all other references; `within`: those that lie in one open window, by window."""
 
     closed: tuple[Closed, ...]
     open: tuple[Reference, ...]
@@ -65,7 +66,7 @@ class Windowed:
 
 
 def by_window(references: Sequence[Reference], *, key: PoolKey, seconds: float, now: float) -> Windowed:
-    """The references by window.  Raises InvalidInput if the leading key field is no time."""
+    """The references by window.  Raises InvalidInput if the leading key field is not a time."""
     closed: dict[float, list[Reference]] = {}
     within: dict[float, list[Reference]] = {}
     rest: list[Reference] = []

@@ -25,14 +25,15 @@ _ABOVE = b"\0"
 
 
 def column(name: str) -> Any:
-    """The column of this name, whatever signs are in it."""
+    """DataFusion's column with exactly this name, whatever characters are in it."""
     from datafusion import col
 
     return col('"' + name.replace('"', '""') + '"')
 
 
 def literal(scalar: pa.Scalar) -> Any:
-    """The value.  A null goes by a cast: DataFusion takes none of lists and maps."""
+    """The value as an expression.  A null needs a cast, because DataFusion has no null literals of lists and
+    maps."""
     from datafusion import lit
 
     return lit(scalar) if scalar.is_valid else lit(pa.scalar(None, pa.null())).cast(scalar.type)
@@ -94,13 +95,13 @@ def _scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
 
 
 def at_or_above(bound: Comparison, key: PoolKey) -> Any:
-    """Records whose key is at or above the bound, in the order of the key."""
+    """The expression for records whose key is at or above the bound, in key order."""
     after = _differs(bound, key, later=True)
     return after if bound.beyond else after | _equals(bound, key)
 
 
 def below(bound: Comparison, key: PoolKey) -> Any:
-    """The others; spelled so that DataFusion can tell which row groups hold none of them."""
+    """The expression for records below the bound, in a form by which DataFusion can skip row groups."""
     before = _differs(bound, key, later=False)
     return before | _equals(bound, key) if bound.beyond else before
 

@@ -16,7 +16,7 @@ Cluster = tuple[Reference, ...]
 
 
 def clusters(references: Iterable[Reference]) -> Iterator[Cluster]:
-    """Groups of references given by low bound; groups share no key."""
+    """The references in groups that share no key; give them by low bound."""
     gathered: list[Reference] = []
     reach = b""
     for reference in references:

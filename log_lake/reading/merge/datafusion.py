@@ -1,15 +1,16 @@
-"""Merging by DataFusion: for many records in files on this machine.
+"""Merges by DataFusion: for many records in files on this machine.
 
-The same order as `merge` gives, several times as fast: DataFusion reads the Parquet files itself and merges them by
-a heap of cursors (SortPreservingMergeExec), in memory that follows the number of files, not their size.  It is told
-that each file is sorted, and must not sort again: a plan that sorts is not run (`DataFusionMerge.sorts`).
+It gives the same order as `merge`, several times as fast.  DataFusion reads the Parquet files itself and merges
+them by a heap of cursors (SortPreservingMergeExec).  Its memory depends on the number of files, not on their
+size.  It knows that each file is sorted, and must not sort again: a plan that sorts is not run
+(`DataFusionMerge.sorts`).
 
 DataFusion cannot do every merge exactly.  The caller merges in windows instead if
 
 - an object is not a file on this machine,
-- a key field is floating (DataFusion orders -0.0 and NaN differently), or of another type than in the result,
-- a field has to be converted by more than a plain cast,
-- a clip is at a key that the field's type does not hold,
+- a key field is floating (DataFusion orders -0.0 and NaN differently), or has another type than in the result,
+- a field needs more than a plain cast,
+- a reference is clipped at a key that the field's type cannot hold,
 - the row groups and batches of all inputs together exceed `ScanLimits.datafusion_bytes`.
 """
 
@@ -69,7 +70,7 @@ MANY_INPUTS = 16
 
 @dataclass(frozen=True)
 class Input:
-    """One reference to be merged: its file, its columns, the keys wanted."""
+    """One reference to merge: its file, its columns, and its key range."""
 
     reference: Reference
     path: str
@@ -90,7 +91,10 @@ class Input:
 def datafusion_merge(
     references: Sequence[Reference], reading: ReferenceReading, *, has_sequence: bool
 ) -> DataFusionMerge | str:
-    """The merge; or why merging in windows is necessary or better.  Raises ObjectMissing, Corrupt."""
+    """The merge; or the reason why a merge in windows is necessary or better.
+
+    Raises ObjectMissing, Corrupt.
+    """
     key, schema, limits = reading.key, reading.schema, reading.limits
     if len(references) > limits.max_datafusion_inputs:
         return f"DataFusion opens at most {limits.max_datafusion_inputs:,} files at once"
@@ -119,9 +123,9 @@ def datafusion_merge(
 
 @contextmanager
 def reading_objects(paths: Sequence[str]) -> Iterator[None]:
-    """Within the block every failure is an error of the lake that names the files.
+    """Inside the block every failure becomes an error of the lake that names the files.
 
-    DataFusion opens a file late.  If it is gone by then, DataFusion's error does not say so in its class.
+    DataFusion opens a file late, and the class of its error does not show that the file is gone.
     """
     try:
         with reading_as_errors(f"one of {', '.join(paths)}"):
@@ -133,8 +137,7 @@ def reading_objects(paths: Sequence[str]) -> Iterator[None]:
 
 
 def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: ScanLimits) -> int:
-    """The number of an input's records that DataFusion decodes at a time; 0 if the inputs together exceed the
-    limits."""
+    """How many records of an input DataFusion decodes at a time; 0 if the inputs together exceed the limits."""
     record = max(least_width(schema), *(i.weight.record for i in inputs), 1)
     room = limits.datafusion_bytes - sum(i.weight.largest_group for i in inputs)
     rows = min(_batch_rows(len(inputs)), int(room / (HELD * len(inputs) * record)))
@@ -144,7 +147,7 @@ def batch_rows_of(inputs: Sequence[Input], schema: pa.Schema, limits: ScanLimits
 def inputs_of(
     references: Sequence[Reference], store: Store, *, pool_id: str, key_range: KeyRange, schema: pa.Schema
 ) -> list[Input] | None:
-    """The references as files; None if one is not on this machine.  Raises ObjectMissing, Corrupt."""
+    """The references as files; None if a file is not on this machine.  Raises ObjectMissing, Corrupt."""
     columns = [*schema.names, *ORDER.names]
     inputs = []
     for reference in references:

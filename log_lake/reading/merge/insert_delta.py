@@ -30,7 +30,7 @@ AFTER_KEY = b"\0"
 def split_bulk_and_delta(
     cluster: Sequence[Reference], *, min_bulk_ratio: int
 ) -> tuple[list[Reference], list[Reference]] | None:
-    """The bulk in order of the key, and the delta; None if the cluster has no such parts.
+    """The bulk in key order, and the delta; None if the references cannot be divided like that.
 
     The bulk holds at least `min_bulk_ratio` times the records of the delta.
     """
@@ -56,8 +56,8 @@ def insert_delta(
 ) -> Iterator[pa.Table]:
     """The records of both streams by key and age.
 
-    With `newest` only the newest record of each key is given; each stream then has a key at most once.  About
-    `most_bytes` of the delta are held at a time, since one table of the bulk may span much of it.
+    With `newest`, only the newest record of each key; each stream then has a key at most once.  About
+    `most_bytes` of the delta are in memory at a time, because one table of the bulk may span much of it.
     """
     remaining = _Delta(delta, key)
     for table in (t for t in bulk if t.num_rows):

@@ -54,7 +54,7 @@ class ClosedStream:
 
     @property
     def begin(self) -> Cut:
-        """Nothing of the stream comes before this."""
+        """The key before which the stream has nothing."""
         return self.low, -1 if self.has_sequence else self.seq, self.ordinal
 
 

@@ -45,7 +45,8 @@ def _are_small(references: Sequence[Reference], limits: ScanLimits) -> bool:
 def run(
     group: Sequence[Reference], merge: MergeReferences, *, spool: Spool, batch_bytes: int, has_sequence: bool
 ) -> ClosedStream:
-    """The group's records as one stream, read back from the spool.  Raises what `merge` raises, and Unavailable."""
+    """The records of a group as one stream, read back from the spool.  Raises Unavailable, and what `merge`
+    raises."""
     pieces: list[SpooledBatch] = []
     schema: pa.Schema | None = None
     for table in merge(group):

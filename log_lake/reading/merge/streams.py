@@ -31,11 +31,10 @@ from log_lake.reading.limits import LIMITS, ScanLimits
 
 @dataclass(frozen=True)
 class ReferenceReading:
-    """The reading of references: the pool's store and key, the key range, the columns, and how much at a
-    time.
+    """How to read references: the pool's store and key, the key range, the columns, and how much at a time.
 
-    `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: those that
-    the references name.
+    `streams`: how many are open at the same time; they share the bytes that the limits allow.  `lifts`: those
+    that the references name.
     """
 
     store: Store
@@ -61,7 +60,8 @@ class ReferenceReading:
 def read_reference(
     reference: Reference, reading: ReferenceReading, *, has_sequence: bool, spool: Spool | None = None
 ) -> Iterator[pa.Table]:
-    """Tables of the reading's schema; raises ObjectMissing, Corrupt, Unavailable.
+    """The tables of a reference, in the schema of `ReferenceReading`.  Raises ObjectMissing, Corrupt,
+    Unavailable.
 
     Between two tables a stream holds at most its share of the limits if it has a `spool`, otherwise a row group.
     """
