@@ -104,7 +104,8 @@ class InvalidInput(LakeError):
 
 
 class NoCreate(InvalidInput):
-    """The store has no create-only put, or only claims to: a lake on it needs a lock (`store.locked`)."""
+    """The store has no create-only put, or only claims to have one; a lake on it needs a lock
+    (`store.locked`)."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
@@ -114,11 +115,11 @@ class NoCreate(InvalidInput):
 
 
 class CannotHold(InvalidInput):
-    """A format has no form for a record.  The writer of the object takes the next plainer format."""
+    """A format cannot express a record.  The writer of the object then takes the next plainer format."""
 
 
 class ClocksApart(InvalidInput):
-    """The clocks of the store and of this machine are too far apart to count an age; nothing was changed."""
+    """The clocks of the store and of this machine differ too much to compute an age; nothing was changed."""
 
 
 class NotFound(LakeError):
@@ -141,11 +142,11 @@ class Conflict(LakeError):
 
 
 class CheckpointGone(Conflict):
-    """The checkpoint that a state rests on was purged while it was in use."""
+    """The checkpoint that a loaded state needs was purged meanwhile."""
 
 
 class PlanAgain(Conflict):
-    """The plan does not fit the newest state any more; a new plan on that state may."""
+    """The plan does not fit the newest state any more; a new plan may."""
 
 
 class OutcomeUnknown(LakeError):
@@ -175,7 +176,7 @@ class Unavailable(LakeError):
 
 
 class Denied(Unavailable):
-    """The store refuses this to the process, which lacks the right, or only reads.  Nothing was written."""
+    """The store refuses the request: the process lacks the right, or may only read.  Nothing was written."""
 
     exit_status = 13
     may_pass = False
@@ -213,7 +214,7 @@ class JournalLost(Corrupt):
 
 
 class ObjectVacuumed(LakeError):
-    """The data object was removed by retention; the message names time and transaction."""
+    """A vacuum deleted the data object; the message names time and transaction."""
 
     exit_status = 10
 
@@ -238,14 +239,14 @@ def to_wire(error: LakeError) -> str:
 
 
 def from_wire(text: str) -> LakeError:
-    """The error that `to_wire` converted.  If this program does not know its class, a plain LakeError."""
+    """The error that `to_wire` converted; a plain LakeError if this program does not know its class."""
     wire = json.loads(text)
     by_name = {kind.__name__: kind for kind in kinds()}
     return _rebuilt(by_name.get(wire["kind"], LakeError), (wire["message"],), wire["attributes"])
 
 
 def kinds(kind: type[LakeError] = LakeError) -> Iterator[type[LakeError]]:
-    """The class, then all below it."""
+    """The class, followed by all its subclasses."""
     yield kind
     for below in kind.__subclasses__():
         yield from kinds(below)

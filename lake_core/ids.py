@@ -87,13 +87,14 @@ def is_id(text: str) -> bool:
 
 
 def check_id(id: str, *, what: str) -> None:
-    """Raises Corrupt if a stored text has not the form of an id."""
+    """Raises Corrupt if a stored text does not have the form of an id."""
     if not is_id(id):
         raise Corrupt(f"{what} {id[:80]!r} is not an id")
 
 
 def first_id(seconds: float) -> str:
-    """The smallest id of a time, in seconds since 1970; times before the first are the first."""
+    """The smallest id of a time, in seconds since 1970; for times before the range of ids, the smallest of
+    all."""
     second = min(max(int(seconds), EPOCH), EPOCH + 2**32 - 1)
     return IdSource(clock=lambda: second, entropy=bytes).new()
 
@@ -104,10 +105,8 @@ def first_above(id: str, *, now: float) -> str:
 
 
 def not_below(id: str, first: str) -> str:
-    """The id, in the second of `first` if it is smaller: the clock that made it was behind.
-
-    `first` is the smallest id of its second.
-    """
+    """The id; if it is below `first`, moved into the second of `first`, because the clock that made it was
+    behind."""
     if id >= first:
         return id
     chance = _number(id) % (1 << 8 * _CHANCE_BYTES)

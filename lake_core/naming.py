@@ -92,7 +92,8 @@ def marks(journal: str) -> str:
 
 
 def checkpoint(journal: str, version: int, id: str) -> str:
-    """A checkpoint of a version; the end of the writer's `id` separates writers of the same version."""
+    """The name of a checkpoint of a version; the end of the writer's `id` distinguishes writers of the same
+    version."""
     return f"{journal}/marks/{version:020d}.{_part(id)[-8:]}.checkpoint"
 
 
@@ -102,7 +103,7 @@ def fence(journal: str, version: int) -> str:
 
 
 def request(journal: str, id: str) -> str:
-    """The request of a draft, which the writer of the next entry may commit."""
+    """The name of the request of a draft, which the writer of the next entry may commit."""
     return f"{journal}/requests/{_part(id)}.txn"
 
 
@@ -112,12 +113,12 @@ def requests(journal: str) -> str:
 
 
 def request_id(name: str) -> str:
-    """The id of a request's name."""
+    """The id in a request's name."""
     return name.rpartition("/")[2].partition(".")[0]
 
 
 def is_request(name: str) -> bool:
-    """Whether the name is a request's."""
+    """Whether the name is that of a request."""
     folder, _, file = name.rpartition("/")
     return folder.endswith("/requests") and file.endswith(".txn")
 
@@ -158,7 +159,7 @@ def object_id_of(id: str, format: str) -> str:
 
 
 def format_in(sub_pool: str, format: str) -> str:
-    """The format of a sub-pool's objects in a pool with this format; rejected records are never typed."""
+    """The format of a sub-pool's objects in a pool with this format; rejected records never keep their types."""
     return PARQUET if sub_pool == REJECTED else format
 
 
@@ -175,18 +176,18 @@ def plainer(object_id: str) -> str:
 
 
 def format_of(object_id: str) -> str:
-    """The format of an object that is called so."""
+    """The format of an object with this name."""
     return object_id.partition(".")[2] or PARQUET
 
 
 def is_object(text: str) -> bool:
-    """Whether an object may be called so."""
+    """Whether a data object may have this name."""
     id, dot, format = text.partition(".")
     return is_id(id) and (format in FORMATS and format != PARQUET if dot else True)
 
 
 def data_object(pool_id: str, object_id: str) -> str:
-    """A data object of a pool."""
+    """The name on the store of a data object of a pool."""
     return f"{_part(pool_id)}/data/{_part(object_id)}" + ("" if "." in object_id else f".{PARQUET}")
 
 
@@ -196,7 +197,7 @@ def leases(pool_id: str) -> str:
 
 
 def lease(pool_id: str, id: str) -> str:
-    """A lease."""
+    """The name of a lease."""
     return f"{_part(pool_id)}/leases/{_part(id)}.lease"
 
 
@@ -212,7 +213,7 @@ def plans(pool_id: str) -> str:
 
 
 def plan(pool_id: str, id: str) -> str:
-    """The plan of a vacuum."""
+    """The name of the plan of a vacuum."""
     return f"{_part(pool_id)}/plans/{_part(id)}.json"
 
 
@@ -221,9 +222,10 @@ PACKS = "packs"
 
 
 def pack(plan_id: str, number: int, digest: str = "") -> str:
-    """A pack of work: the number of its task, below 100, in the plan of that id; `digest` is that of its bytes.
+    """The name of a pack of work: the number of its task, below 100, in the plan of that id; `digest` is that of
+    its bytes.
 
-    The outcome of a pack has none, since its name is chosen before it is known.
+    The outcome of a pack has no digest, because its name is chosen before its content is known.
     """
     return f"{PACKS}/{_part(plan_id)}.{number:02d}{f'.{_part(digest)}' if digest else ''}.json"
 
@@ -239,7 +241,8 @@ QUIET = "quiet"
 
 
 def quiet(agent: str, way: str) -> str:
-    """The pools in which an agent found nothing to do; `way` stands for how it was asked."""
+    """The name of the hint of pools in which an agent found nothing to do; `way` is a digest of the run's
+    parameters."""
     return f"{QUIET}/{_part(agent)}.{_part(way)}.json"
 
 
@@ -248,12 +251,13 @@ ACTIVITY = "activity"
 
 
 def activity(pool_id: str) -> str:
-    """The activity note of a pool."""
+    """The name of the activity note of a pool."""
     return f"{ACTIVITY}/{_part(pool_id)}"
 
 
 def noted_pool(name: str) -> str:
-    """The pool id in a note's name; objects deeper in the folder are not notes."""
+    """The pool id in the name of an activity note; None for objects deeper in the folder, which are not
+    notes."""
     return name.removeprefix(f"{ACTIVITY}/")
 
 
@@ -263,7 +267,7 @@ def erasures(pool_id: str) -> str:
 
 
 def erasure(pool_id: str, id: str) -> str:
-    """The receipt of an erasure."""
+    """The name of the receipt of an erasure."""
     return f"{_part(pool_id)}/erasures/{_part(id)}.json"
 
 
@@ -279,7 +283,7 @@ def data_id(name: str) -> str | None:
 
 
 def published(pool_id: str, form: str, branch: str) -> str:
-    """The folder of what other programs read of a branch in a form of theirs (`iceberg`)."""
+    """The folder of a branch's table for other programs, in their format (`iceberg`)."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_-.") else _escaped(c) for c in branch)
     return f"{_part(pool_id)}/published/{form}/{plain if plain.strip('.') else plain.replace('.', '~2e')}"
 
@@ -289,7 +293,7 @@ def _escaped(character: str) -> str:
 
 
 def given_up(pool_id: str) -> str:
-    """The note in a folder that the list of pools does not have: it is not needed."""
+    """The name of the note in a folder that the list of pools lacks: a person has given the folder up."""
     return f"{_part(pool_id)}/given-up"
 
 
@@ -299,7 +303,7 @@ def parked_folder(pool_id: str) -> str:
 
 
 def parked(pool_id: str, digest: str) -> str:
-    """The note of a parked file; `digest` stands for the branch and the file's name."""
+    """The name of the note of a parked file; `digest` is that of the branch and the file's name."""
     return f"{_part(pool_id)}/parked/{_part(digest)}.json"
 
 
@@ -322,7 +326,7 @@ def split_pool(name: str) -> tuple[str, str]:
 
 
 def is_own(name: str) -> bool:
-    """Whether it is the name of a pool that the lake makes itself, or of a sub-pool of one."""
+    """Whether the name is that of a pool that the lake makes itself, or of a sub-pool of one."""
     return split_pool(name)[0] in OWN_POOLS
 
 
@@ -362,7 +366,7 @@ def check_chosen_name(name: str, *, what: str) -> str:
 
 
 def deleted_branch(branch: str, version: int) -> str:
-    """The tag that keeps a deleted branch as it was at a version; no user's tag has an `@`."""
+    """The name of the tag that keeps a deleted branch at a version; no user's tag has an `@`."""
     return f"{branch}@{version}"
 
 

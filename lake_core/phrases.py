@@ -11,12 +11,12 @@ MAX_NAMED = 10
 
 
 def choices(words: Sequence[str], last: str = "or") -> str:
-    """`append, upsert or aggregate`."""
+    """Words as alternatives: `append, upsert or aggregate`."""
     return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
-    """The known name that `word` is probably a mistyped form of; None if none is near."""
+    """The known name for which `word` is probably a typing error; None if none is similar."""
     import difflib  # only a mistake needs it
 
     by_small = {
@@ -37,12 +37,12 @@ def did_you_mean(word: str, allowed: Iterable[str], *, none: str = "none") -> st
 
 
 def counted(count: int, noun: str, nouns: str = "") -> str:
-    """`1 object`, `1,000 objects`; `nouns` if the plural is not made by an s."""
+    """A number with its noun: `1 object`, `1,000 objects`; `nouns` if the plural does not end in s."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {nouns or noun + 's'}"
 
 
 def listed(names: Sequence[str], most: int = MAX_NAMED) -> str:
-    """`a, b and 3 more`."""
+    """The first names, and how many more there are: `a, b and 3 more`."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -83,5 +83,5 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: str) -> str:
-    """The text on one line: characters that would change how a terminal shows what follows are escaped."""
+    """The text on one line, with characters escaped that would change how a terminal shows the rest."""
     return _UNPRINTABLE.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)

@@ -49,12 +49,12 @@ class PoolsFormat:
         return PoolsState(HashTrieMap(by_id), HashTrieMap(names), HashTrieMap(gone))
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """A pool without a value cannot be; the journal's own rows, of recent ids, have none."""
+        """The fault of these rows: a pool without a value; None if there is none.  Recent ids have no value."""
         is_pool = section in (POOL, DROPPED) and "value" in table.column_names
         return "a row has no value" if is_pool and table["value"].null_count else None
 
     def verify(self, state: PoolsState) -> None:
-        """Nothing is left to decode."""
+        """Does nothing: `restore` has decoded everything."""
 
 
 def _part(section: str, items: Iterable[tuple[str, msgspec.Struct]]) -> Iterator[SectionPart]:

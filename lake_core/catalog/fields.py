@@ -1,6 +1,6 @@
-"""Whether records can have the fields that a pool names: those of its key and of its aggregates.
+"""Checks whether records can have the fields that a pool names: those of its key and of its aggregates.
 
-A pool whose key no record can have could be made, and would refuse every load.
+Otherwise a user could create a pool whose key no record can have, and every load into it would be refused.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Catalog:
         return self.journal.load()
 
     def begin_anew(self) -> None:
-        """Let the next change begin a new list, if the list is lost.  Raises Corrupt, Unavailable."""
+        """Lets the next change begin a new list, if the list is lost.  Raises Corrupt, Unavailable."""
         try:
             self.load()
         except JournalLost:
@@ -164,7 +164,8 @@ class Catalog:
         return self._append(propose)
 
     def begin_delete(self, pool_id: str, *, version: int) -> int:
-        """Say that the objects of the pool, which version `version` of the list dropped, are being deleted.
+        """States that the objects of a dropped pool are being deleted; `version` is the version of the list that
+        dropped it.
 
         Returns the version of the list.  Raises Conflict if the pool was restored, or is being deleted already.
         """
@@ -179,7 +180,8 @@ class Catalog:
         return self._append(propose)
 
     def forget(self, pool_id: str) -> int:
-        """Take a dropped pool whose objects are deleted off the list; returns the version.  Raises Conflict."""
+        """Removes a dropped pool from the list, once its objects are deleted; returns the version.  Raises
+        Conflict."""
 
         def propose(state: PoolsState) -> PoolAction:
             dropped = state.dropped.get(pool_id)

@@ -50,7 +50,7 @@ class PoolsState:
         return self.pools[id]
 
     def still(self, id: str, *, name: str) -> PoolConfig:
-        """The pool of this id, even if it was renamed; `name` is its earlier name, for the error.  Raises
+        """The pool with this id, even if it was renamed; `name` is its earlier name, for the error.  Raises
         NotFound."""
         pool = self.pools.get(id)
         if pool is None:

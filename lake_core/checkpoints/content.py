@@ -1,8 +1,8 @@
-"""How much the rows of a checkpoint may hold, and reading a row group that holds no more.
+"""How much the rows of a checkpoint may hold; reads a row group only if it holds no more.
 
-A dictionary holds a value once, however many rows have it: of 12 KB a reader would make 40 GB.  So texts are
-read as dictionaries, and their bytes are counted before they are written out.  Sizes that the file itself
-states are not trusted, because its writer may have forged them.
+A dictionary holds a value once, however many rows have it: from 12 KB a reader could make 40 GB.  So texts are
+read as dictionaries, and their bytes are counted before they are expanded.  Sizes that the file itself states
+are not trusted, because its writer may have forged them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TIMES = 1_000
 
 
 def most_content(size: int) -> int:
-    """Bytes that a row group may hold of a checkpoint of this size."""
+    """The maximum number of bytes in a row group, for a checkpoint of this size."""
     return max(FREE, TIMES * size)
 
 
 def read_group(
     file: pq.ParquetFile, number: int, columns: Sequence[str], *, most: int, use_threads: bool
 ) -> pa.Table | None:
-    """The rows of a row group, of a file that was opened with `TEXTS`; None if they hold more than `most` bytes."""
+    """The rows of a row group of a file opened with `TEXTS`; None if they hold more than `most` bytes."""
     names = [field.name for field in ROW if field.name in columns]
     schema = pa.schema([ROW.field(name) for name in names])
     batches: list[pa.RecordBatch] = []

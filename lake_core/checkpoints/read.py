@@ -142,14 +142,16 @@ class CheckpointFile:
         sub_pool: str = "",
         columns: tuple[str, ...] = tuple(ROW.names),
     ) -> Iterator[pa.Table]:
-        """All rows of a part, a row group at a time, in key order; `columns`, with the key, are those needed."""
+        """All rows of a part, a row group at a time, in key order; `columns` are the wanted ones besides the
+        key."""
         for number, _ in self._groups(section, branch, sub_pool):
             yield self._read(number, keep=False, columns=columns)
 
     def greater(
         self, section: str, column: str, value: int, *, branch: str = "", sub_pool: str = ""
     ) -> Iterator[pa.Table]:
-        """The rows with a greater value in the column; of a row group without any, no other column is read."""
+        """The rows with a greater value in the column.  If a row group has none, its other columns are not
+        read."""
         for number, _ in self._groups(section, branch, sub_pool):
             few = self._read(number, keep=False, columns=("key", column))
             if pc.any(pc.greater(few[column], value)).as_py():
@@ -192,10 +194,11 @@ class CheckpointFile:
         return pa.concat_tables(tables)
 
     def decoded(self, find: Callable[[], T]) -> T:
-        """The result of `find` for rows of this file; if a value cannot be decoded, its result for the
-        rebuilt rows.
+        """The result of `find` for rows of this file; if a value cannot be decoded, its result for the rebuilt
+        rows.
 
-        Raises CheckpointDamaged if they cannot be rebuilt, Corrupt if they cannot be decoded either, Unavailable.
+        Raises CheckpointDamaged if they cannot be rebuilt, Corrupt if they cannot be decoded either,
+        Unavailable.
         """
         try:
             with decoding(self.name, "a row of this checkpoint is damaged"):
@@ -213,7 +216,7 @@ class CheckpointFile:
     def rows_of(self, table: pa.Table, decode: Callable[[pa.Table], Iterable[T]]) -> list[T]:
         """The decoded rows of a scanned table.
 
-        Raises CheckpointDamaged if a value cannot be decoded: the next load passes this checkpoint over.
+        Raises CheckpointDamaged if a value cannot be decoded; the next load then ignores this checkpoint.
         """
         try:
             with decoding(self.name, "a row of this checkpoint is damaged"):

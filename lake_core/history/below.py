@@ -1,6 +1,6 @@
-"""The maps of a state that rest on its checkpoint: an entry is read from the file when it is asked for.
+"""The maps of a state that read from its checkpoint: an entry is read from the file only when it is needed.
 
-Opening a pool does not read them; a `LayeredMap` puts what was folded since above them (decision 11).
+Opening a pool does not read them.  A `LayeredMap` puts newer entries above them (decision 11).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _ingested(table: pa.Table) -> Iterator[tuple[str, Ingested]]:
 
 @dataclass(frozen=True)
 class RemovedBelow(MapBelow[str, Removal]):
-    """The list of the removed in a checkpoint."""
+    """The list of removed objects in a checkpoint."""
 
     file: CheckpointFile
 
@@ -80,7 +80,7 @@ class RemovedBelow(MapBelow[str, Removal]):
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Collection[str]) -> dict[str, Removal]:
-        """The removals of those that are on the list."""
+        """The removals of those objects that are on the list."""
         sought = [key.encode() for key in keys]
         return self.file.decoded(lambda: dict(_removals(self.file.at_keys(REMOVED, sought))))
 

@@ -26,7 +26,7 @@ _BLOCK = 256
 
 
 class Ages:
-    """An index of references by key range and age, both kept as ranks: a look takes a few array passes."""
+    """An index of references by key range and age, both stored as ranks; a look-up takes a few array passes."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self._references = sorted(references, key=lambda r: r.order)
@@ -42,9 +42,10 @@ class Ages:
         self._reach = np.array([self._highs[rank : rank + _BLOCK].max() for rank in blocks], dtype=np.int64)
 
     def between(self, inputs: Sequence[Reference], *, most: int) -> list[Reference]:
-        """References that share a key with two inputs or more and lie between these in age; inputs left out.
+        """The references that share a key with two or more inputs and lie between these in age, without the
+        inputs.
 
-        The look ends when more than `most` are found, inputs counted.
+        It stops once it has found more than `most`, inputs included.
         """
         input_names = {(r.object, r.low) for r in inputs}
         near = self._near(inputs)

@@ -50,11 +50,11 @@ class Fork:
         return max(self.at, self.joined)
 
     def is_unmerged(self, sequence: int) -> bool:
-        """Whether records or a tombstone of this sequence were written since the boundary."""
+        """Whether records or a tombstone with this sequence were written after the boundary."""
         return version_of(sequence) > self.boundary
 
     def with_writes(self, sequences: range) -> Fork:
-        """The fork after writes of these sequences."""
+        """The fork with these sequences added to its writes."""
         if self.writes is None or len(self.writes) + len(sequences) > MAX_WRITES:
             return replace(self, writes=None)
         writes = self.writes
@@ -83,7 +83,7 @@ class BranchState:
     revealed: int = 0
 
     def is_unmerged(self, reference: Reference) -> bool:
-        """Which side of the branch the reference is on; all are on one side if it was not created from another."""
+        """Whether the reference is on the unmerged side; False for a branch without a parent."""
         return self.fork is not None and self.fork.is_unmerged(reference.seq)
 
 
@@ -100,8 +100,11 @@ Roots = Sequence[tuple[str, int]]
 
 
 def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roots) -> bool:
-    """Whether a merge may need a tombstone of the branch that is retired: its own merge, or that of a child which
-    does not know of the replace.  A deleted child may be restored."""
+    """Whether a merge may still need a retired tombstone of the branch.
+
+    It may be the branch's own merge, or that of a child that does not know the tombstone's replace.  A deleted
+    child counts, because it may be restored.
+    """
     fork = branches[name].fork
     if fork is not None and fork.writes is not None and fork.is_unmerged(tombstone.seq):
         return True
@@ -116,7 +119,7 @@ def is_needed(branches: Branches, name: str, tombstone: Tombstone, *, roots: Roo
 def with_settled(
     branches: HashTrieMap[str, BranchState], name: str, *, roots: Roots
 ) -> HashTrieMap[str, BranchState]:
-    """The branches; of the named one without settled tombstones that no merge needs any more."""
+    """The branches, where the named one has lost the settled tombstones that no merge needs any more."""
     branch = branches.get(name)
     if branch is None or not len(branch.settled):
         return branches

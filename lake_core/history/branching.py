@@ -22,7 +22,7 @@ Branches: TypeAlias = "HashTrieMap[str, BranchState]"
 
 
 def created(branches: Branches, name: str, version: int, action: CreateBranch) -> Branches:
-    """The branches with a new one, which has the references and tombstones of its parent."""
+    """The branches with a new one, which has its parent's references and tombstones."""
     if name in branches:
         raise Corrupt(f"branch {name!r}: created, but it exists")
     parent = branches.get(action.parent)
@@ -49,8 +49,7 @@ def deleted(branches: Branches, name: str, *, roots: Roots) -> Branches:
 
 
 def merged(branches: Branches, name: str, version: int, action: Merge, *, roots: Roots) -> Branches:
-    """The branches after a merge into `name`.  The merged branch remembers the merge and its lifted
-    writes."""
+    """The branches after a merge into `name`.  The merged branch stores the merge and its lifted writes."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None
@@ -75,8 +74,7 @@ def merged_until(
     *,
     roots: Roots,
 ) -> Branches:
-    """The branches after a merge into `name` was reverted, or its revert was; the merged branch remembers
-    it."""
+    """The branches after a merge into `name` was reverted, or that revert was; the merged branch stores it."""
     child = branches.get(action.branch)
     fork = _fork_of(child, action.branch, name)
     assert child is not None
@@ -121,7 +119,7 @@ def _newest_first(writes: list[int]) -> List[int]:
 
 
 def put_reference(action: PutReference, lift: Lift | None, version: int) -> Reference:
-    """The reference as the branch holds it; of a merge its sequences are lifted."""
+    """The reference as the branch will hold it; in a merge its sequences are lifted."""
     seq, oldest, applied, lifts = action.seq, action.oldest, action.applied, action.lifts
     if lift is not None:
         seq, applied = lift.of(seq), version if applied else 0
@@ -147,9 +145,10 @@ def put_reference(action: PutReference, lift: Lift | None, version: int) -> Refe
 def put_tombstone(
     action: PutTombstone, lift: Lift | None, version: int, transaction: Transaction
 ) -> Tombstone:
-    """The tombstone as the branch holds it; of a merge its sequences are lifted.
+    """The tombstone as the branch will hold it; in a merge its sequences are lifted.
 
-    Its version is that of this transaction: what was searched for it before may hold such records again.
+    Its version becomes that of this transaction, because references that were searched for it earlier may hold
+    such records again.
     """
     seq, only = action.seq, action.only
     if lift is not None:

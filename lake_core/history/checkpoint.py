@@ -97,7 +97,7 @@ class BranchRow(msgspec.Struct, frozen=True):
 
 
 class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a branch knows of its parent; `writes`: packed, None if they were too many."""
+    """A branch's facts about its parent; `writes`: packed, None if there were too many."""
 
     parent: str
     at: int
@@ -113,7 +113,8 @@ class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class VacuumingRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far objects were deleted and names were searched (`removal.Removed`)."""
+    """The versions up to which objects were deleted, and names up to which orphans were searched
+    (`removal.Removed`)."""
 
     horizon: int = 0
     floor: str = ""
@@ -168,9 +169,9 @@ class PoolStateFormat:
         yield _values(TOKEN, values)
 
     def restore(self, file: CheckpointFile) -> PoolState:
-        """The state that the file holds; it goes on reading from the file.
+        """The state in the file; it may read from the file later.
 
-        Raises Corrupt, also if the state is none that a fold of entries up to the checkpoint's version makes.
+        Raises Corrupt, also if no fold of entries up to the checkpoint's version can make the state.
         """
         decode = msgspec.msgpack.decode
         branches = {
@@ -201,11 +202,11 @@ class PoolStateFormat:
         return state
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """What of the rows of a section cannot be in a checkpoint of a version; None if all can be."""
+        """The fault of a section's rows in a checkpoint of this version, in words; None if there is none."""
         return check_rows(table, section=section, version=version)
 
     def verify(self, state: PoolState) -> None:
-        """Decode every row of a restored state.  Raises Corrupt, Unavailable."""
+        """Decodes every row of a restored state.  Raises Corrupt, Unavailable."""
         for _, branch in state.branches.items():
             for sub_pool in ("", *naming.SUB_POOLS):
                 for table in branch.snapshot.checkpoint.tables(sub_pool=sub_pool):

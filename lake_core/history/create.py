@@ -73,13 +73,13 @@ def check_deleted(state: PoolState, draft: Draft, action: DeleteBranch) -> None:
 
 
 def restored(fork: Fork) -> Restored:
-    """The relation of a deleted branch to its parent."""
+    """The relation of a restored branch to its parent."""
     writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
     return Restored(fork.created, fork.merged, fork.joined, writes)
 
 
 def difference(present: BranchState, target: BranchState) -> Iterator[Action]:
-    """The actions that turn what one branch holds into what another one holds, in a fixed order."""
+    """The actions that turn the content of one branch into that of another, in a fixed order."""
     ours, theirs = _references(present), _references(target)
     for identity, reference in sorted(ours.items()):
         if theirs.get(identity) != reference:

@@ -37,12 +37,12 @@ class Draft:
 
     @property
     def new_objects(self) -> list[AddObject]:
-        """Objects of the pool itself whose records count as written when the draft is committed."""
+        """The pool's own new objects, whose records get the sequence of the commit."""
         return [a for a in self.actions if isinstance(a, AddObject) and a.seqs is None and not a.sub_pool]
 
     @property
     def is_own(self) -> bool:
-        """Whether only its writer may commit it."""
+        """Whether only its own writer may commit it."""
         return self.oldest_only or self.keeps_fields or self.needs_version_2
 
     @property

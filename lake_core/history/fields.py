@@ -54,7 +54,7 @@ def check_fields(state: PoolState, draft: Draft, key: PoolKey, rule: Rule) -> No
 def check_width(state: PoolState, draft: Draft) -> None:
     """Raises InvalidInput if a load brings new fields and the pool, or one of its sub-pools, then has too many.
 
-    A reader holds the fields of all schemas in one table.  A schema without a new field is never refused.
+    A reader has the fields of all schemas in one table.  A schema without a new field is never refused.
     """
     incoming = {schema_id(schema): schema for schema in draft.schemas}
     added = [a for a in draft.actions if isinstance(a, AddObject) and a.schema in incoming]

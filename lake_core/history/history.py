@@ -90,7 +90,7 @@ class History:
         return self.journal.load()
 
     def load_open(self) -> LoadedState[PoolState]:
-        """The newest state, as `load`; raises NotFound if the pool was dropped."""
+        """The newest state, like `load`; raises NotFound if the pool was dropped."""
         loaded = self.load()
         check_open(loaded.state, pool=self.pool_name)
         return loaded
@@ -167,9 +167,9 @@ class History:
         )
 
     def first_use(self, state: PoolState, token: str, *, branch: str) -> Remembered | None:
-        """The first result under the token; None if the state does not know the token, or there is no token.
+        """The first result under the token; None without a token, or if the state does not know it.
 
-        Raises InvalidInput if that is not on the branch (`repeated`), Corrupt, Unavailable.
+        Raises InvalidInput if that result is not on the branch (`repeated`), Corrupt, Unavailable.
         """
         first = state.tokens.get(token) if token else None
         there = state.branches.get(branch)

@@ -62,7 +62,8 @@ Lifts = Mapping[int, Lift]
 
 
 def lifted(sequences: Sequences, chain: Sequence[int], lifts: Lifts) -> Sequences:
-    """Sequences that an object stores, as a reference with these lifts means them.  Raises Corrupt."""
+    """The sequences on this branch, from those that an object stores, by a reference's lifts.  Raises
+    Corrupt."""
     for base in chain:
         lift = lifts.get(base)
         if lift is None:

@@ -60,8 +60,7 @@ def merging(state: PoolState, draft: Draft, action: Merge) -> tuple[Action, ...]
 
 
 def mergeable(state: PoolState, name: str, *, into: str) -> tuple[BranchState, Fork]:
-    """The branch and its relation to its parent.  Raises NotFound, InvalidInput if it cannot be merged
-    there."""
+    """The branch and its relation to its parent.  Raises NotFound, InvalidInput if it cannot be merged there."""
     child = branch_of(state, name)
     branch_of(state, into)
     if child.fork is None or child.fork.parent != into:

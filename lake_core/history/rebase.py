@@ -333,7 +333,7 @@ def _check_retired(state: PoolState, branch: BranchState, name: str, *, forced: 
 
 
 def still_covered(state: PoolState, branch: BranchState, tombstone: Tombstone) -> list[Reference]:
-    """The references whose records the tombstone may still cover."""
+    """The references that may still hold records which the tombstone covers."""
     references = branch.snapshot.overlapping(tombstone.key_range, sub_pool=tombstone.sub_pool)
     return [r for r in references if tombstone.may_cover(r, state.schema)]
 

@@ -108,7 +108,7 @@ class Removed:
         return ((id, removal) for id, removal in self.objects.items() if removal != OFF)
 
     def is_empty(self) -> bool:
-        """Whether the list surely holds nothing."""
+        """Whether the list is certainly empty."""
         return isinstance(self.objects.below, NothingBelow) and not len(self.objects.added)
 
     def vacuumed(self) -> frozenset[str]:
@@ -125,7 +125,8 @@ class Removed:
         return replace(self, objects=self.objects.insert(object_id, removal))
 
     def without(self, object_id: str) -> Removed:
-        """The list without the object, whether it is there or not: looking would read the checkpoint."""
+        """The list without the object.  It does not check whether the object is there: that would read the
+        checkpoint."""
         if self.is_empty():
             return self
         return replace(self, objects=self.objects.insert(object_id, OFF))

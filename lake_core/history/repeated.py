@@ -28,7 +28,8 @@ REVERTS = "lake.reverts"
 
 
 def holds(branch: BranchState, first: Remembered) -> bool:
-    """Whether the branch surely has what the transaction brought: of a load its own objects, all of them."""
+    """Whether the branch certainly has everything that the transaction brought; for a load, all its own
+    objects."""
     tombstones = [*branch.tombstones.values(), *branch.settled.values()]
     if not first.objects:
         return any(t.transaction_id == first.transaction_id for t in tombstones)

@@ -1,8 +1,8 @@
-"""Checks of the rows of a pool's checkpoint, made when a row group is decoded (decision 170).
+"""Checks the rows of a pool's checkpoint when a row group is decoded (decision 170).
 
-Checksums say that the bytes are as they were written, not that their writer was this program.  So names of objects
-are ids, no range is empty, no count is negative, and nothing is newer than the checkpoint itself.  The values of
-other sections are checked by the types that they are decoded into.
+Checksums show that the bytes are unchanged, but not that this program wrote them.  So the checks require that
+names of objects are ids, no range is empty, no count is negative, and nothing is newer than the checkpoint.  The
+types of other sections check their own values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COUNTS = ("seq", "oldest", "applied", "place", "records", "size")
 
 
 def check_rows(table: pa.Table, *, section: str, version: int) -> str | None:
-    """What of the rows cannot be, of those columns that the table has; None if all can be.
+    """The fault of these rows, in words, as far as the table has the columns; None if there is none.
 
     `version` is the checkpoint's.
     """

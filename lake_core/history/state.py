@@ -66,7 +66,7 @@ class Remembered(msgspec.Struct, frozen=True, array_like=True):
 
 
 def remembered(version: int, transaction: Transaction) -> Remembered:
-    """The transaction of a version as the state remembers it."""
+    """The facts about a transaction of a version that the state remembers."""
     added = [a for a in transaction.actions if isinstance(a, AddObject)]
 
     def records(sub_pool: str) -> int:
@@ -180,7 +180,7 @@ class PoolState:
 
     @property
     def kept(self) -> frozenset[int]:
-        """The versions that live tags hold."""
+        """The versions that live tags keep."""
         return frozenset(tag.version for tag in self.tags.values() if tag.is_live(self.time))
 
     def kept_at(self, now: float) -> frozenset[int]:
@@ -192,7 +192,7 @@ class PoolState:
         return frozenset(tag.version for tag in self.tags.values() if tag.is_live(time))
 
     def ingested(self, branch: str, uri: str) -> Source | None:
-        """The source file as the branch knows it: ingested by itself, or by its parent before it began."""
+        """The source file, if the branch ingested it, or its parent did before the branch began."""
         return ingested_as(self.branches, self.sources, branch, uri)
 
 
@@ -202,7 +202,7 @@ def ingested_as(
     branch: str,
     uri: str,
 ) -> Source | None:
-    """The source file as a branch knows it (`PoolState.ingested`)."""
+    """The source file as in `PoolState.ingested`."""
     branch_state, until = branches.get(branch), NEVER
     while branch_state is not None:  # bounded: a parent is older than its children
         own = sources.get((branch, uri))

@@ -35,7 +35,7 @@ def tagging(state: PoolState, draft: Draft) -> tuple[Action, ...]:
 
 
 def tagged(state: PoolState, version: int, transaction: Transaction) -> HashTrieMap[str, Tag]:
-    """The tags after a transaction of tags."""
+    """The tags after a transaction that sets or deletes tags."""
     tags = state.tags
     for action in transaction.actions:
         if isinstance(action, SetTag):

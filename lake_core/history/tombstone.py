@@ -78,7 +78,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def upto(self) -> int | None:
-        """The last sequence that it hides if it hides all up to that one, and no later ones; None otherwise."""
+        """The last sequence that it hides, if it hides all up to that one and no later ones; None otherwise."""
         return self.only[1] if self.only is not None and self.only[0] == 0 else None
 
     @property
@@ -92,7 +92,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.read_version, self.transaction_id
 
     def reaches(self, reference: Reference) -> bool:
-        """Whether it may cover records of the reference, by age and range."""
+        """Whether the tombstone may cover records of the reference, judged by age and range."""
         if (
             reference.sub_pool != self.sub_pool
             or self.version <= reference.applied
@@ -105,14 +105,14 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return reference.first_seq < self.seq
 
     def reaches_all(self, reference: Reference) -> bool:
-        """Whether it covers all records of a reference that it reaches, by age alone."""
+        """Whether the tombstone covers, by age alone, all records of a reference that it reaches."""
         if self.exactly is not None:
             first, last = self.exactly
             return first <= reference.first_seq and reference.seq <= last
         return reference.seq < self.seq
 
     def may_cover(self, reference: Reference, schema_of: SchemaOf) -> bool:
-        """Whether it may cover a record of the reference, by range, age and statistics."""
+        """Whether the tombstone may cover a record of the reference, judged by range, age and statistics."""
         if not self.reaches(reference):
             return False
         if self.condition is None:
@@ -121,7 +121,7 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
         return may_hold(self.condition, schema, reference.columns, records=reference.records)
 
     def covers_all(self, reference: Reference, schema_of: SchemaOf) -> bool:
-        """Whether it certainly covers all records of a reference that it reaches."""
+        """Whether the tombstone certainly covers all records of a reference that it reaches."""
         inside = self.low <= reference.low and (self.high is None or reference.high <= self.high)
         if not inside or not self.reaches_all(reference):
             return False

@@ -104,21 +104,21 @@ def _check_begun(state: PoolState, draft: Draft, objects: tuple[str, ...]) -> No
 
 
 def held_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
-    """Those objects that branches refer to."""
+    """Those of the objects to which branches refer."""
     branches = state.branches.values()
     return frozenset(id for branch in branches for id in objects_of(branch.snapshot, among))
 
 
 def unlisted_objects(state: PoolState, among: Collection[str]) -> frozenset[str]:
-    """Those objects that no branch refers to and that are not on the list of the removed."""
+    """Those of the objects to which no branch refers and which are not on the list of removed objects."""
     unlisted = frozenset(among) - state.removed.get_many(among).keys()
     return unlisted - held_objects(state, unlisted)
 
 
 def objects_of(snapshot: Snapshot, among: Collection[str]) -> Iterator[str]:
-    """Those objects that references name, some of them more than once; the references are read as columns.
+    """Those of the objects that references name, perhaps more than once; the references are read as columns.
 
-    Ids sort by time, so what is newer than all fixed references is not looked for there.
+    Ids sort by time, so an object that is newer than all fixed references is not searched among them.
     """
     names = frozenset(among)
     for fixed, removed in ((snapshot.checkpoint, snapshot.removed), (snapshot.folded, snapshot.dropped)):

@@ -37,11 +37,11 @@ def _unknown(version: int) -> None:
 
 
 def oldest_safe(journal: Journal[Any, Any], *, before: float, now: float, authors: Authors = _unknown) -> int:
-    """The greatest version that surely was committed before a time of the store; 0: none.
+    """The newest version that was certainly committed before a time of the store; 0 if there is none.
 
-    `before` and `now` are in seconds since 1970, by the store.  `authors` is asked about a version whose entry is
-    purged.  Lists the journal, and reads one entry; while authors' clocks are ahead, some more (log2).
-    Raises Corrupt, Unavailable.
+    `before` and `now` are in seconds since 1970, by the store.  `authors` returns the time that the author of a
+    version wrote, for versions whose entry is purged.  Lists the journal, and reads one entry; if authors'
+    clocks are ahead, some more (log2). Raises Corrupt, Unavailable.
     """
     return oldest_safe_of(journal.store.list(journal.name), journal, before=before, now=now, authors=authors)
 
@@ -54,7 +54,7 @@ def oldest_safe_of(
     now: float,
     authors: Authors = _unknown,
 ) -> int:
-    """As `oldest_safe`, by the objects of a journal that were listed."""
+    """Like `oldest_safe`, from a listing of the journal's objects."""
 
     def authored(version: int) -> float | None:
         entry = journal.read(version)
@@ -64,7 +64,7 @@ def oldest_safe_of(
 
 
 def proven(infos: Iterable[ObjectInfo], authored: Authors, *, before: float, now: float) -> int:
-    """The greatest version that the objects of a journal prove to be older than `before`; 0: none.
+    """The newest version that the objects of a journal prove to be older than `before`; 0 if there is none.
 
     `authored` gives the time that the author of a version wrote.
     """

@@ -21,7 +21,7 @@ MAX_DIGITS = 20
 
 
 def read_head_hint(store: Store, journal: str) -> int:
-    """The version of the last entry according to HEAD; 0 if HEAD is missing or is no number."""
+    """The version of the last entry according to HEAD; 0 if HEAD is missing or not a number."""
     try:
         text = store.get(naming.head(journal)) or b""
     except Unavailable:
@@ -58,5 +58,5 @@ def write_tail_hint(store: Store, journal: str, version: int) -> None:
 
 
 def rewrite_tail_hint(store: Store, journal: str, version: int) -> None:
-    """Write TAIL, so that the store dates it.  Raises Unavailable."""
+    """Writes TAIL again, so that its time shows the store's clock.  Raises Unavailable."""
     store.put(naming.tail(journal), str(version).encode())

@@ -69,7 +69,7 @@ class Appended(Generic[S]):
 
 @dataclass(frozen=True)
 class NextEntry(Generic[E]):
-    """The answer of a proposer that found the next entry already on the store."""
+    """Returned by a proposer that found the next entry already on the store."""
 
     stored: StoredEntry[E]
 
@@ -89,15 +89,16 @@ class Journal(JournalReader[E, S]):
         id: str,
         lost: Callable[[int, LoadedState[S]], None] = _nothing,
     ) -> Appended[S] | None:
-        """Commit the entry that `propose` makes of the newest state; None if it makes none.
+        """Commits the entry that `propose` makes from the newest state; None if it makes none.
 
-        If `propose` finds the next entry of another writer on the store, it may return a NextEntry; then this entry
+        If `propose` finds another writer's next entry on the store, it may return a NextEntry; then that entry
         is folded, and `propose` is called again.
-        `id` is the change's own: once it is in the history, whichever writer put it there, the change is committed.
-        `lost(times, loaded)` is called after each lost race.
 
-        Raises the errors of `propose`, and of the fold if the proposal does not fit; Conflict after `retry.races`
-        lost races; OutcomeUnknown if a put was sent and no answer tells whether it acted.
+        `id` identifies the change: once it is in the history, whichever writer put it there, the change is
+        committed. `lost(times, loaded)` is called after each lost race.
+
+        Raises the errors of `propose`, and of the fold if the proposal does not fit; Conflict after
+        `retry.races` lost races; OutcomeUnknown if a put was sent and no answer shows whether it took effect.
         """
         loaded = self._fresh() or self.load()
         for attempt in range(self.retry.races):

@@ -36,7 +36,7 @@ def decode_stored(codec: Codec[E], data: bytes, *, name: str) -> StoredEntry[E]:
 
 
 def encode_linked(codec: Codec[E], entry: E, *, previous: int) -> StoredEntry[E]:
-    """The entry as it is put behind the one with the checksum `previous`.  Raises InvalidInput."""
+    """The entry as bytes, to follow the entry with the checksum `previous`.  Raises InvalidInput."""
     linked: Any = entry
     if codec.version >= 2:
         linked = msgspec.structs.replace(linked, previous=previous)
@@ -45,18 +45,18 @@ def encode_linked(codec: Codec[E], entry: E, *, previous: int) -> StoredEntry[E]
 
 
 def fits(previous: int, checksum: int) -> bool:
-    """Whether an entry that names `previous` may follow the one with this checksum."""
+    """Whether an entry that stores `previous` may follow the entry with this checksum."""
     return previous in (0, checksum) or not checksum
 
 
 def check_link(previous: int, checksum: int, *, journal: str, version: int) -> None:
-    """Raises Corrupt if the entry of a version has this checksum, and the next one names another."""
+    """Raises Corrupt if an entry has this checksum and the next entry stores another one for it."""
     if not fits(previous, checksum):
         raise replaced(journal, version)
 
 
 def replaced(journal: str, version: int) -> Corrupt:
-    """The error for a replaced entry: the next entry names the checksum of another one at this version."""
+    """The error for a replaced entry: the next entry stores the checksum of another entry at this version."""
     return Corrupt(
         f"{naming.entry(journal, version)}: this entry is not the one that later versions rest on, which was lost; "
         f"{_ADVICE}"
@@ -64,12 +64,12 @@ def replaced(journal: str, version: int) -> Corrupt:
 
 
 def missing(journal: str, version: int) -> Corrupt:
-    """The error of a version without an entry, which is not purged."""
+    """The error for a version without an entry that is not purged."""
     return Corrupt(f"{naming.entry(journal, version)}: missing, and not purged; {_ADVICE}")
 
 
 def lost(journal: str) -> JournalLost:
-    """The error of a journal that had entries, and has no entry, no checkpoint and no fence."""
+    """The error for a journal that had entries, but has no entry, no checkpoint and no fence."""
     rebuild = "lake rebuild POOL"
     if journal == naming.POOLS_JOURNAL:
         rebuild = (

@@ -20,7 +20,7 @@ RECENT = "recent"
 
 
 class HasId(Protocol):
-    """An entry as far as the journal knows it: the id that its writer gave it, the checksum of the one before."""
+    """What the journal knows of an entry: the id from its writer, and the checksum of the previous entry."""
 
     @property
     def id(self) -> str: ...
@@ -62,14 +62,14 @@ class StateFormat(Protocol[S]):
     def parts(self, state: S, *, now: float, forget: int) -> Iterable[SectionPart]:
         """The state as rows.
 
-        Without the tokens of versions up to `forget` that are too old at `now` (seconds since 1970).
+        It leaves out tokens of versions up to `forget` that are too old at `now` (seconds since 1970).
         """
 
     def restore(self, file: CheckpointFile) -> S:
         """The state that the file holds; it may read from the file later.  Raises Corrupt."""
 
     def check(self, table: pa.Table, section: str, version: int) -> str | None:
-        """What of the rows of a section cannot be in a checkpoint of a version; None if all can be."""
+        """The fault of a section's rows in a checkpoint of this version, in words; None if there is none."""
 
     def verify(self, state: S) -> None:
-        """Decode every row of a restored state.  Raises Corrupt, Unavailable."""
+        """Decodes every row of a restored state.  Raises Corrupt, Unavailable."""

@@ -18,7 +18,8 @@ from lake_core.store import Store
 
 @dataclass(frozen=True)
 class Mark:
-    """A checkpoint: the version of its state, its name, and its bytes as a listing says, None if none was made."""
+    """A checkpoint: the version of its state, its name, and its size in bytes from the listing, None without
+    a listing."""
 
     version: int
     name: str
@@ -41,7 +42,7 @@ class Marks:
         ]
 
     def at(self, version: int) -> list[Mark]:
-        """The checkpoints of exactly this version, below the fence too."""
+        """The checkpoints of exactly this version, including those below the fence."""
         return [mark for mark in self.checkpoints if mark.version == version]
 
 

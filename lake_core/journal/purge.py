@@ -80,11 +80,10 @@ def write_state(
 def write_newest(
     journal: Journal[Any, Any], *, new_id: Callable[[], str], now: float, forgets: bool = True
 ) -> tuple[bool, int]:
-    """Whether a checkpoint of the newest state was written, and its version.
+    """Writes a checkpoint of the newest state if there is none.  Returns whether it wrote one, and its version.
 
-    If it `forgets`, it leaves out tokens that are old by both clocks; `now` is the machine's.  If they are too far
-    apart, it leaves out none.  It reads an existing checkpoint first: a damaged one does not count.
-
+    If it `forgets`, it leaves out tokens that are old by both clocks; `now` is the machine's.  If the clocks are
+    too far apart, it leaves out none.  It reads an existing checkpoint first: a damaged one does not count.
     Raises Unavailable.
     """
     for _ in range(TRIES):
@@ -121,10 +120,10 @@ def is_kept(journal: Journal[Any, Any], version: int) -> bool:
 
 
 def keep_version(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float) -> None:
-    """Write the checkpoint of a state that is to be kept, unless there is one.
+    """Writes the checkpoint of a state that must be kept, unless there is one.
 
-    Call it before the transaction that keeps the version is committed.  If a purge has passed the version
-    afterwards (`passed`), it may delete that checkpoint: then write another one.
+    Call it before the transaction that keeps the version is committed.  If a purge has passed the version by
+    then (`passed`), it may delete that checkpoint: then call this again.
     """
     if loaded.version and not is_kept(journal, loaded.version):
         write_state(journal, loaded, id=id, now=now)
@@ -177,7 +176,7 @@ def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
 
 
 def put_fence(journal: Journal[Any, Any], version: int) -> bool:
-    """Put the fence, again if its answer is lost; returns True.  Raises Unavailable."""
+    """Puts the fence, and repeats that if the answer is lost; returns True.  Raises Unavailable."""
     name = naming.fence(journal.name, version)
     for attempt in range(journal.retry.repeats):
         if is_there(journal.store, name, journal.store.create(name, str(version).encode())):

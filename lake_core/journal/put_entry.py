@@ -26,7 +26,7 @@ NO_ANSWER = "the store gave no answer"
 
 
 class PutOutcome(enum.Enum):
-    """Whose entry the version holds.  GONE: none, because the version had been purged."""
+    """Whose entry has the version.  GONE: no entry's, because the version was purged."""
 
     OURS = "ours"
     OTHERS = "others"
@@ -34,10 +34,10 @@ class PutOutcome(enum.Enum):
 
 
 def put_entry(journal: JournalReader[E, S], version: int, ours: StoredEntry[E]) -> PutOutcome:
-    """Put the entry of a version; asks at most `retry.repeats` times whose entry is there.
+    """Puts the entry of a version; asks at most `retry.repeats` times whose entry is there.
 
-    Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt if the
-    entry of another writer cannot be read.
+    Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt if
+    another writer's entry cannot be read.
     """
     name = naming.entry(journal.name, version)
     sent, problem = False, ""

@@ -190,7 +190,7 @@ class JournalReader(Generic[E, S]):
         return None if stored is None else stored.entry
 
     def read_stored(self, version: int) -> StoredEntry[E] | None:
-        """The entry of a version, as `read`, with its checksum."""
+        """The entry of a version, like `read`, with its checksum."""
         name = naming.entry(self.name, version)
         data = self.store.get(name)
         return None if data is None else decode_stored(self.codec, data, name=name)
@@ -257,9 +257,9 @@ class JournalReader(Generic[E, S]):
         )
 
     def verify(self, mark: Mark) -> None:
-        """Read and decode all of a checkpoint.
+        """Reads and decodes a whole checkpoint.
 
-        Raises Corrupt, and passes the checkpoint over from then on; CheckpointGone, Unavailable.
+        Raises Corrupt, and ignores the checkpoint from then on; CheckpointGone, Unavailable.
         """
         try:
             loaded, file = self._restored(mark)  # nothing is rebuilt: what is there is verified
@@ -407,7 +407,8 @@ class JournalReader(Generic[E, S]):
         return loaded
 
     def folded(self, loaded: LoadedState[S], stored: StoredEntry[E]) -> LoadedState[S]:
-        """The state after the next entry.  Raises Corrupt if the entry does not fit, or follows another one."""
+        """The state after the next entry.  Raises Corrupt if the entry does not fit, or belongs after another
+        one."""
         version, entry = loaded.version + 1, stored.entry
         check_link(entry.previous, loaded.checksum, journal=self.name, version=loaded.version)
         return LoadedState(
@@ -438,7 +439,7 @@ class JournalReader(Generic[E, S]):
         return entries
 
     def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
-        """`read` of each name, in order; in parallel if each one is a request to a server."""
+        """The results of `read` for each name, in order; in parallel if each is a request to a server."""
         if self.store.local_path(self.name) is not None:
             # reading a local file takes less time than starting a thread (decision 23)
             return map(read, names)

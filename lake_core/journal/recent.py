@@ -50,7 +50,7 @@ class Recent:
         return Recent(version, young, old, self.limits)
 
     def reaches(self, version: int) -> bool:
-        """Whether the recent ids hold every id of this version and of those after it."""
+        """Whether the recent ids include every id of this version and of later ones."""
         return self._generation(version) >= self._generation(self.version) - 1
 
     def _generation(self, version: int) -> int:

@@ -25,9 +25,10 @@ SAID = 60.0
 
 
 def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
-    """A moment that is past by both the store's clock and the machine's, `own`: the earlier of the two.
+    """The earlier of the store's time and the machine's, `own`, in seconds since 1970: a moment that is past by
+    both clocks.
 
-    In seconds since 1970.  Writes TAIL again and lists it.  Raises ClocksApart if the clocks differ by more than
+    Writes TAIL again and lists it.  Raises ClocksApart if the clocks differ by more than
     `JournalLimits.clock_skew`, Unavailable.
     """
     name = naming.tail(journal.name)
@@ -41,7 +42,7 @@ def surely_past(journal: Journal[Any, Any], *, own: float) -> float:
 
 
 def earlier(*, own: float, store: float, most: float) -> float:
-    """The earlier of two times; says it if they differ by a minute.
+    """The earlier of two times; logs it if they differ by a minute.
 
     Raises ClocksApart if they differ by more than `most` seconds.
     """

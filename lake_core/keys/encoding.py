@@ -139,7 +139,7 @@ def encode_key(values: tuple[Value, ...] | list[Value], key: PoolKey) -> bytes:
 
 
 def from_scalar(scalar: pa.Scalar) -> Value:
-    """The Python value of an Arrow scalar, as `encode_value` takes it; exact for nanoseconds."""
+    """The Python value of an Arrow scalar, in the form for `encode_value`; exact for nanoseconds."""
     clock = _clock(scalar.type)
     return scalar.as_py() if clock is None or not scalar.is_valid else _instant(scalar.value, *clock)
 
@@ -230,7 +230,8 @@ def class_of(value: Value) -> str:
 
 
 def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
-    """The values of an encoded key or key prefix, for display; stops quietly at a bound's open end."""
+    """The values of an encoded key or key prefix, for display; ignores the mark of an open end after a
+    prefix."""
     values: list[Value] = []
     at = 0
     for field in key.fields:
@@ -245,7 +246,8 @@ def decode_key(data: bytes, key: PoolKey) -> tuple[Value, ...]:
 
 
 def decode_value(data: bytes) -> Value:
-    """The value that exactly these bytes encode, ascending; raises InvalidInput if they encode none."""
+    """The value of exactly these bytes, in ascending encoding.  Raises InvalidInput if they are not a valid
+    encoding."""
     if data[:1] and data[0] in _CLASS_OF_TAG:
         try:
             value, _ = _decode_value(data, 0, descending=False)

@@ -85,7 +85,8 @@ class PoolKey(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_footer(cls, text: str) -> PoolKey:
-        """The key that `str` wrote: a name with a colon has no order there.  Raises InvalidInput if it is none."""
+        """The key from the text that `str` wrote; a name with a colon has no order there.  Raises
+        InvalidInput."""
         return cls(tuple(KeyField._told(part.strip()) for part in text.split(",")))
 
     def __str__(self) -> str:

@@ -82,8 +82,7 @@ class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaul
 
 
 class Restored(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The relation of a branch that is restored after its deletion to its parent; `writes` None: it was given
-    up."""
+    """The relation of a restored branch to its parent; `writes` None: they were too many to be merged."""
 
     created: int
     merged: int = 0
@@ -139,10 +138,10 @@ class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
 
 
 class SetMerged(msgspec.Struct, frozen=True, tag="set_merged", omit_defaults=True):
-    """Says up to where `branch` is merged: a merge was taken back, or that was taken back.
+    """States up to which version `branch` is merged, after a merge was reverted, or that revert was.
 
     The branch's newest merge was that of `version`.  Now it is merged up to `merged`, by the merge of version
-    `joined`.  `writes` are unmerged again, and so are the retired tombstones `settled`.
+    `joined`. `writes` are unmerged again, and so are the retired tombstones `settled`.
     """
 
     branch: str
@@ -178,14 +177,14 @@ class DeleteTag(msgspec.Struct, frozen=True, tag="delete_tag"):
 
 
 def check_held(object_id: str, *, ordinal: int, sub_pool: str, applied: int) -> None:
-    """Raises Corrupt if no branch can hold such a reference to the object."""
+    """Raises Corrupt if no branch can have such a reference to the object."""
     check_counts(object_id, applied=applied)
     if not 0 <= ordinal <= MAX_ORDINAL or sub_pool not in ("", *SUB_POOLS):
         raise Corrupt(f"{object_id}: the place {ordinal} in the sub-pool {sub_pool[:80]!r} cannot be")
 
 
 def check_hidden(tombstone: str, *, sub_pool: str, only: tuple[int, int] | None) -> None:
-    """Raises Corrupt if a tombstone of this name can hide no such records."""
+    """Raises Corrupt if a tombstone with this name cannot hide such records."""
     if sub_pool not in ("", *SUB_POOLS) or (only is not None and not 0 <= only[0] <= only[1]):
         raise Corrupt(
             f"tombstone {tombstone!r}: hides {only} in the sub-pool {sub_pool[:80]!r}, which cannot be"

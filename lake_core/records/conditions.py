@@ -81,7 +81,8 @@ class Not(msgspec.Struct, frozen=True, tag="not"):
 class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
     """Compares the field with an encoded value; null if one of them is null.
 
-    `readings`, at most one for each class: the values with which records of these classes are compared instead.
+    `readings`: the value as values of other classes, at most one for each class; a record of such a class is
+    compared with it.
     """
 
     field: Path
@@ -98,10 +99,10 @@ class Compare(msgspec.Struct, frozen=True, tag="compare", omit_defaults=True):
 
 
 class In(msgspec.Struct, frozen=True, tag="in", omit_defaults=True):
-    """True if the field equals one of the encoded values; they are sorted, distinct, at least one.
+    """True if the field equals one of the encoded values, which are sorted and distinct; there is at least one.
 
-    Null if the field is null, and if it equals none and one of the values is null.  `readings` are more values,
-    each only for records of its own class.
+    Null if the field is null, or if it equals none and one of the values is null.  `readings` are further
+    values, each only for records of its own class.
     """
 
     field: Path
@@ -136,7 +137,7 @@ def members(condition: Condition) -> tuple[Condition, ...]:
 
 
 def check_value(data: bytes) -> Value:
-    """The value that the bytes encode.  Raises InvalidInput if a condition cannot have it."""
+    """The value in these bytes.  Raises InvalidInput if a condition cannot contain it."""
     value = decode_value(data)
     if isinstance(value, Instant):
         tag, seconds, _ = value

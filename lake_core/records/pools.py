@@ -31,7 +31,8 @@ class PoolConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         check_counts(f"pool {self.name!r}", restored=self.restored)
 
     def key_of(self, sub_pool: str) -> PoolKey:
-        """The order of the records; the sub-pools keep the order of arrival, "" is the pool itself."""
+        """The key by which a sub-pool's records are sorted, "" for the pool itself; sub-pools keep the order
+        of arrival."""
         return ARRIVAL if sub_pool else self.key
 
 
@@ -65,7 +66,8 @@ class DropPool(msgspec.Struct, frozen=True, tag="drop_pool"):
 
 
 class RestorePool(msgspec.Struct, frozen=True, tag="restore_pool"):
-    """Takes a dropped pool back under a name; of a listed one, whose drop was interrupted, it changes the name."""
+    """Restores a dropped pool under a name; for a listed pool, whose drop was interrupted, it changes the
+    name."""
 
     pool_id: str = msgspec.field(name="pool")
     name: str
@@ -90,8 +92,11 @@ PoolAction = CreatePool | ConfigurePool | RenamePool | DropPool | RestorePool | 
 
 
 class DroppedPool(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pool that was dropped and is on the store: by whom, when (microseconds since 1970), in which version of the
-    list.  `is_deleted`: its objects are being deleted."""
+    """A dropped pool that is still on the store: its author, time (microseconds since 1970) and version of the
+    list.
+
+    `is_deleted`: its objects are being deleted.
+    """
 
     pool: PoolConfig
     version: int = msgspec.field(name="n")

@@ -165,7 +165,8 @@ class Consume(msgspec.Struct, frozen=True, tag="consume"):
 
 
 class Release(msgspec.Struct, frozen=True, tag="release"):
-    """Gives source files back, which may be ingested again: the merge that brought their records was taken back."""
+    """Gives source files back, so that they may be ingested again: the merge that brought their records was
+    reverted."""
 
     sources: tuple[Source, ...]
 
@@ -266,7 +267,8 @@ class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def width(self) -> int:
-        """How many sequences the transaction has: one, and one for each write that it merges."""
+        """How many sequences the transaction has: one, and for a merge one more for each write that it
+        brings."""
         return 1 + sum(action.lifted for action in self.actions if isinstance(action, Merge))
 
     @property

@@ -28,10 +28,10 @@ class ScanOrphans(msgspec.Struct, frozen=True, tag="scan_orphans"):
 
 
 class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
-    """Puts objects on the list of the removed, which no branch refers to.
+    """Puts objects that no branch refers to on the list of removed objects.
 
-    `sizes` are their bytes.  `never_read`: no version ever referred to them, so no reader needs them.  `scanned`:
-    all names below it were looked at.
+    `sizes` are their bytes.  `never_read`: no version ever referred to them, so no reader needs them.
+    `scanned`: the scan has looked at all names below it.
     """
 
     objects: tuple[str, ...] = ()

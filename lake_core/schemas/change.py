@@ -42,7 +42,8 @@ class FieldChange:
 
 
 def holds(field: pa.Field, other: pa.Field) -> bool:
-    """Whether the field keeps its type when it takes values of the other; one without a type yet takes any."""
+    """Whether the field can take values of the other one without changing its type; a field without a type
+    takes any."""
     if is_json(field) or pa.types.is_null(field.type) or pa.types.is_null(other.type):
         return True
     if is_json(other):
@@ -62,9 +63,9 @@ def holds(field: pa.Field, other: pa.Field) -> bool:
 
 
 def changes(before: pa.Schema, brought: Iterable[pa.Schema]) -> list[FieldChange]:
-    """What records of the schemas `brought` change in the fields `before`; nothing if there were none before.
+    """What records with the schemas `brought` change in the fields `before`; nothing if there were no fields.
 
-    The marker of deleted records is no field of the records.
+    The marker of deleted records does not count as a field.
     """
     fields = {field.name: field for field in user_fields(before)}
     if not fields:

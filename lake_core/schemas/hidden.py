@@ -46,19 +46,19 @@ def user_fields(schema: pa.Schema) -> pa.Schema:
 
 
 def with_rows(schema: pa.Schema, keep: Collection[str] = ROW.names) -> pa.Schema:
-    """The schema, with these columns of `ROW` behind it."""
+    """The schema with these columns of `ROW` at its end."""
     return pa.schema([*schema, *(field for field in ROW if field.name in keep)])
 
 
 def beside(table: pa.Table, rows: pa.Table) -> pa.Table:
-    """The table with the columns `ROW` of its records."""
+    """The table with the columns `ROW` for its records."""
     for field, column in zip(ROW, rows.select(ROW.names).columns, strict=True):
         table = table.append_column(field, column)
     return table
 
 
 def without_rows(table: pa.Table) -> pa.Table:
-    """The table without the columns of `ROW`: its fields say what its records are."""
+    """The table without the columns of `ROW`, so that only its fields describe its records."""
     here = [name for name in ROW.names if name in table.schema.names]
     return table.drop_columns(here) if here else table
 

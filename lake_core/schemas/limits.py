@@ -83,7 +83,7 @@ LeafPath = tuple[str | None, ...]
 
 
 def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
-    """The fields that hold values: a record's own fields in its place, through lists and maps."""
+    """The fields that hold values; a record is replaced by its own fields, also inside lists and maps."""
     stack: list[tuple[LeafPath, pa.DataType]] = [
         ((field.name,), field.type) for field in reversed(list(schema))
     ]
@@ -98,9 +98,9 @@ def leaves(schema: pa.Schema) -> Iterator[LeafPath]:
 
 
 class Fields:
-    """Counts the distinct fields of records that come in parts.  What goes beyond the limit is not taken.
+    """Counts the distinct fields of records that come in parts; fields beyond the limit are not added.
 
-    A tree of names: a node without any below is a field that holds values.
+    It is a tree of names: a node without children is a field that holds values.
     """
 
     def __init__(self, most: int = MAX_COLUMNS) -> None:
@@ -112,7 +112,7 @@ class Fields:
 
     @property
     def full(self) -> bool:
-        """Whether hardly another field has room."""
+        """Whether there is room for hardly any more fields."""
         return self.count * 100 >= self.most * 99
 
     def take(self, schema: pa.Schema) -> str:
@@ -124,7 +124,7 @@ class Fields:
         return fault
 
     def take_paths(self, paths: Iterable[LeafPath]) -> str:
-        """Add fields; returns the fault if they are too many, otherwise ""."""
+        """Adds fields; returns the fault if there are too many, otherwise ""."""
         added: list[tuple[_Names, str | None]] = []
         for path in paths:
             node = self._tree

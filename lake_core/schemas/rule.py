@@ -30,20 +30,21 @@ class Rule(msgspec.Struct, frozen=True):
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Fields whose values are compared or added, and so must be of one class in all records."""
+        """Fields whose values are compared or summed, so they must have one class in all records."""
         return tuple(name for name, function in self.aggregates if function in ("sum", "min", "max"))
 
     @property
     def keeps_all(self) -> bool:
-        """Whether records of equal keys stay side by side."""
+        """Whether the pool keeps all records with equal keys."""
         return self.kind == "append"
 
     def keeps_rows(self, formats: Iterable[str]) -> bool:
-        """Whether records in one of these formats are as they came (`hidden.ROW`); aggregated ones never are."""
+        """Whether records in one of these formats keep their own types (`hidden.ROW`); aggregated ones never
+        do."""
         return self.kind != "aggregate" and any(format != PARQUET for format in formats)
 
     def function(self, name: str) -> str:
-        """The function that combines a field outside of the key."""
+        """The function that combines a field outside the key."""
         return dict(self.aggregates).get(name, DEFAULT)
 
 
@@ -51,5 +52,5 @@ APPEND = Rule()
 
 
 def rule_of(config: PoolConfig, sub_pool: str = "") -> Rule:
-    """The rule of a pool as it is declared; the sub-pools keep all records, "" is the pool itself."""
+    """The rule of a pool, or of one of its sub-pools ("" for the pool itself); sub-pools keep all records."""
     return APPEND if sub_pool else Rule(config.kind, tuple(sorted(config.aggregates.items())))

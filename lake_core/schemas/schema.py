@@ -33,12 +33,12 @@ EXACT_IN_DOUBLE = 2**53
 
 
 def schema_id(schema: pa.Schema) -> str:
-    """The content's name: equal schemas have equal ids."""
+    """The id of a schema, made from its content: equal schemas have equal ids."""
     return hashlib.sha256(schema.serialize()).hexdigest()[:20]
 
 
 def stored_schema(data: bytes) -> pa.Schema:
-    """The schema of bytes in Arrow's IPC form; its names are text.  Raises Corrupt."""
+    """The schema in bytes of Arrow's IPC form; its names must be text.  Raises Corrupt."""
     try:
         return with_text_names(pa.ipc.read_schema(pa.py_buffer(data)))
     except Exception as error:  # damaged bytes make Arrow raise errors of many classes
@@ -46,15 +46,17 @@ def stored_schema(data: bytes) -> pa.Schema:
 
 
 def with_text_names(schema: pa.Schema) -> pa.Schema:
-    """The schema of a file.  Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow decodes names
-    only when they are used."""
+    """The schema of a file, after a check of its names.
+
+    Raises UnicodeDecodeError if a name, at any depth, is not UTF-8: Arrow decodes names only when they are used.
+    """
     for _ in leaves(schema):
         pass
     return schema
 
 
 def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """One schema that holds the records of all; fields in the order first seen."""
+    """One schema that can hold the records of all; fields in the order in which they occur."""
     fields: dict[str, pa.Field] = {}
     last: pa.Schema | None = None
     for schema in schemas:
@@ -68,7 +70,7 @@ def unite_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
-    """The narrowest field that holds the values of both; a field of JSON if no type does."""
+    """The narrowest field that holds the values of both; a JSON field if no type does."""
     if is_json(a) or is_json(b):
         return json_field(a.name)
     if pa.types.is_null(a.type):
@@ -79,7 +81,7 @@ def unite_fields(a: pa.Field, b: pa.Field) -> pa.Field:
 
 
 def unit_remedy(classes: Collection[str]) -> str:
-    """What to do if no unit holds all times or durations of these classes (`key_class`); "" for other values."""
+    """What a user can do if no unit holds all times or durations of these classes; "" for other values."""
     match sorted(classes):
         case ["timestamp"] | ["timestamp with zone"]:
             reach = "years before 1678 and after 2261"

@@ -77,13 +77,13 @@ _CREDENTIALS = frozenset(
 
 
 def code_of(error: BaseException) -> str:
-    """The code of S3's answer behind an error of s3fs; "" if the error has no such code."""
+    """The code in S3's answer, from an error of s3fs; "" if the error has no such code."""
     response = getattr(error.__cause__, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def is_denial(error: Exception) -> bool:
-    """Whether the system or a library says that the process, which it knows, may not do this."""
+    """Whether the system or a library says that the process lacks the right, although it is known."""
     if code_of(error) in _CREDENTIALS:
         return False
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -68,7 +68,8 @@ _CURRENT: ContextVar[Wait | None] = ContextVar("lake_wait", default=None)
 
 
 def parse_seconds(text: object, *, what: str) -> float:
-    """A time as in 60, 90s, 5m, 1h; `what` gave it.  Raises InvalidInput."""
+    """Seconds from a text such as 60, 90s, 5m, 1h; `what` names the option in the error.  Raises
+    InvalidInput."""
     match = _SECONDS.fullmatch(str(text).strip())
     seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if not seconds:
@@ -77,7 +78,7 @@ def parse_seconds(text: object, *, what: str) -> float:
 
 
 def given_seconds() -> float:
-    """The budget that the edge gives, in seconds.  Raises InvalidInput."""
+    """The budget from the options or the environment, in seconds.  Raises InvalidInput."""
     lasting = _LASTING.get()
     if lasting is not None:
         return lasting
@@ -87,7 +88,7 @@ def given_seconds() -> float:
 
 @contextlib.contextmanager
 def lasting(seconds: float | None) -> Iterator[None]:
-    """Within the block stores are opened with this budget; None changes nothing."""
+    """Inside the block, stores are opened with this budget; None changes nothing."""
     token = _LASTING.set(_LASTING.get() if seconds is None else seconds)
     try:
         yield
@@ -97,7 +98,7 @@ def lasting(seconds: float | None) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Wait:
-    """One call of a store: `what` it asks for, since when (by the clock of `patience`), and what became of it.
+    """One call of a store: `what` it asks for, its begin (by the clock of `patience`), and its outcome.
 
     `more`: seconds that it may take beyond the budget.  `is_cut`: its requests were cancelled.
     """
@@ -126,7 +127,7 @@ class Wait:
     # --- in the event loop of the client
 
     def begin_request(self) -> None:
-        """Watch the task of a request that begins, and end it when the time is over."""
+        """Watches the task of a new request, and ends the task when the time is over."""
         task = asyncio.current_task()
         if task is None or self.is_ended:
             return
@@ -138,11 +139,12 @@ class Wait:
                 self._look(task.get_loop())
 
     def send_chunk(self, size: int) -> None:
-        """Allow for bytes that are sent."""
+        """Allows more time for bytes that are sent."""
         self.more += size / SLOWEST
 
     def answer(self, status: int, size: int | None) -> None:
-        """Count from an answer that serves, and allow for its bytes; None: it does not say how many."""
+        """Restarts the count at a successful answer, and allows time for its bytes; None: their number is
+        unknown."""
         if status < 500 and status != TOO_MANY:
             self.begun = self.patience.clock()
         self.more += self.patience.seconds * UNTOLD if size is None else size / SLOWEST
@@ -172,7 +174,7 @@ class Patience:
         _ALL.add(self)
 
     def begin(self, what: str) -> Wait:
-        """Begin a call.  Raises Unavailable if the time was over just now."""
+        """Begins a call.  Raises Unavailable if the time ended just before."""
         now = self.clock()
         with self._lock:
             if now < self._resting_until:
@@ -184,7 +186,7 @@ class Patience:
         return wait
 
     def end(self, wait: Wait, *, served: bool) -> None:
-        """End a call that the store served, or did not."""
+        """Ends a call, and notes whether the store answered it."""
         now = self.clock()
         with self._lock:
             wait.is_ended = True
@@ -210,7 +212,7 @@ class Patience:
             return sorted(self._waits.copy(), key=lambda wait: wait.begun)
 
     def spent(self, what: str, *, sent: int) -> Unavailable:
-        """The error of a call for which no time is left."""
+        """The error for a call that has no time left."""
         asked = "" if not sent else f" ({sent} request{'s' if sent > 1 else ''} sent, none served)"
         return Unavailable(
             f"{what}: the store served nothing for {self.seconds:g} s{asked}; look at the store and the network, "
@@ -224,7 +226,7 @@ def _shared(seconds: float) -> Patience:
 
 
 def of_sources() -> Patience:
-    """The budget of the files in buckets that this process loads."""
+    """The budget for source files in buckets that this process loads."""
     return _shared(given_seconds())
 
 
@@ -243,8 +245,9 @@ def _is_served(error: BaseException) -> bool:
 class Waiting:
     """A context that makes its block one call of a store.
 
-    It raises Unavailable if the call is cut, whatever the block raised or returned: a client may take the end of
-    its requests for an empty answer.  `is_served` says of an error whether the store served all the same.
+    It raises Unavailable if the call is cut, whatever the block raised or returned, because a client may take
+    the end of its requests for an empty answer.  `is_served` decides whether an error still counts as an answer
+    of the store.
     """
 
     __slots__ = ("_is_served", "_patience", "_token", "_what", "wait")

@@ -42,7 +42,7 @@ def check_name(name: str) -> None:
 
 
 def check_prefix(prefix: str) -> None:
-    """Raises Corrupt for a folder that no object can be in; "" is the root."""
+    """Raises Corrupt for a folder in which no object can be; "" is the root."""
     if prefix and not is_inside(prefix.removesuffix("/")):
         check_name(prefix)
 

@@ -26,7 +26,8 @@ DENIES = (
 
 
 def is_there(store: Store, name: str, created: Created) -> bool:
-    """Whether the store surely has the object after this answer of a create.  Raises Unavailable."""
+    """Whether the store certainly has the object, after its create was answered "exists".  Raises
+    Unavailable."""
     return created is Created.YES or (created is Created.EXISTS and store.get(name) is not None)
 
 

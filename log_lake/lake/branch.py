@@ -79,7 +79,7 @@ class Branch(Line):
         options: Mapping[str, str] | None = None,
         progress: Callable[[str, float], None] = silent,
     ) -> Preview:
-        """The result that a load of the files would have; commits nothing.  Nothing is written.
+        """The result that a load of the files would have; writes and commits nothing.
 
         Raises InvalidInput for a file that would fail the load as a whole, NotFound, Unavailable.
         """
@@ -94,9 +94,9 @@ class Branch(Line):
         message: str = "",
         options: Mapping[str, str] | None = None,
     ) -> LoadResult:
-        """Load an Arrow table as one transaction; as `load`, declared types (`type.FIELD`) included.
+        """Loads an Arrow table as one transaction; like `load`, also with declared types (`type.FIELD`).
 
-        Of the `options` only `schema` concerns records that are not read from files.
+        Of the `options`, only `schema` applies to records that do not come from files.
         """
         write = WriteArguments(token=token, message=message, options=options or {})
         return loads.load_blocks(self, [self._block(records)], write)
@@ -166,20 +166,21 @@ class Branch(Line):
         return replaces.replace_by_blocks(self, [self._block(records)], write)
 
     def delete_keys(self, keys: pa.Table, *, reason: str = "", token: str = "") -> DeleteResult | LoadResult:
-        """Delete the records of the keys in a table with the columns of the pool's key: one transaction.
+        """Deletes the records that have the keys in a table with the pool's key columns: one transaction.
 
-        An upsert pool takes any number of keys, and is loaded with delete markers; otherwise the number is limited
-        (`where.of_keys`).  Raises as `delete` does.
+        In an upsert pool the number of keys is unlimited, because it is a load of delete markers; in other pools
+        it is limited (`where.of_keys`).  Raises what `delete` raises.
         """
         return by_keys.delete_keys(self, keys, WriteArguments(token=token, message=reason))
 
     def replace_keys(
         self, records: pa.Table, *, deleted: str = "", token: str = "", message: str = ""
     ) -> LoadResult:
-        """Replace the records that have the keys of `records` by these, in one transaction.
+        """Replaces the records that have the keys of `records` by these records, in one transaction.
 
-        Where the boolean column `deleted` is true the record replaces by nothing; the column is not stored.  An
-        upsert pool takes any number of records, otherwise the number is limited.  Raises as `replace` does.
+        If the boolean column `deleted` is true in a record, the old records are only deleted; the column is not
+        stored.  In an upsert pool the number of records is unlimited; in other pools it is limited.  Raises what
+        `replace` raises.
         """
         table = self._block(records).table
         write = WriteArguments(token=token, message=message)
@@ -195,25 +196,26 @@ class Branch(Line):
         return Block(declared_columns(records, self.settings.declared, source="the records"))
 
     def merge(self, name: str, *, message: str = "") -> MergeResult:
-        """Bring the loads, deletes and replaces of a branch that was created from this one, in one transaction.
+        """Brings the loads, deletes and replaces of a branch that was created from this one, in one transaction.
 
-        Merging again brings only new writes.  Writes that are committed to that branch after this call begins
-        may wait for the next merge.  Raises NotFound, InvalidInput (it was not created from this one),
-        Conflict (both replaced overlapping ranges, or ingested one source file), OutcomeUnknown, Unavailable.
+        Another merge brings only newer writes.  Writes that are committed to that branch after this call begins
+        may wait for the next merge.  Raises NotFound, InvalidInput (it was not created from this one), Conflict
+        (both replaced overlapping ranges, or ingested one source file), OutcomeUnknown, Unavailable.
         """
         return merges.merge(self, name, message=message)
 
     def revert(self, revision: str, *, message: str = "") -> RevertResult:
-        """Take back the transactions of a version of this branch, or one transaction by its id, by a new one.
+        """Undoes the transactions of a version of this branch, or one transaction by its id, by a new
+        transaction.
 
-        Source files and tokens that they used stay used.  Raises NotFound (purged, or none), InvalidInput (nothing
-        to take back, or it is merged), Conflict (a later version must be reverted first; the message names it),
-        OutcomeUnknown, Unavailable.
+        Source files and tokens that they used stay used.  Raises NotFound (purged, or never existed),
+        InvalidInput (nothing to undo, or it is merged), Conflict (a later version must be reverted first; the
+        message names it), OutcomeUnknown, Unavailable.
         """
         return reverts.revert(self, revision, message=message)
 
     def undo(self, revision: str) -> RevertResult:
-        """As `revert`, for maintenance only: compaction, applied deletes, retired tombstones."""
+        """Like `revert`, but only for maintenance: compaction, applied deletes, retired tombstones."""
         return reverts.revert(self, revision, message=f"undo version {revision}", maintenance=True)
 
     def begin_replace(
@@ -226,10 +228,10 @@ class Branch(Line):
         options: Mapping[str, str] | None = None,
         brought: pa.Schema | None = None,
     ) -> PendingReplace | LoadResult:
-        """Begin a replace whose objects are built elsewhere, or return the first result under the token.
+        """Begins a replace whose objects other processes build, or returns the first result under the token.
 
-        Builders `check` the records; pass its `load`, and what is `settled`, to `commit`.  A condition may name
-        fields that are `brought` by the new records.  Raises as `replace` does.
+        Builders `check` the records; pass its `load`, and its `settled` range, to `commit`.  A condition may
+        name fields that only the new records have (`brought`).  Raises what `replace` raises.
         """
         write = WriteArguments(
             token=token, message=message, key_range=key_range, where=where, options=options or {}
@@ -239,7 +241,7 @@ class Branch(Line):
     def begin_load(
         self, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
     ) -> PendingLoad | LoadResult:
-        """Begin a load whose objects are built elsewhere, or return the first result under the token."""
+        """Begins a load whose objects other processes build, or returns the first result under the token."""
         write = WriteArguments(token=token, message=message, options=options or {})
         return loads.begin_load(self, write)
 
@@ -250,16 +252,16 @@ class Branch(Line):
         options: Mapping[str, str] | None = None,
         fields: pa.Schema | None = None,
     ) -> dict[str, Reading]:
-        """The readings of files for this pool, by file; `options` take precedence over its settings.
+        """How to read each file for this pool; `options` take precedence over its settings.
 
-        `fields` are those of the load (`PendingLoad`), to which the setting `schema` may keep the records.
+        `fields` are those of the load (`PendingLoad`), to which the setting `schema` may limit the records.
         Raises InvalidInput.
         """
         access = address_of(self.store)
         return pool_files.readings(self.config, files, options=options, access=access, fields=fields)
 
     def builder(self, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
-        """Builds objects for a load, in this process; `first_ordinal` is that of the first object."""
+        """A builder of objects for a load, in this process; `first_ordinal` is that of the first object."""
         return loads.builder_of(self, pending, first_ordinal=first_ordinal)
 
     def commit(
@@ -272,11 +274,12 @@ class Branch(Line):
         replaced: DeleteSpec | None = None,
         misfits: Misfits | None = None,
     ) -> LoadResult:
-        """Commit the objects of a load; without objects, sources and `replaced` nothing is written.
+        """Commits the objects of a load; without objects, sources and `replaced` it commits nothing.
 
-        Sources without objects are recorded too, so that an empty file is loaded once.  With `replaced` the objects
-        replace what it names; raises Conflict if another replace took some of its range.  Raises InvalidInput if
-        more records were rejected than the load allows.  `misfits` are those of the objects, `summed`.
+        Sources without objects are recorded too, so that an empty file is loaded once.  With `replaced`, the
+        objects replace the records of that range and condition; raises Conflict if another replace took some of
+        the range.  Raises InvalidInput if more records were rejected than the load allows.  `misfits` are the
+        summed misfits of the objects (`summed`).
         """
         return loads.commit_load(
             self,

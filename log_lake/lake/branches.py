@@ -30,9 +30,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class BranchResult:
-    """A branch that was created or deleted; `at` is the version of the parent that it began on, or its last one.
+    """A branch that was created or deleted; `at` is the parent's version on which it began, or its own last
+    version.
 
-    `root`: the tag that keeps a deleted branch.  `unmerged`: writes that it never brought to its parent.
+    `root`: the tag that keeps a deleted branch.  `unmerged`: the number of writes that it never brought to its
+    parent.
     """
 
     version: int
@@ -139,7 +141,8 @@ def _delete(pool: Journaled, name: str) -> BranchResult:
 
 
 def keeping(pool: Journaled, loaded: LoadedState[PoolState], draft: Draft) -> Committed:
-    """Commit a draft that keeps the loaded state from the purge: its checkpoint is there before and afterwards."""
+    """Commits a draft that keeps the loaded state from the purge: ensures a checkpoint of it before and after
+    the commit."""
     pool.history.check_draft(draft)  # before the checkpoint is written
     journal, ids, now = pool.history.journal, pool.context.ids, pool.context.now()
     keep_version(journal, loaded, id=ids.new(), now=now)

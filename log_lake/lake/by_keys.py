@@ -45,7 +45,7 @@ def delete_keys(branch: Line, keys: pa.Table, write: WriteArguments) -> DeleteRe
 
 
 def key_fields(branch: Line) -> pa.Schema | None:
-    """The fields of the key as the records have them; None if there are no records, so nothing to delete."""
+    """The key fields as the records have them; None without records, when there is nothing to delete."""
     schema = branch.revision().schema
     if any(name not in schema.names for name in branch.key.names):
         return None
@@ -53,7 +53,7 @@ def key_fields(branch: Line) -> pa.Schema | None:
 
 
 def in_types(keys: pa.Table, fields: pa.Schema) -> pa.Table:
-    """The keys in these types, without those that the types cannot hold: no record has them.
+    """The keys in these types, without keys that the types cannot hold, because no record has them.
 
     So a delete marker never changes the type that a field has for readers.  Raises InvalidInput for a field of
     another class.

@@ -1,13 +1,13 @@
-"""The records of a view as a table: their fields united, or by the types that they came with.
+"""The records of a view as a table: with their fields united, or by their own types.
 
     "logs"             `United`: the fields of all records united
     "logs:typed"       `Typed`: the same, and `_type`, the type of each record as text
     "logs:values"      `RecordsByType`: the fields of the key, `_type`, and `value`, the record as JSON
-    "logs:type:ID"     `OfType`: the records of one type, in the fields and types that it has
+    "logs:type:ID"     `OfType`: the records of one type, with its own fields and types
 
 `types_of` lists the types; the first digits of an ID are enough.  Records have types in pools with format=zng or
-zst (`hidden.ROW`); of others the last three raise InvalidInput.  SQL reads them, and the Spark data source, which
-pickles them for its tasks.
+zst (`hidden.ROW`); for other pools the last three raise InvalidInput.  SQL reads them, and so does the Spark
+data source, which pickles them for its tasks.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Records(Protocol):
         ...
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:
-        """These columns of the records that such a scan gives."""
+        """These columns of the records from such a scan."""
         ...
 
 
@@ -74,7 +74,8 @@ class United:
 
 @dataclass(frozen=True)
 class Typed:
-    """The fields of all records united, and behind them the type of each as text, in a column named `type`."""
+    """The fields of all records united, followed by the type of each record as text, in a column named
+    `type`."""
 
     schema: pa.Schema
     type: str
@@ -128,7 +129,7 @@ class OfType:
     digest: bytes
 
     def plan(self, view: View, columns: Sequence[str], **options: Any) -> ScanPlan:
-        """A scan for the records as they came."""
+        """A scan for the records with their own types."""
         return view.plan(columns=[], keep=ROW.names, **options)
 
     def shown(self, table: pa.Table, columns: Sequence[str]) -> pa.Table:

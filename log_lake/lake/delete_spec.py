@@ -36,7 +36,7 @@ MAX_OBJECTS_OPENED = 1_024
 class DeleteSpec:
     """A key range that is not empty, and a checked condition, which may have narrowed the range.
 
-    `sub_pool`: the sub-pool whose records are meant, "" for the pool itself.
+    `sub_pool`: the sub-pool whose records to delete, "" for the pool itself.
     """
 
     key_range: KeyRange

@@ -54,7 +54,7 @@ Brought = AddObject | PutReference
 
 @dataclass(frozen=True)
 class Inserted:
-    """Records that an object brought; `own` hide some of them from the beginning."""
+    """Records that an object brought; the tombstones `own` hide some of them from the beginning."""
 
     version: int
     seq: int
@@ -94,7 +94,7 @@ class Feed:
     def changes(self, after: int, until: int) -> Iterator[Inserted | Deleted]:
         """The inserts and deletes of the entries above `after` up to `until`, in order.
 
-        Raises InvalidInput (a change that ranges and records cannot say), and what `between` raises.
+        Raises InvalidInput (a change that ranges and records cannot express), and what `between` raises.
         """
         for version, entry in self._entries(after, until):
             yield from changes_of(entry, version, branch=self.branch, sub_pool=self.sub_pool)
@@ -139,7 +139,7 @@ def brought(entry: Entry, *, branch: str, sub_pool: str) -> list[Brought]:
 def changes_of(entry: Entry, version: int, *, branch: str, sub_pool: str) -> list[Inserted | Deleted]:
     """The inserts and deletes of one entry on the branch, in order.
 
-    Raises InvalidInput for a change that ranges and records cannot say.
+    Raises InvalidInput for a change that ranges and records cannot express.
     """
     changes: list[Inserted | Deleted] = []
     index = 0

@@ -38,7 +38,7 @@ class FieldChanges:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the transaction says of it: nothing if no field gets another type."""
+        """The metadata for the transaction; empty if no field gets another type."""
         if not self.retyped:
             return {}
         text = "; ".join(line.removeprefix("field ") for line in self.lines[: min(self.retyped, MOST_LINES)])

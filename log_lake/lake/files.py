@@ -1,5 +1,5 @@
-"""The options of reading files for a pool: its settings, options of one call (they win), and fields from file
-names."""
+"""How to read files for a pool: by the pool's settings, the options of one call (which take precedence), and
+fields from file names."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def readings(
     access: Address | None = None,
     fields: pa.Schema | None = None,
 ) -> dict[str, Reading]:
-    """The reading of each file; `access` is the address of the lake, `fields` are those that the records may
-    keep to.
+    """How to read each file; `access` is the address of the lake, `fields` are those to which the records may be
+    limited.
 
     Raises InvalidInput for an unknown option or value.
     """

@@ -1,8 +1,8 @@
-"""The note in a folder that the list of pools does not have, and that is not needed.
+"""The note in a folder that the list of pools lacks, which says that the folder is not needed.
 
-Such a folder is left if a rebuild dies, or if the list of pools was lost and the pool was rebuilt in another
-folder.
-Nothing but `lake fsck` reads the note.  It changes nothing if the list of pools is put back from a backup.
+Such a folder is left over if a rebuild is killed, or if the list of pools was lost and the pool was rebuilt in
+another folder.  Only `lake fsck` reads the note.  It has no effect if the list of pools is put back from a
+backup.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lake_core.store import Store
 
 
 class GivenUp(msgspec.Struct, frozen=True):
-    """Who gave the folder up, when (seconds since 1970), and why."""
+    """The person who gave the folder up, when (seconds since 1970), and why."""
 
     author: str
     time: float
@@ -25,7 +25,7 @@ class GivenUp(msgspec.Struct, frozen=True):
 
 
 def give_up(context: Context, pool_id: str, *, why: str) -> None:
-    """Leave the note, unless there is one.  Raises Unavailable."""
+    """Writes the note, unless there is one.  Raises Unavailable."""
     note = GivenUp(context.author, context.now(), why)
     context.store.create(naming.given_up(pool_id), msgspec.json.encode(note))
 

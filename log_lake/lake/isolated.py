@@ -1,9 +1,9 @@
-"""One pool at a time: what fails in one of them is that pool's, and the others are looked at.
+"""Isolates pools from each other: a failure in one of them belongs to that pool, and the others are still looked
+at.
 
-Decoders raise errors of the lake alone (decision 170).  This is the second wall, for what no decoder foresees.
-An error of another class counts as damage of the pool that was looked at; `-vv` prints where it was raised.
-
-Callers: the agents' `find`, the commands about all pools, `lake fsck`, the web view.
+Decoders raise only errors of the lake (decision 170).  This module catches what no decoder foresees: an error of
+another class counts as damage of the pool that was looked at; `-vv` prints where it was raised.  Callers: the
+agents' `find`, the commands about all pools, `lake fsck`, the web view.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def isolated(pool: str) -> Iterator[None]:
-    """Within the block every failure is an error of the lake, if need be Corrupt with the name of the pool."""
+    """Inside the block every failure becomes an error of the lake; one of another class becomes Corrupt with
+    the pool's name."""
     try:
         yield
     except LakeError:

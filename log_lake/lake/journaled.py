@@ -1,6 +1,6 @@
-"""A pool as its journal: what `branches` and `tags` need of it, and `Pool` is built on.
+"""A pool as its journal: the base of `Pool`, for `branches` and `tags`.
 
-`Pool` calls the functions of those modules, so they cannot know `Pool`.
+`Pool` calls the functions of those modules, so they cannot import `Pool`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ class Journaled:
 
     @property
     def store(self) -> Store:
-        """Where the lake is kept."""
+        """The store that holds the lake."""
         return self.context.store
 
     @property
     def name(self) -> str:
-        """As a user writes it."""
+        """The pool's name, or that of the sub-pool, as users write it."""
         return f"{self.config.name}.{self.sub_pool}" if self.sub_pool else self.config.name
 
     @property
     def settings(self) -> Settings:
-        """The pool's policies."""
+        """The pool's settings."""
         return Settings(self.config.settings)
 
     def commit_actions(
         self, actions: tuple[Action, ...], *, branch: str = "", on: int | None = None, message: str
     ) -> Committed:
-        """Commit a transaction that was decided on a version (default: the newest), of a branch or of none.
+        """Commits a transaction that was decided on a version (default: the newest), of a branch or of none.
 
         Raises what `History.commit` raises.
         """

@@ -1,4 +1,4 @@
-"""The lake, which a user opens first.
+"""The lake: the class that a user opens first.
 
     lake = Lake.create("s3://bucket/lake")          or Lake.open(...)
     pool = lake.create_pool("flights", key="time_hour,carrier")
@@ -6,7 +6,7 @@
     for table in pool.at("main").scan(): ...
 
 Called by the `lake` command, the Spark applications and the DAGs.  `Lake` sets the clock, the randomness and the
-author; nothing below asks for them elsewhere.
+author; lower rooms get them from it alone.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ class Lake:
 
     @property
     def store(self) -> Store:
-        """Where the lake is kept."""
+        """The store that holds the lake."""
         return self.context.store
 
     @property
     def id(self) -> str:
-        """The id that the lake was given when it was made."""
+        """The id that the lake got when it was created."""
         return self.context.lake_id
 
     @classmethod
@@ -161,9 +161,9 @@ class Lake:
         author: str = "",
         metadata: Mapping[str, str] | None = None,
     ) -> Lake:
-        """Open the lake at a URI or an address; `metadata` goes with every transaction on its pools.
+        """Opens the lake at a URI or an address; every transaction on its pools carries `metadata`.
 
-        Raises NotFound, Corrupt, Unavailable, InvalidInput (a URI of no store; too much metadata).
+        Raises NotFound, Corrupt, Unavailable, InvalidInput (the URI names no store; too much metadata).
         """
         return cls.open_on(open_store(uri, options), ids=ids, author=author, metadata=metadata)
 
@@ -204,10 +204,10 @@ class Lake:
         )
 
     def upgrade(self) -> tuple[int, int]:
-        """Raise the lake to the newest format version; returns the version before and after.
+        """Raises the lake to the newest format version; returns the versions before and after.
 
-        Programs that know only the older version stop at the lake from then on.  Nothing else is rewritten.  Pools
-        that were opened before stay at the older version until they are opened again.  Raises Unavailable.
+        From then on, programs that know only the older version refuse the lake.  Nothing else is rewritten.
+        Pools that are already open stay at the older version until they are opened again.  Raises Unavailable.
         """
         before = self.context.format_version
         if before < FORMAT_VERSION:
@@ -257,7 +257,7 @@ class Lake:
         settings: Mapping[str, str] | None = None,
         aggregates: Mapping[str, str] | None = None,
     ) -> PoolConfig:
-        """A pool with a new id that is not listed yet; raises InvalidInput for a rule that no pool can have."""
+        """A pool with a new id, not listed yet.  Raises InvalidInput for an impossible key, kind or setting."""
         if not isinstance(key, str | PoolKey):
             raise InvalidInput(f"key={key!r}: give the fields as one text, as 'FIELD' or 'FIELD,FIELD:desc'")
         for setting, text in (settings or {}).items():
@@ -308,12 +308,12 @@ class Lake:
         return sorted(self.catalog.load().state.dropped.values(), key=lambda d: -d.version)
 
     def restore_pool(self, name: str, *, new_name: str = "") -> Pool:
-        """Take back a dropped pool: NAME, or NAME#ID if several had the name; under `new_name` if it is given.
+        """Restores a dropped pool: NAME, or NAME#ID if several had the name; under `new_name` if it is given.
 
-        It has all that it had.  If a restore is interrupted, the pool is listed and refuses all work; restore it,
-        or drop it, again.  Raises NotFound (none, or its grace time is over), AlreadyExists (the name),
-        InvalidInput (several, or it was never dropped), Conflict (dropped again meanwhile), Unavailable,
-        OutcomeUnknown.
+        The pool has everything that it had.  If a restore is interrupted, the pool is listed and refuses all
+        work; restore it, or drop it, again.  Raises NotFound (no such pool, or its grace time is over),
+        AlreadyExists (the name), InvalidInput (several, or it was never dropped), Conflict (dropped again
+        meanwhile), Unavailable, OutcomeUnknown.
         """
         state = self.catalog.load().state
         config = pool_to_restore(state, name)
@@ -329,7 +329,8 @@ class Lake:
         return self.pool(pool.name)
 
     def give_up_folder(self, pool_id: str) -> None:
-        """Note in a folder that the list of pools does not have that it is not needed; nothing is deleted.
+        """Writes a note into a folder that the list of pools lacks: the folder is not needed.  Nothing is
+        deleted.
 
         Raises NotFound, InvalidInput (the list has the pool, or had it until it was dropped), Unavailable.
         """
@@ -377,7 +378,7 @@ class Lake:
         return self._pool(state.still(id, name=base) if id else state.named(base), sub_pool)
 
     def pools_of(self, names: Sequence[str]) -> dict[str, Pool]:
-        """Those of these pools that exist, by name, after one look at the list of pools.  Raises Unavailable."""
+        """Those of these pools that exist, by name; reads the list of pools once.  Raises Unavailable."""
         state = self.catalog.load().state
         split = {name: naming.split_pool(name) for name in names}
         return {

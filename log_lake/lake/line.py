@@ -1,7 +1,7 @@
-"""A line of transactions, as the functions that write to it need it; `Branch` is built on it.
+"""A line of transactions: the base of `Branch`, for the functions that write to it.
 
 `Branch` calls the functions of `loads`, `replaces`, `deletes`, `by_keys`, `merges` and `reverts`, so they cannot
-know `Branch`.
+import `Branch`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Line(PoolPart):
-    """A branch of a pool or sub-pool: where it stands, and how a draft is committed to it."""
+    """A branch of a pool or sub-pool: its newest state, and how a draft is committed to it."""
 
     context: Context
     config: PoolConfig
@@ -56,12 +56,12 @@ class Line(PoolPart):
         )
 
     def revision_to_rewrite(self, *, now: float | None = None) -> Revision:
-        """The newest revision at `now`, in seconds since 1970 by this machine, default: its clock.
+        """The newest revision at `now`, in seconds since 1970 by this machine (default: its clock), for a
+        rewrite.
 
-        In it `age_off` hides only records that are old by the clock of the store, too.
-
-        What such a revision hides, a rewrite leaves out for good.  Raises NotFound, Unavailable; InvalidInput if
-        the pool has `age_off`, and this machine's clock is far from the store's.
+        In it `age_off` hides only records that are also old by the store's clock, because a rewrite drops hidden
+        records for good. Raises NotFound, Unavailable; InvalidInput if the pool has `age_off` and this machine's
+        clock is far from the store's.
         """
         own = self.context.now() if now is None else now
         return self.revision(
@@ -117,11 +117,11 @@ class Line(PoolPart):
 
 
 def discard_refused(context: Context, history: History, refused: Draft) -> None:
-    """List the new objects of a refused draft that are below the floor; if that fails, they stay on the store.
+    """Puts the new objects of a refused draft that are below the floor onto the list of removed objects.
 
-    A scan for orphans has passed their ids: the writer stood still for long, or its clock is behind.  No later scan
-    looks at such names, so the writer itself puts its objects onto the list of the removed, and the vacuum deletes
-    them.  The draft is refused for good, and no version ever referred to them.
+    If that fails, they stay on the store.  A scan for orphans has passed their ids, because the writer stopped
+    for a long time, or its clock is behind.  No later scan looks at such names, so the writer itself lists its
+    objects, and the vacuum deletes them. The draft is refused for good, and no version ever referred to them.
     """
     try:
         loaded = history.load_open()

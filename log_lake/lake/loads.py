@@ -1,4 +1,5 @@
-"""Loads: begin, build objects, commit one transaction; and the preview, which does all but write.
+"""Loads: begin, build objects, commit one transaction; and the preview, which does everything except the
+writing.
 
 Called by `Branch`; Spark tasks call `builder`.
 """
@@ -68,7 +69,7 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
 
 
 def fields_at(state: PoolState, branch: str) -> pa.Schema:
-    """The fields of the branch's records; none if the branch is not there, which the commit says."""
+    """The fields of the branch's records; none if the branch does not exist, which the commit will report."""
     there = state.branches.get(branch)
     ids = there.snapshot.schemas() if there is not None else []
     return _united(tuple(state.schemas[id] for id in ids if id in state.schemas))
@@ -89,7 +90,7 @@ def builder(
     first_ordinal: int = 0,
     limits: ObjectLimits = OBJECT_LIMITS,
 ) -> ObjectBuilder:
-    """Builds objects of a load, in any process; `first_ordinal` is that of the first object."""
+    """A builder of objects for a load, in any process; `first_ordinal` is that of the first object."""
 
     def id_of_load() -> str:
         return not_below(new_id(), pending.first)
@@ -110,7 +111,7 @@ def builder(
 
 
 def builder_of(branch: Line, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
-    """Builds objects of a load of the branch, in this process."""
+    """A builder of objects for a load of the branch, in this process."""
     return builder(
         branch.store,
         branch.config,
@@ -122,7 +123,7 @@ def builder_of(branch: Line, pending: PendingLoad, *, first_ordinal: int = 0) ->
 
 
 def lease_of(branch: Line, pending: PendingLoad, *, why: str) -> HeldLease:
-    """The lease of a load, to be held until it is committed."""
+    """The lease of a load; hold it until the load is committed."""
     return branch.write_lease(
         pending.origin.transaction_id, read_version=pending.read_version, first=pending.first, why=why
     )

@@ -17,7 +17,7 @@ from log_lake.lake.line import Line
 class MergeResult:
     """The result of a merge; `version` and `transaction_id` are None if there was nothing new.
 
-    It brought the loads, deletes and replaces (`writes` of them) of `branch` up to its version `upto`.
+    It brought `writes` loads, deletes and replaces of `branch`, up to that branch's version `upto`.
     """
 
     version: int | None

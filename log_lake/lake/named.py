@@ -1,4 +1,5 @@
-"""What a user names: a revision (a version, a transaction id, a branch, a tag, BRANCH@TIME), a dropped pool."""
+"""Resolves names from users: a revision (a version, a transaction id, a branch, a tag, BRANCH@TIME), a
+dropped pool."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def microseconds(text: str) -> int:
 def pool_to_restore(state: PoolsState, text: str) -> PoolConfig:
     """The dropped pool that a user names: NAME, or NAME#ID if several had the name.
 
-    Without a dropped one, a listed pool of the name: its drop may have been interrupted.
+    Without such a dropped pool, the listed pool with the name, because its drop may have been interrupted.
     Raises NotFound, InvalidInput if several fit.
     """
     dropped = [d for d in state.dropped.values() if text in (d.pool.name, _dropped_name(d.pool))]

@@ -63,11 +63,12 @@ class Pool(Journaled):
         return self._view(loaded, branch, on_missing=on_missing)
 
     def at_branch(self, name: str = MAIN) -> View:
-        """The newest revision of a branch, and of nothing else that `at` takes.  Raises NotFound."""
+        """The newest revision of the branch with this name; unlike `at`, it accepts nothing else.  Raises
+        NotFound."""
         return self._view(self._loaded(name), name, on_missing=FAIL)
 
     def at_version(self, version: int, *, branch: str = MAIN) -> View:
-        """A branch after an entry, whichever branch the entry changed.  Raises NotFound."""
+        """The state of a branch after an entry, whichever branch the entry changed.  Raises NotFound."""
         return self._view(self.history.load_version(version), branch, on_missing=FAIL)
 
     def _view(self, loaded: LoadedState[PoolState], branch: str, *, on_missing: str) -> View:
@@ -97,9 +98,9 @@ class Pool(Journaled):
             yield view
 
     def leave_lease(self, view: View, *, duration: float, why: str = "") -> None:
-        """Write a lease that holds the view's objects for this many seconds, and is not renewed.
+        """Writes a lease that holds the view's objects for this many seconds, without renewing it.
 
-        For a reader that cannot say when it ends.  Raises InvalidInput (longer than a lease can live), and what
+        For a reader that cannot report its end.  Raises InvalidInput (longer than a lease can live), and what
         `leased` raises.
         """
         if not 0 < duration <= MAX_TTL:
@@ -113,7 +114,7 @@ class Pool(Journaled):
         self._check_whole(view)
 
     def read_lease(self, version: int, *, why: str, ttl: float | None = None) -> HeldLease:
-        """The lease of a reader of a version, which lives for `ttl` seconds, default: the pool's `lease.ttl`."""
+        """A lease for a reader of a version; it lives for `ttl` seconds, default: the pool's `lease.ttl`."""
         context = self.context
         ttl = self.settings["lease.ttl"] if ttl is None else ttl
         note = LeaseNote(READ, version, context.author, ttl, why, metadata=dict(context.metadata))
@@ -154,7 +155,7 @@ class Pool(Journaled):
         return branches.delete(self, name)
 
     def tag(self, name: str, *, at: str = MAIN, reason: str = "", expires: float | None = None) -> TagResult:
-        """Name a revision, and keep it; `expires` is in seconds since 1970, None: it never expires.
+        """Gives a revision a name, and keeps it; `expires` is in seconds since 1970, None: never.
 
         Raises AlreadyExists (a tag does not move), NotFound, InvalidInput, OutcomeUnknown, Unavailable.
         """
@@ -170,19 +171,19 @@ class Pool(Journaled):
         return tags.tags(self)
 
     def tag_costs(self) -> dict[str, int]:
-        """The bytes that each live tag alone keeps from being deleted, by name."""
+        """By name of each live tag: the bytes of objects that only this tag keeps."""
         return tags.costs(self)
 
     def feed(self, branch: str = MAIN) -> Feed:
-        """The objects of the branch's transactions, to follow; raises NotFound."""
+        """A feed of the branch's transactions.  Raises NotFound."""
         self._loaded(branch)
         return Feed(self.history, branch, self.sub_pool)
 
     def close(self) -> None:
-        """End the history of a pool that is being dropped; does nothing if it has ended.
+        """Ends the history of a pool that is being dropped; does nothing if it has ended.
 
-        A pool that was restored before is closed once more: a restore that is under way, and has read the last
-        closing, must not open it (decision 78).  Raises Corrupt, Unavailable, OutcomeUnknown.
+        A pool that was restored before is closed once more.  Otherwise a restore that is still running, and has
+        read the previous closing, could open it (decision 78).  Raises Corrupt, Unavailable, OutcomeUnknown.
         """
         loaded = self.history.load()
         if loaded.state.closed is None or self.config.restored:

@@ -1,5 +1,5 @@
-"""The new records of a replace must match its range and condition; otherwise repeating the replace would
-double them."""
+"""Checks that the new records of a replace are in its range and fulfil its condition; otherwise repeating the
+replace would double them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_inside(objects: Sequence[AddObject], key_range: KeyRange, key: PoolKey
 def key_classes_with(
     revision: Revision, objects: Sequence[AddObject], schemas: Sequence[pa.Schema]
 ) -> dict[str, str]:
-    """The class of each key field, by the pool or otherwise by new objects and their schemas."""
+    """The class of each key field, from the pool, or else from new objects and their schemas."""
     keyed = {added.schema for added in objects if not added.sub_pool}
     fields = [
         schema.field(name)

@@ -24,11 +24,10 @@ from log_lake.texts.keytext import RangeText, check_classes, check_range
 
 @dataclass(frozen=True)
 class PendingReplace:
-    """A replace that is not committed: the load of the new records, and the range and condition that they
+    """A replace that is not committed yet: the load of the new records, and the range and condition that they
     replace.
 
-    `waiting` is a range that waits for the new records, because only they tell the class of its values; None if
-    `spec` is settled.
+    `waiting`: a range as text whose class only the new records can show; None if `spec` is settled.
     """
 
     load: PendingLoad
@@ -58,8 +57,8 @@ def begin_replace(
 ) -> PendingReplace | LoadResult:
     """A load and what it replaces, or the first result under the token; `brought` are fields of the new records.
 
-    A range as text waits for the records if nothing else tells the class of its values.  With `narrow` the
-    condition narrows the range.
+    If only the new records can show the class of a range's values, a range as text waits for them.  With
+    `narrow` the condition narrows the range.
     """
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
@@ -81,7 +80,7 @@ def begin_replace(
 
 
 def replace_by_files(branch: Line, files: list[str], write: WriteArguments) -> LoadResult:
-    """Replace records by those of files."""
+    """Replaces records by those of files."""
     keeps = write.settings(branch.config)["schema"] != EVOLVE
     fields = fields_at(branch.history.load_open().state, branch.name) if keeps else None
     with branch.open_files(files, write, fields=fields) as source:
@@ -92,10 +91,9 @@ def replace_by_files(branch: Line, files: list[str], write: WriteArguments) -> L
 def replace_by_blocks(
     branch: Line, blocks: Iterable[Block], write: WriteArguments, *, narrow: bool = False
 ) -> LoadResult:
-    """Replace records by others, which must be among those that they replace.
+    """Replaces records by these, which must be in the replaced range and fulfil the condition.
 
-    A condition waits for the first of them, since it may name fields that only they bring: every new record must
-    fulfil it.
+    A condition is checked once the first new records are there, because it may name fields that only they have.
     """
     blocks = iter(blocks)
     first = next(blocks, None) if write.where is not None else None

@@ -49,10 +49,11 @@ class LoadResult:
 
 @dataclass(frozen=True)
 class PendingLoad:
-    """A load that is not committed: all that workers need to build objects for it, and the driver to commit it.
+    """A load that is not committed yet: everything that workers need to build its objects, and the driver to
+    commit it.
 
-    None of its objects has a smaller id than `first`, whatever the clock of the worker says.  `fields` are those of
-    the branch when the load began, `schema` is the policy for other ones.
+    None of its objects has an id below `first`, whatever the clock of the worker says.  `fields` are those of
+    the branch when the load began; `schema` is the policy for other fields.
     """
 
     origin: Origin
@@ -67,7 +68,7 @@ class PendingLoad:
     schema: str = EVOLVE
 
     def contract(self, config: PoolConfig) -> Contract | None:
-        """What the records must keep to; None if they may change fields, or there are none yet."""
+        """The contract for the records; None if they may change fields, or if there are no fields yet."""
         return contract_of(self.schema, self.fields, config)
 
 
@@ -99,7 +100,7 @@ def repeated_load(first: Remembered) -> LoadResult:
 
 
 def repeated_delete(first: Remembered, *, token: str) -> DeleteResult:
-    """The result of the delete that used the token first.  Raises InvalidInput if that was no delete."""
+    """The result of the delete that used the token first.  Raises InvalidInput if that was not a delete."""
     if first.objects:
         brought = counted(first.records + first.nokey + first.rejected, "record")
         raise InvalidInput(
@@ -110,10 +111,10 @@ def repeated_delete(first: Remembered, *, token: str) -> DeleteResult:
 
 
 def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> None:
-    """Raise InvalidInput if a repeated load brings other records than the load that used its token first.
+    """Raises InvalidInput if a repeated load has other records than the load that used its token first.
 
-    Only counts are compared, since the history keeps no more of a token.  `exact`: every incoming record is kept;
-    otherwise records of equal keys may have become one.
+    Only counts are compared, because the history stores nothing else.  `exact`: every incoming record is kept;
+    otherwise records with equal keys may have become one.
     """
     first_records = first.records + first.nokey + first.rejected
     if records == first_records or (records > first_records and not exact):
@@ -132,7 +133,7 @@ def repeated_line(first: LoadResult | DeleteResult, *, pool_name: str, token: st
 def committed_load(
     committed: Committed, objects: list[AddObject], *, changes: FieldChanges = UNCHANGED
 ) -> LoadResult:
-    """The result of a load that was committed now."""
+    """The result of a load that was just committed."""
 
     def count(sub_pool: str) -> int:
         return sum(o.records for o in objects if o.sub_pool == sub_pool)

@@ -1,7 +1,6 @@
 """Reverts: undo a transaction by another one.  Called by `Branch`.
 
-`lake revert` undoes any transaction of a branch, `lake undo` only
-maintenance: compaction, applied deletes,
+`lake revert` undoes any transaction of a branch, `lake undo` only maintenance: compaction, applied deletes,
 retired tombstones.
 """
 
@@ -37,9 +36,9 @@ from log_lake.reverts.revert import Inverse, inverse
 
 @dataclass(frozen=True)
 class RevertResult:
-    """What a revert of the version `reverted` did: references that went and came back, deletes that went and came.
+    """What a revert of the version `reverted` did: the references and deletes that it removed and restored.
 
-    `hidden`: objects whose records a new tombstone hides, because a compaction had taken them.
+    `hidden`: objects whose records a new tombstone hides, because a compaction had rewritten them.
     """
 
     version: int
@@ -54,7 +53,7 @@ class RevertResult:
 
 
 def revert(branch: Line, revision: str, *, message: str, maintenance: bool = False) -> RevertResult:
-    """Take back the transactions of a version on the branch, or one transaction by its id."""
+    """Undoes the transactions of a version on the branch, or one transaction by its id."""
     branch.check_writable()
     return planned(lambda: _revert(branch, revision, message=message, maintenance=maintenance))
 

@@ -1,7 +1,7 @@
-"""Tags of a pool: set, delete and list them, with the bytes that each one keeps.  Called by `Pool`.
+"""Tags of a pool: sets, deletes and lists them, with the bytes that each one keeps.  Called by `Pool`.
 
-The objects of a deleted branch are not on the list of the removed while the tag `NAME@N` keeps them.  Deleting that
-tag puts those onto the list that no branch refers to.
+The objects of a deleted branch are not on the list of removed objects while the tag `NAME@N` keeps them.  If
+that tag is deleted, those that no branch refers to are put onto the list.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TagResult:
 
 
 def set_tag(pool: Journaled, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
-    """Name a revision; `expires` is in seconds since 1970."""
+    """Gives a revision a name; `expires` is in seconds since 1970."""
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
         raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")
@@ -66,7 +66,8 @@ def _set(pool: Journaled, name: str, *, at: str, reason: str, expires: float | N
 
 
 def delete_tag(pool: Journaled, name: str, *, chunk: int = CHUNK) -> TagResult:
-    """Delete a tag; of one that keeps a deleted branch, put what only it kept onto the list of the removed."""
+    """Deletes a tag; if it keeps a deleted branch, the objects that only it keeps go onto the list of removed
+    objects."""
     return planned(lambda: _delete(pool, name, chunk))
 
 
@@ -109,7 +110,7 @@ def tags(pool: Journaled) -> dict[str, Tag]:
 
 
 def costs(pool: Journaled) -> dict[str, int]:
-    """The bytes that each live tag alone keeps: objects that no branch and no other live tag refers to."""
+    """By name of each live tag: the bytes of objects to which no branch and no other live tag refers."""
     state, now = pool.history.load_open().state, int(pool.context.now() * 1_000_000)
     referenced = {id for branch in state.branches.values() for id in _objects(branch)}
     kept = {

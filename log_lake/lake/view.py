@@ -47,9 +47,9 @@ def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] |
 
 @dataclass(frozen=True, kw_only=True)
 class View(Revision):
-    """A revision that can be read, since it knows the store of its objects.
+    """A revision that can be read, because it knows the store of its objects.
 
-    `history` tells whether a missing object was vacuumed; `on_missing` is `fail` or `warn`.
+    `history` shows whether a missing object was vacuumed; `on_missing` is `fail` or `warn`.
     """
 
     store: Store
@@ -58,7 +58,7 @@ class View(Revision):
 
     @property
     def depth(self) -> int:
-        """The most objects that overlap at one key."""
+        """How many objects overlap at one key, at most."""
         return overlap_depth(self.references)
 
     def plan(
@@ -69,7 +69,7 @@ class View(Revision):
         where: str | Condition | None = None,
         keep: Collection[str] = (),
     ) -> ScanPlan:
-        """The plan of a scan; with columns of `hidden.ROW` to keep, also the records' own types
+        """The plan of a scan; with columns of `hidden.ROW` in `keep`, also for the records' own types
         (`plan_scan`).
 
         Raises InvalidInput (unknown column, empty range, bad condition).
@@ -195,11 +195,11 @@ class View(Revision):
         return self.to_table(key_range=KeyRange(prefix, prefix + AFTER))
 
     def summary(self) -> Summary:
-        """The number of records, and the bounds of each field, as far as the state has them exactly."""
+        """The number of records, and the bounds of each field, if the state has them exactly."""
         return summarize(self)
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
-        """Every stored version of the keys in a range, and the fate of each."""
+        """Every stored version of the keys in a range, and what happens to each."""
         references = self._without_vacuumed(self.references_in(key_range))
         with self.absence_explained():
             return explain(self, self.store, key_range, references)
@@ -207,10 +207,10 @@ class View(Revision):
     def split(
         self, key_range: KeyRange, *, pieces: int, only: Collection[tuple[str, bytes]] | None = None
     ) -> list[KeyRange]:
-        """The range as at most `pieces` ranges that follow each other and hold about equal bytes.
+        """The range, divided into at most `pieces` neighbouring ranges with about equal bytes.
 
-        `only`: bytes of these references (object and low bound), None: of all.
-        Raises ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
+        `only`: bytes of these references (object and low bound), None: of all.  Raises ObjectVacuumed,
+        ObjectMissing, Corrupt, Unavailable.
         """
         references = self._without_vacuumed(among(self.references_in(key_range), only))
         with self.absence_explained():
@@ -223,8 +223,7 @@ class View(Revision):
     def bound(self, values: Any) -> bytes:
         """Key values, or a prefix of them, as an encoded bound.
 
-        A scalar is the first field.  Texts are read as the type that the key field has in the pool.
-        Raises InvalidInput.
+        A scalar is the first field.  Texts are read by the type of the pool's key field.  Raises InvalidInput.
         """
         parts = values if isinstance(values, list | tuple) else [values]
         return encoded(parts, self.key, self.key_classes)
@@ -234,5 +233,5 @@ class View(Revision):
         return encoded(parts_of(text, self.key), self.key, self.key_classes)
 
     def object_name(self, reference: Reference) -> str:
-        """Where the reference's data object is."""
+        """The name on the store of the reference's data object."""
         return naming.data_object(self.config.id, reference.object)

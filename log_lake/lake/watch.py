@@ -52,7 +52,7 @@ class WatchPosition(NamedTuple):
     version: int = 0
 
     def version_of(self, pool_id: str) -> int:
-        """The version that was seen of the pool; 0 if this is another pool's position."""
+        """The version of this pool that was seen; 0 if the position is that of another pool."""
         return self.version if self.pool_id == pool_id else 0
 
 
@@ -70,7 +70,7 @@ class News:
 
 
 def begin(lake: Lake, names: list[str]) -> dict[str, WatchPosition]:
-    """The positions from which only what comes later is new.  Raises Unavailable, Corrupt."""
+    """The current positions: only later transactions will be news.  Raises Unavailable, Corrupt."""
     pools = lake.pools_of(names)
 
     def newest(name: str) -> WatchPosition:
@@ -84,7 +84,7 @@ def begin(lake: Lake, names: list[str]) -> dict[str, WatchPosition]:
 
 
 class Watcher:
-    """Looks at pools again and again; of the last look it remembers which pools it read to their end.
+    """Looks at pools repeatedly; it remembers from the last look which pools it has read to their end.
 
     Every `all_each` seconds it reads all of them.
     """
@@ -141,7 +141,8 @@ class Watcher:
 
 
 def resume(lake: Lake, name: str, position: WatchPosition) -> tuple[list[News], WatchPosition]:
-    """As `Watcher.look`, of one pool, from a position that may be old: its entries may be purged by now.
+    """Like `Watcher.look`, for one pool, from a position that may be old, so that its entries may be purged by
+    now.
 
     All entries that were purged unseen are one event, of any branch.
     """

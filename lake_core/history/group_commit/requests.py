@@ -149,7 +149,7 @@ class Requests:
             self.store.delete(naming.request(self.journal, id))
 
     def overlook(self, name: str) -> None:
-        """Leave the object out of the queue from now on, in this process."""
+        """Ignores the object from now on, in this process."""
         self._read_before[name] = None
 
     def queue(self) -> list[ObjectInfo]:
@@ -174,7 +174,7 @@ class Requests:
     ) -> list[DraftRequest]:
         """The first requests of the queue, at most as many as one entry can hold.
 
-        `at_once` may read several in parallel.  Unreadable objects are overlooked from now on.
+        `at_once` may read several in parallel.  Unreadable objects are ignored from now on.
         """
         requests: list[DraftRequest] = []
         size = 0

@@ -42,7 +42,8 @@ class FixedReferences(Protocol):
         """The references of the (sub-)pool that overlap the range."""
 
     def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
-        """The rows of the (sub-)pool by low bound, a table at a time; `columns`, with `key`, are those needed."""
+        """The rows of the pool or sub-pool by low bound, a table at a time; `columns` are the wanted ones
+        besides `key`."""
 
     def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
         """The references whose newest record is newer."""
@@ -66,9 +67,9 @@ class TableReferences:
         added: Iterable[Reference],
         only: str | None = None,
     ) -> TableReferences:
-        """A copy without the removed references (by object and low bound), with the added ones.
+        """A copy without the removed references (named by object and low bound), with the added ones.
 
-        `only`: the one sub-pool to copy; None: all of them.
+        `only`: the one sub-pool to copy; None: all.
         """
         new: dict[str, list[Reference]] = {}
         newest = self.newest

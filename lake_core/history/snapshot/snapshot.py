@@ -50,7 +50,7 @@ class Shape(msgspec.Struct, frozen=True):
             )
 
     def plus(self, reference: Reference, times: int) -> Shape:
-        """The totals with the reference counted `times` more; -1 takes it out."""
+        """The totals with the reference added `times` times; -1 removes it."""
         return Shape(
             self.first,
             self.references + times,
@@ -95,16 +95,16 @@ class Snapshot:
         )
 
     def schemas(self, sub_pool: str = "") -> list[str]:
-        """Ids of the schemas that references of the (sub-)pool have, by first use.
+        """The ids of the schemas of the sub-pool's references, by first use.
 
-        If all references have been removed, the schemas that they had: an empty pool keeps its fields.
+        If all references were removed, the ids that they had: an empty pool keeps its fields.
         """
         all_ = [(s.first, schema, s.references) for (of, schema), s in self.shapes.items() if of == sub_pool]
         used = [item for item in all_ if item[2]] or all_
         return [schema for _, schema, _ in sorted(used)]
 
     def schemas_ever(self, sub_pool: str = "") -> list[str]:
-        """Ids of the schemas that references of the (sub-)pool have or had, by first use."""
+        """The ids of all schemas that references of the sub-pool have or had, by first use."""
         all_ = [(s.first, schema) for (of, schema), s in self.shapes.items() if of == sub_pool]
         return [schema for _, schema in sorted(all_)]
 
@@ -126,7 +126,7 @@ class Snapshot:
         return self.take(object_id, low)[0]
 
     def take(self, object_id: str, low: bytes) -> tuple[Snapshot, Reference]:
-        """The snapshot without the reference, and the reference; as `remove`."""
+        """Like `remove`; also returns the reference."""
         identity = (object_id, low)
         reference = self._find(identity)
         if reference is None:
@@ -178,7 +178,7 @@ class Snapshot:
         return sorted(references, key=lambda r: (r.seq, r.ordinal, r.low, r.object))
 
     def table(self, *, sub_pool: str = "", columns: tuple[str, ...] = EVERY) -> pa.Table:
-        """The references of the (sub-)pool as rows, in no order; for looks at many of them at once."""
+        """The references of the sub-pool as rows, in no order, to examine many at once."""
         names = tuple(dict.fromkeys(("key", "object", *columns)))
         below = [
             without(part.select(list(names)), self.removed)
@@ -187,7 +187,7 @@ class Snapshot:
         return pa.concat_tables([*below, self.since_checkpoint(sub_pool=sub_pool).select(list(names))])
 
     def since_checkpoint(self, *, sub_pool: str) -> pa.Table:
-        """The references of the (sub-)pool that the checkpoint does not hold, as rows."""
+        """The references of the sub-pool that the checkpoint lacks, as rows."""
         changed = self.folded.changed(removed=self.dropped, added=self.added.values(), only=sub_pool)
         return changed.rows(sub_pool)
 
