@@ -1,7 +1,8 @@
-"""Calling functions at their time, by one thread for all.
+"""Calls functions at their times, by one thread for all.
 
-A thread for each load would cost a small append in memory a tenth of its time.  Here a load costs an entry in a
-dictionary, which does not wake the thread.  The thread ends when it wakes and nothing is left.  Used by `holding`.
+A thread for each load would add a tenth to the time of a small append in memory.  Here a load costs an entry in
+a dictionary, which does not wake the thread.  The thread ends when it wakes and nothing is left.  Used by
+`holding`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Due = tuple[float, Callable[[], object]]
 
 
 class Alarm:
-    """Functions that are to be called, by key; safe to use from several threads, and after a fork."""
+    """Functions to call later, by key; safe to use from several threads, and after a fork."""
 
     def __init__(self) -> None:
         self._reset()

@@ -106,7 +106,7 @@ class HeldLease:
         self._written = begun
 
     def move(self, version: int) -> None:
-        """Hold a later version from the next renewal on: the work needs the earlier ones no more."""
+        """From the next renewal on, holds a later version: the work no longer needs the earlier ones."""
         self.note = msgspec.structs.replace(self.note, version=version)
 
     @property

@@ -59,14 +59,15 @@ UNREADABLE = LeaseNote("unreadable", 0, "", MAX_TTL)
 
 @dataclass(frozen=True)
 class Lease:
-    """A lease as a listing found it; `modified` is when it was written last, in seconds since 1970 by the store."""
+    """A lease as a listing shows it; `modified` is when it was last written, in seconds since 1970 by the
+    store."""
 
     id: str
     note: LeaseNote
     modified: float
 
     def is_live(self, now: float) -> bool:
-        """Whether it holds anything at `now`, in seconds since 1970 by the store's clock."""
+        """Whether it still keeps objects at `now`, in seconds since 1970 by the store's clock."""
         return now - self.modified <= min(self.note.ttl, MAX_TTL)
 
     def until(self) -> float:
@@ -98,17 +99,16 @@ class Leases:
 
     @property
     def oldest_object(self) -> str | None:
-        """The smallest id that a new object of a live lease may have, None if no work is under way."""
+        """The smallest id that a new object of a live lease may have; None if there is no such work."""
         return min((lease.note.first for lease in self.live if lease.note.kind != READ), default=None)
 
 
 def read_leases(store: Store, pool_id: str, *, own: str, now: float = 0.0) -> Leases:
     """All leases, by one listing and a read for each; `own` is one that the caller has just written.
 
-    A caller that may not write has no own one (""), and gives the time `now` by its own clock.
-
-    The listing is taken after the caller's last commit was answered, so it has every lease that was there then.
-    Raises Unavailable, also if another process takes the own one for dead and removes it meanwhile.
+    A caller that may not write has no own lease (""), and passes its own clock as `now`.  The listing begins
+    after the caller's last commit was answered, so it has every lease that existed then.  Raises Unavailable,
+    also if another process takes the caller's lease for dead and deletes it meanwhile.
     """
     leases = []
     for info in list(store.list(naming.leases(pool_id))):
@@ -137,10 +137,10 @@ def _note(store: Store, name: str) -> LeaseNote | None:
 
 
 def remove_dead(store: Store, pool_id: str, leases: Leases) -> list[Lease]:
-    """Delete the dead ones of the leases that a listing found; returns them.  Raises Unavailable.
+    """Deletes the dead leases of a listing; returns them.  Raises Unavailable.
 
-    A dead lease holds nothing, so any process may delete it, at any time.  A holder that wakes up writes its lease
-    again, and knows that it was lost in between (`HeldLease.is_lost`).
+    A dead lease holds nothing, so any process may delete it, at any time.  If its holder wakes up, it writes its
+    lease again, and knows that the lease was lost in between (`HeldLease.is_lost`).
     """
     dead = leases.dead
     if dead:

@@ -1,20 +1,21 @@
-"""Finding a file's format, and reading it with the reader of that format.
+"""Finds a file's format, and reads the file with the reader of that format.
 
-The first bytes decide for formats with a mark of their own (Parquet, ORC, Avro, ZNG, and those that the lake does
-not read), even if the name says another.  ZST has its mark at the end, which is looked at if the begin is no text,
-or if nothing else tells the format.  For text the name's ending decides.  If it says nothing, a first `{` or `[`
-means JSON.
+`_TABLE` has a row for each format.  Formats with a mark in their first bytes (Parquet, ORC, Avro, ZNG, and some
+that the lake does not read) are recognized by it, even if the name says otherwise.  ZST has its mark at the end.
+It is looked at if the file does not begin like text, or if nothing else shows the format.  For text, the ending
+of the name decides. If the ending says nothing, a first `{` or `[` means JSON.
 
-Readable text of ZNG begins like JSON, except that the names of most fields have no quotes.
+The text form of ZNG begins like JSON, except that the names of most fields have no quotes.
 
-`.zst` is the ending of two things: of files that zstd compressed, which their first bytes tell, and of ZST.
+`.zst` is the ending of two kinds of files: ZST, and files compressed with zstd, which their first bytes show.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from lake_core.errors import InvalidInput
@@ -35,32 +36,65 @@ from log_lake.loading.options import FORMATS as ALL_FORMATS
 from log_lake.zng.reader import looks_like_zng
 from log_lake.zng.zst.layout import EMPTY, TRAILER_BYTES, has_trailer
 
-_ENDINGS = {
-    ".ndjson": "json",
-    ".jsonl": "json",
-    ".json": "json",
-    ".geojson": "json",
-    ".log": "json",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".psv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".avro": "avro",
-    ".orc": "orc",
-    ".zng": "zng",
-    ".zson": "zson",
-}
 _COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 
 FORMATS = ALL_FORMATS[1:]
-"""`json` is lines, an array, or documents; `ndjson` is lines only, whatever they look like."""
+"""The formats that a user may declare.  `json` is lines, an array, or documents; `ndjson` is lines only."""
 
-TEXT = ("json", "ndjson", "csv", "zson")
-"""Formats whose content is compared with the file's size as text, when it is unpacked."""
 
-_MARKS = ((b"PAR1", "parquet"), (b"ORC", "orc"), (b"Obj\x01", "avro"))
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """How the files of one format are found and read.
+
+    `read`: gives a file's records in blocks, in the order of the file; raises InvalidInput.
+    `endings`: what names of such files end with, in lower case.  `mark`: the first bytes of every such file; empty
+    if they differ.  `is_text`: the size of its content is that of the text, and `opening` limits it.
+    `trusts_json`: the reader wrote all typed JSON in its blocks itself, so `checks` does not check it again.
+    """
+
+    read: Callable[[Reading], Iterator[Block]]
+    endings: tuple[str, ...] = ()
+    mark: bytes = b""
+    is_text: bool = False
+    trusts_json: bool = False
+
+
+def _read_json(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]:
+    """The records of a JSON file, with keys read by the pool's class: a first key of another class would make all
+    others bad."""
+    if reading.contract is not None:
+        reading = replace(reading, declared={**reading.contract.key_fields, **reading.declared})
+    return read_ndjson(reading, only_lines=only_lines)
+
+
+def _read_csv(reading: Reading) -> Iterator[Block]:
+    """The records of a CSV file, in the types of the pool's fields, because text alone shows less of its type."""
+    if reading.contract is not None:
+        fields = reading.contract.scalars.items()
+        taken = {name: field for name, field in fields if name not in reading.declared}
+        reading = replace(reading, declared={**reading.declared, **taken}, taken=frozenset(taken))
+    return read_csv(reading)
+
+
+_TABLE = {
+    "json": FileFormat(
+        read=_read_json,
+        endings=(".ndjson", ".jsonl", ".json", ".geojson", ".log"),
+        is_text=True,
+        trusts_json=True,
+    ),
+    "ndjson": FileFormat(read=partial(_read_json, only_lines=True), is_text=True, trusts_json=True),
+    "csv": FileFormat(
+        read=_read_csv, endings=(".csv", ".tsv", ".tab", ".psv"), is_text=True, trusts_json=True
+    ),
+    "parquet": FileFormat(read=read_parquet, endings=(".parquet", ".pq"), mark=b"PAR1"),
+    "avro": FileFormat(read=read_avro, endings=(".avro",), mark=b"Obj\x01", trusts_json=True),
+    "orc": FileFormat(read=read_orc, endings=(".orc",), mark=b"ORC"),
+    "zng": FileFormat(read=partial(read_zng, format="zng"), endings=(".zng",)),
+    "zst": FileFormat(read=partial(read_zng, format="zst")),
+    "zson": FileFormat(read=partial(read_zng, format="zson"), endings=(".zson",), is_text=True),
+}
+"""By name, as in `FORMATS`."""
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Control characters that text does not have; UTF-16 and UTF-32 have marks."""
@@ -101,7 +135,8 @@ _REFUSED_PATTERNS = [(re.compile(pattern, re.IGNORECASE), what, do) for pattern,
 
 
 def format_by_name(file: str, declared: str = "auto") -> str:
-    """The declared format, otherwise the one of the name's ending (before that of a compression); "" if unknown.
+    """The declared format, otherwise the format of the name's ending (without that of a compression); "" if
+    unknown.
 
     Raises InvalidInput for an unknown declared format.
     """
@@ -112,7 +147,7 @@ def format_by_name(file: str, declared: str = "auto") -> str:
     name = file.rpartition("/")[2].lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
-    return next((by_ending for ending, by_ending in _ENDINGS.items() if name.endswith(ending)), "")
+    return next((format for format, row in _TABLE.items() if name.endswith(row.endings)), "")
 
 
 def format_of(reading: Reading, declared: str = "auto") -> str:
@@ -158,9 +193,9 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
 
 def _format_by_bytes(begin: bytes) -> str:
     """The format whose mark the first bytes are; "" if there is none."""
-    for mark, by_mark in _MARKS:
-        if begin.startswith(mark):
-            return by_mark
+    for format, row in _TABLE.items():
+        if row.mark and begin.startswith(row.mark):
+            return format
     if begin.startswith(EMPTY):
         return "zst"
     return "zng" if looks_like_zng(begin) else ""
@@ -171,33 +206,11 @@ def read_blocks(reading: Reading, *, format: str = "auto") -> Iterator[Block]:
 
     Raises InvalidInput, NotFound, Unavailable.
     """
-    chosen = format_of(reading, format)
-    match chosen:
-        case "json" | "ndjson":
-            if reading.contract is not None:  # a first key of another kind would make all others bad
-                declared = {**reading.contract.key_fields, **reading.declared}
-                reading = replace(reading, declared=declared)
-            blocks = read_ndjson(reading, only_lines=chosen == "ndjson")
-        case "csv":
-            if reading.contract is not None:  # text says less of its type than the pool does
-                taken = {
-                    name: field
-                    for name, field in reading.contract.scalars.items()
-                    if name not in reading.declared
-                }
-                reading = replace(reading, declared={**reading.declared, **taken}, taken=frozenset(taken))
-            blocks = read_csv(reading)
-        case "avro":
-            blocks = read_avro(reading)
-        case "orc":
-            blocks = read_orc(reading)
-        case ("zng" | "zst" | "zson") as values:
-            blocks = read_zng(reading, values)
-        case _:
-            blocks = read_parquet(reading)
-    if chosen not in TEXT:
+    row = _TABLE[format_of(reading, format)]
+    blocks = row.read(reading)
+    if not row.is_text:
         blocks = _measured(blocks, reading)
-    yield from checked(blocks, reading, trusts_json=chosen in ("json", "ndjson", "csv", "avro"))
+    yield from checked(blocks, reading, trusts_json=row.trusts_json)
 
 
 def _measured(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
@@ -213,8 +226,8 @@ def _measured(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
 def read_row_groups(reading: Reading, row_groups: list[int]) -> Iterator[Block]:
     """The records of some row groups of a Parquet file, as `read_blocks` gives them.
 
-    The check that some record has the key applies only if the file lacks the field, because other tasks read the
-    other row groups.
+    It checks that some record has the key only if the file lacks the field, because other tasks read the other
+    row groups.
     """
     blocks = _measured(read_parquet(reading, row_groups), reading)
     first = next(blocks, None)

@@ -30,6 +30,12 @@ with DAG("d") as dag:
     LakeUpkeep()
 print("TASKS " + json.dumps([task.task_id for task in dag.tasks if "toy" in task.task_id]))
 """
+DAG_FILE = """
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag(dag_folder="{file}")
+assert bag.import_errors == {{}}, bag.import_errors
+print("DAGS " + ",".join(f"{{dag.dag_id}} {{dag.schedule}}" for dag in bag.dags.values()))
+"""
 
 
 def blocks() -> list[str]:
@@ -51,7 +57,7 @@ def house(tmp_path: Path) -> Path:
         for path in source.iterdir():
             if path.name not in own and not path.name.startswith(".") and path.name != "__pycache__":
                 (target / path.name).symlink_to(path)
-    agent, row = blocks()
+    agent, row, _ = blocks()
     (agents / "toy").mkdir()
     (agents / "toy" / "__init__.py").touch()
     (agents / "toy" / "run.py").write_text(agent)
@@ -106,6 +112,13 @@ def test_the_agent_is_a_group_of_airflow_and_a_part_of_upkeep(house: Path) -> No
         *("toy.find", "toy.run", "toy.report"),
         *("lake_upkeep.toy.find", "lake_upkeep.toy.run", "lake_upkeep.toy.report"),
     ]
+
+
+@pytest.mark.airflow
+def test_the_dag_file_of_the_recipe_loads(house: Path, tmp_path: Path) -> None:
+    file = tmp_path / "toy.py"
+    file.write_text(blocks()[2])
+    assert "DAGS lake_toy @daily" in ran(house, "-c", DAG_FILE.format(file=file))
 
 
 @pytest.mark.spark
