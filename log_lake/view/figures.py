@@ -45,7 +45,8 @@ class PoolFigures(msgspec.Struct, frozen=True):
 
 
 class Recency(msgspec.Struct, frozen=True):
-    """When records were last written, when the pool was last kept in order, and how; None if it is not known."""
+    """When records were last written; when upkeep last worked on the pool, and how; None if that is not
+    known."""
 
     written: float | None = None
     kept: float | None = None
@@ -109,7 +110,8 @@ def _in_columns(snapshot: Snapshot) -> tuple[int, int]:
 
 
 def recency(entries: Iterable[Entry], before: Recency) -> Recency:
-    """What the entries, newest first, add to what is known of older ones; reads no more of them than it needs."""
+    """The recency from the newest entries, newest first, and that of older ones; reads no more entries than
+    needed."""
     written, kept, how = None, None, ""
     for entry in entries:
         for transaction in reversed(entry.transactions):
@@ -128,7 +130,7 @@ def recency(entries: Iterable[Entry], before: Recency) -> Recency:
 
 
 def is_upkeep(transaction: Transaction) -> bool:
-    """Whether the transaction keeps `main` in order: maintenance of it, or a vacuum, which has no branch."""
+    """Whether the transaction is upkeep of `main`: maintenance of it, or a vacuum, which has no branch."""
     if transaction.branch:
         return transaction.branch == MAIN and is_maintenance(transaction)
     return not any(isinstance(action, SetTag | DeleteTag) for action in transaction.actions)

@@ -102,7 +102,7 @@ class Bins(msgspec.Struct, frozen=True, tag="bins", tag_field="kind"):
 
 
 def depth_of(table: pa.Table) -> int:
-    """The most references that overlap at a key."""
+    """The maximum number of references that overlap at a key."""
     if not table.num_rows:
         return 0
     bounds, low, high = _ranks(table, ())
@@ -110,7 +110,7 @@ def depth_of(table: pa.Table) -> int:
 
 
 def bars(references: Sequence[Reference], tombstones: Sequence[Tombstone], key: PoolKey) -> Bars:
-    """The references one by one, stacked from old to new."""
+    """Each reference as a bar, stacked from old to new."""
     table = pa.table(
         {
             "key": pa.array([r.low for r in references], pa.binary()),
@@ -138,7 +138,7 @@ def bars(references: Sequence[Reference], tombstones: Sequence[Tombstone], key: 
 
 
 def bins(table: pa.Table, tombstones: Sequence[Tombstone], key: PoolKey, *, count: int = BINS) -> Bins:
-    """At least one reference in at most `count` bins; the table has `COLUMNS`."""
+    """One or more references in at most `count` bins; the table has `COLUMNS`."""
     bounds, low, high = _ranks(table, tombstones)
     edges = np.unique(np.linspace(0, len(bounds) - 1, min(count, len(bounds) - 1) + 1).astype(np.int64))
     widths = np.diff(edges)
@@ -181,7 +181,7 @@ def bins(table: pa.Table, tombstones: Sequence[Tombstone], key: PoolKey, *, coun
 
 
 def newest(tombstones: Sequence[Tombstone]) -> list[Tombstone]:
-    """The tombstones that are drawn, oldest first."""
+    """The tombstones to draw, oldest first."""
     return sorted(tombstones, key=lambda t: t.seq)[-MAX_TOMBSTONES:]
 
 

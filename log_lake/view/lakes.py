@@ -26,9 +26,9 @@ take memory."""
 
 @dataclass(frozen=True)
 class LakeChoice:
-    """A lake as the page offers it: its key, what is shown of its name, and what a run is told.
+    """A lake in the page's list: its key, its name as it is shown, and the name that a run gets.
 
-    `run` is None if the address may hold a secret, since Airflow keeps what a run is told.
+    `run` is None if the address may hold a secret, because Airflow stores the parameters of a run.
     """
 
     key: str
@@ -37,14 +37,14 @@ class LakeChoice:
 
     @classmethod
     def of(cls, name: str) -> LakeChoice:
-        """Of the lake of this name."""
+        """The choice for the lake with this name."""
         label = without_user(name) if is_uri(name) else name
         return cls(key_of(name), label, name if label == name else None)
 
 
 @dataclass
 class ShownLake:
-    """A lake, what is cached of it, and when it was opened."""
+    """A lake with its caches, and the time at which it was opened."""
 
     overview: Overview
     layouts: Layouts = field(default_factory=Layouts)
@@ -56,7 +56,7 @@ class ShownLake:
 
 
 class Lakes:
-    """The lakes by their keys; several threads may ask."""
+    """The lakes by their keys; safe to use from several threads."""
 
     def __init__(
         self,
@@ -71,13 +71,13 @@ class Lakes:
         self._shown = {key: ShownLake(Overview(clock)) for key in self._names}
 
     def without_users(self, text: str) -> str:
-        """The text, in which the addresses of lakes are as they may be shown."""
+        """The text, with addresses of lakes in the form in which they may be shown."""
         for choice, name in zip(self.choices, self._names.values(), strict=True):
             text = text.replace(name, choice.label)
         return text
 
     def shown(self, key: str) -> tuple[Lake, ShownLake]:
-        """The lake, and what is cached of it.  Raises NotFound if it is not shown, and what opening it raises."""
+        """The lake with its caches.  Raises NotFound if it is not shown, and what opening it raises."""
         shown = self._shown.get(key)
         if shown is None:
             raise NotFound(f"lake {key!r} is not shown here; {did_you_mean(key, tuple(self._names))}")

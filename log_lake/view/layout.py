@@ -1,7 +1,7 @@
 """The geometry of one pool at a version, loaded and cached.
 
-A version does not change, so its answer is kept under pool, branch and version, and given again when the slider
-comes back to it.
+A version does not change, so its answer is cached by pool, branch and version, and used again when the slider
+returns to it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ MAX_CACHED = 32
 
 
 class PoolLayout(msgspec.Struct, frozen=True):
-    """A branch of a (sub-)pool at a version.
+    """A branch of a pool or sub-pool at a version.
 
-    `oldest` and `newest` are the versions that can be shown; `time` is that of the newest transaction by then, in
-    seconds since 1970.  `fields` are those of the key.
+    `oldest` and `newest` are the versions that can be shown; `time` is that of the newest transaction at this
+    version, in seconds since 1970.  `fields` are those of the key.
     """
 
     pool: str
@@ -45,7 +45,7 @@ class PoolLayout(msgspec.Struct, frozen=True):
 
 
 class Layouts:
-    """The layouts of the pools of a lake; several threads may ask."""
+    """The layouts of the pools of a lake; safe to use from several threads."""
 
     def __init__(self, *, max_cached: int = MAX_CACHED, max_bars: int = MAX_BARS) -> None:
         self._cached: OrderedDict[tuple[str, str, str, int], PoolLayout] = OrderedDict()
@@ -114,6 +114,6 @@ class Layouts:
 
 
 def oldest_version(pool: Pool) -> int:
-    """The oldest version whose state can be loaded; entries before it are purged.  Raises Unavailable."""
+    """The oldest version whose state can be loaded; earlier entries are purged.  Raises Unavailable."""
     marks = pool.history.journal.marks()
     return min((mark.version for mark in marks.usable()), default=1) if marks.fence else 1

@@ -1,8 +1,8 @@
-"""All pools of a lake at a glance: read side by side, and cached by the version of their journals.
+"""All pools of a lake at a glance: read in parallel, and cached by the version of their journals.
 
-A pool costs two requests if its journal has not moved: one for the entry after the last one that was seen, one for
-the marks, since a checkpoint adds no entry.  A pool that has moved is loaded again.  A pool that cannot be read is
-a row that says why.  Callers ask as often as they like: within `FRESH_SECONDS` they get the same answer.
+A pool whose journal has not changed costs two requests: one for the entry after the last known one, and one for
+the marks, because a checkpoint adds no entry.  A pool that has changed is loaded again.  If a pool cannot be
+read, its row says why. Callers ask as often as they like: within `FRESH_SECONDS` they get the same answer.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ MAX_ROWS = 10_000
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What is cached of a pool."""
+    """The cached facts of a pool."""
 
     figures: PoolFigures
     recency: Recency
 
 
 class PoolRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pool of the table: figures, or why there are none.  `tail` counts entries since the newest checkpoint.
+    """A pool in the table: its figures, or why there are none.  `tail` counts entries after the newest
+    checkpoint.
 
-    `lag`: by agent, what it has not done (`lag`).
+    `lag`: by agent, what it has not done yet.
     """
 
     pool: str
@@ -66,7 +67,8 @@ class PoolRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """The pools by name.  `total` counts those left out too; `now` is the lake's, in seconds since 1970."""
+    """The pools by name.  `total` also counts pools that are left out; `now` is the lake's time, in seconds
+    since 1970."""
 
     pools: list[PoolRow]
     total: int
@@ -74,7 +76,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Overview:
-    """The pools of one lake; several threads may ask, one reads.  `clock` is in seconds, from any origin."""
+    """The pools of one lake, for several threads; one of them reads.  `clock` is in seconds, from any origin."""
 
     def __init__(self, clock: Callable[[], float], *, max_rows: int = MAX_ROWS) -> None:
         self._clock = clock
@@ -129,7 +131,8 @@ class Overview:
 
 
 def look(pool: Pool, before: Row | None) -> tuple[Row, int]:
-    """The pool as it is, and its journal tail; `before` is what was seen last.  Raises Unavailable, Corrupt."""
+    """The current state of the pool, and its journal tail; `before` is what was seen last.  Raises
+    Unavailable, Corrupt."""
     journal = pool.history.journal
     marks = journal.marks()
     checkpoint = max((mark.version for mark in marks.checkpoints), default=0)
@@ -161,10 +164,11 @@ def look(pool: Pool, before: Row | None) -> tuple[Row, int]:
 
 
 def lag_of(figures: PoolFigures, settings: Settings, *, tail: int, now: float) -> dict[str, str]:
-    """By agent, what it has not done; `tail` counts entries since the newest checkpoint, `now` is in seconds.
+    """By agent, what it has not done yet.  `tail` counts entries after the newest checkpoint; `now` is in
+    seconds.
 
-    Pure.  It takes what the overview knows anyway; the reports of the agents have the rest, such as files that wait
-    to be ingested.  Empty if no agent lags, or if the settings cannot be read, which the agents report.
+    Pure.  It uses only what the overview knows; the reports of the agents have the rest, such as files that wait
+    to be ingested.  Empty if no agent lags, or if the settings cannot be read (the agents report that).
     """
     lag: dict[str, str] = {}
     try:

@@ -118,7 +118,7 @@ class LakeApp(FastAPI):
 
 
 def jobs_of(lake: Lake, pool_name: str) -> dict[str, Any]:
-    """The newest jobs of a pool, "" for those of all; `more` says whether there are older ones."""
+    """The newest jobs of a pool, or of all pools if the name is ""; `more` says whether there are older ones."""
     listed = list_jobs(lake, pool_name=pool_name, limit=MAX_JOBS + 1)
     return {"jobs": listed[:MAX_JOBS], "more": len(listed) > MAX_JOBS, "now": lake.context.now()}
 

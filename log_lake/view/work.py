@@ -1,8 +1,8 @@
-"""Reading lakes beside Airflow's own requests, without keeping these waiting.
+"""Reads lakes for the page, without delaying Airflow's own requests.
 
 Airflow's server has one pool of threads for all routes that are not async.  A store that does not answer would
-hold them one after another, and Airflow would stand still.  So the view reads in threads of its own, a few for each
-lake, and refuses what would wait too long.
+block one thread after another, until Airflow answers nothing.  So the view reads in its own threads, a few for
+each lake, and refuses requests that would wait too long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_SECONDS = 30.0
 class LakeThreads:
     """The threads for one lake.
 
-    They are daemons: a store that hangs must not keep Airflow's server from ending.
+    They are daemon threads: a store that does not answer must not keep Airflow's server from ending.
     """
 
     def __init__(
@@ -41,7 +41,8 @@ class LakeThreads:
         self._changing = threading.Lock()
 
     async def run(self, call: Callable[[], T]) -> T:
-        """The answer of the call.  Raises what it raises; Unavailable if too many are pending, or it takes long."""
+        """The result of the call.  Raises what it raises; Unavailable if too many calls are pending, or if it
+        takes too long."""
         with self._changing:
             if self._pending >= self._max_pending:
                 raise Unavailable(
