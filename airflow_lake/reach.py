@@ -1,8 +1,8 @@
-"""Which lake and which Spark a task works on, found out when the task runs.
+"""Finds the lake and the Spark for a task, when the task runs.
 
-A lake has a name: the id of a connection of type `lake`, or a URI (it has a slash or a colon; an id has neither).
-Only the name goes between tasks, so no credential does.  A task that names no lake takes the variable LAKE of its
-worker, then the connection `lake_default`.  Callers: the operators, the groups, the triggers.
+A lake has a name: the id of a connection of type `lake`, or a URI (with a slash or a colon, which an id does not
+have).  Tasks pass each other only the name, so no credentials.  A task that names no lake uses the variable LAKE
+of its worker, otherwise the connection `lake_default`.  Callers: the operators, the groups, the triggers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def lake_name(*names: str | None) -> str:
 
 
 def view_lakes(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The lakes that the web view shows: those of LAKE_VIEW_LAKES, otherwise the one that a task would take."""
+    """The lakes that the web view shows: those in LAKE_VIEW_LAKES, otherwise the one that a task would use."""
     return tuple(dict.fromkeys(environ.get("LAKE_VIEW_LAKES", "").split())) or (lake_name(),)
 
 
@@ -56,11 +56,11 @@ def open_lake(name: str) -> Lake:
 
 
 def open_spark(name: str, spark: str = "", *, conf: Mapping[str, str] | None = None) -> OpenSpark:
-    """What opens the Spark for a lake: by a connection, otherwise by the variables LAKE_SPARK_...
+    """A function that opens Spark for a lake: by a connection, otherwise by the variables LAKE_SPARK_...
 
-    The connection is `spark`, or the one that the connection of the lake names.  Work that is small enough for the
-    connection of the lake gets an `InTask`.  `conf` are settings of Spark.  Nothing is opened, and no connection
-    is read, before it is called.
+    The connection is `spark`, or the one that the connection of the lake names.  If work is small enough, by the
+    connection of the lake, the function returns an `InTask`.  `conf` are settings of Spark.  Until the function
+    is called, nothing is opened, and no connection is read.
     """
 
     @contextmanager

@@ -1,9 +1,9 @@
-"""Texts stay texts, also in a DAG that renders native objects.
+"""Keeps texts as texts, also in a DAG that renders native objects.
 
-With `render_template_as_native_obj=True` Jinja reads every text as a value of Python: the key "1.50" would become
-1.5, the pool "1_000" would become 1000, and a delete would be of another key.  Here a text that is no template
-stays as the DAG says it, and a template gives the value of its expression as it is: a text, a list, a number.
-Called by Airflow, for the operators, the sensor, and the tasks of the groups.
+With `render_template_as_native_obj=True` Jinja reads every text as a Python value: the key "1.50" would become
+1.5, the pool "1_000" would become 1000, and a delete would remove another key.  Here a text without a template
+stays as it is in the DAG, and a template gives the value of its expression: a text, a list, a number.  Called by
+Airflow, for the operators, the sensor, and the tasks of the groups.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from airflow_lake.given import is_template
 
 
 class KeepsTexts:
-    """Renders templates alone, and reads no text as Python."""
+    """Renders only templates, and never reads a plain text as a Python value."""
 
     template_ext: Any
     params_of_run: Mapping[str, Any] | None = None
@@ -28,7 +28,7 @@ class KeepsTexts:
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
-        """As Airflow's own; it calls this for each text in a field too."""
+        """Like Airflow's own method, which also calls it for each text inside a field."""
         self.params_of_run = context.get("params")
         env = jinja_env or self.get_template_env()  # type: ignore[attr-defined]
         if not isinstance(env, NativeEnvironment):
@@ -55,7 +55,7 @@ class KeepsTexts:
 
 
 def joined(values: Iterable[Any]) -> Any:
-    """One value as it is; several as one text; None if there is none."""
+    """A single value unchanged; several values as one text; None if there is none."""
     parts = list(values)
     return None if not parts else parts[0] if len(parts) == 1 else "".join(map(str, parts))
 

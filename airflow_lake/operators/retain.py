@@ -1,4 +1,4 @@
-"""Expire old records of a pool, and delete objects that are not needed any more, by the pool's settings."""
+"""Expires old records of a pool, and deletes objects that are no longer needed, by the pool's settings."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class LakeRetainOperator(LakeOperator):
-    """Expire, vacuum and purge a pool, as the retention agent does.
+    """Expires, vacuums and purges a pool, as the retention agent does.
 
-    Spark starts only if there are more names to list or to delete than a task does itself.
+    Spark starts only if there are more names to list or to delete than the task handles itself.
     """
 
     agent = "retention"
 
     def planned_effects(self) -> Iterable[Effect]:
-        """The pool, from which old records go."""
+        """The pool, which loses old records."""
         return [self.effect(reads=True)]
 
     def act(self, context: Context) -> dict[str, Any]:
-        """What was done: version (None if it committed nothing), expired, records, orphans, vacuumed, freed, ..."""
+        """The result: version (None if it committed nothing), expired, records, orphans, vacuumed, freed, ..."""
         from log_lake.agents.retention.run import AGENT, RetentionWork
         from log_lake.agents.work import encoded
         from spark_apps.workers import on_spark

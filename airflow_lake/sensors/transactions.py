@@ -67,7 +67,8 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         self._positions: dict[str, WatchPosition] = {}
 
     def execute(self, context: Context) -> Any:
-        """Look where the pools are, and wait: in the triggerer, or in the worker if it is not `deferrable`."""
+        """Reads the pools' current positions, and waits: in the triggerer, or in the worker if not
+        `deferrable`."""
         name, positions = self._name, self._positions = self._begun(context)
         if not self.deferrable:
             return super().execute(context)
@@ -87,7 +88,7 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         return None
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Whether one of the pools has a new transaction; not yet, if the store does not answer."""
+        """Whether one of the pools has a new transaction; False also if the store does not answer."""
         from lake_core.errors import Unavailable
 
         try:

@@ -1,4 +1,4 @@
-"""A command as `lake` lists it: its words and arguments, and the function that carries it out."""
+"""A command as `lake` lists it: its texts and arguments, and the name of the function that runs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 
 class Writes(enum.Enum):
-    """When a command changes something in the lake.  Commands that need not, work where a process may only read."""
+    """Whether a command changes something in the lake, and when.  Other commands work where a process may
+    only read."""
 
     NEVER = "never"
     UNLESS_DRY_RUN = "unless --dry-run is given"

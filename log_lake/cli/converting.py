@@ -1,11 +1,11 @@
-"""`lake convert`: files of any format that the lake reads, as one file of any format that it writes, without a
-lake.
+"""`lake convert`: converts files of any format that the lake reads into one file of any format that it writes,
+without a lake.
 
-Values of ZNG, ZST and their text go from one to another as they are.  All else goes as a load reads it and a scan
-writes it: through records in the types that objects hold.  A format with one schema for all records (every one but
-JSON) gets the united schema, so the files are read twice; nothing is held but one block (decision 85).
+Values of ZNG, ZST and their text form are passed on unchanged.  Everything else is read as in a load and written
+as in a scan: through records in the types that objects hold.  A format with one schema for all records (every
+one but JSON) gets the united schema, so the files are read twice; only one block is in memory (decision 85).
 
-Types that the target cannot hold are refused, or reported in one line.  The target appears when it is whole.
+Types that the target cannot hold are refused, or reported in one line.  The target appears when it is complete.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _reading(file: str, files: list[str], options: dict[str, str], copy: str) ->
 
 @dataclass
 class Conversion:
-    """The files, and the format that they become; `notes` say afterwards what was found and what is not kept."""
+    """The files, and the target format; afterwards `notes` say what was detected and what is not kept."""
 
     readings: list[Reading]
     declared_format: str

@@ -1,7 +1,8 @@
-"""A command about every pool shows the others if one of them cannot be read.
+"""For commands about every pool: if a pool cannot be read, the others are still shown.
 
-The pools are read one after another.  A pool that is damaged, or whose drop was interrupted, is noted with its
-error; `check` raises in the end, so that the exit status tells.
+The pools are read one after another.  If a pool is damaged, or its drop was interrupted, its error is
+remembered; `check` raises at the end, so that the exit status shows it.
+
 Called by the commands about all pools: ls, tags, leases, erasures.
 """
 
@@ -24,9 +25,9 @@ class EachPool:
 
     @contextmanager
     def attempt(self, pool: str) -> Iterator[None]:
-        """Note the error of the block if it is of this pool alone; others are raised.
+        """Remembers the error of the block if it concerns only this pool; other errors are raised.
 
-        The pool is damaged, was dropped, or has a setting that cannot be used.
+        Such an error means that the pool is damaged, was dropped, or has a setting that cannot be used.
         """
         try:
             with isolated(pool):

@@ -27,7 +27,7 @@ from log_lake.lake.pool import Pool
 
 
 def erase_records(args: Namespace) -> None:
-    """Erase, or resume an erasure; raises Incomplete if something holds such records."""
+    """Erases records, or resumes an erasure.  Raises Incomplete if something still holds matching records."""
     given = [args.key, args.from_, args.to, args.where]
     if args.key is not None and (args.from_ is not None or args.to is not None):
         raise InvalidInput("erase: give either --key, or --from and --to")

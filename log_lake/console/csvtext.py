@@ -1,7 +1,7 @@
-"""Records as lines of CSV: every value as the lake writes it (`texts.value`), so that a load reads the same value.
+"""Records as lines of CSV: every value as the lake writes it, so that a load reads back the same value.
 
-Text and bytes have quotes, other values have none.  A null is nothing at all, so that it differs from an empty
-text. Nested values and JSON are JSON in quotes.  A line of one null alone is `""`, because readers skip empty
+Text and bytes have quotes, other values have none.  A null is empty, without quotes, so it differs from an empty
+text.  Nested values and JSON are JSON in quotes.  A line with a single null is `""`, because readers skip empty
 lines.
 """
 

@@ -53,13 +53,13 @@ def json_of(value: Any) -> str:
 
 
 def print_json(value: Any, *, indented: bool = False) -> None:
-    """The same, printed; `indented` for people, a field a line."""
+    """Prints one JSON value on one line; `indented` for people, a field a line."""
     text = json_of(value)
     print_text((msgspec.json.format(text, indent=2) if indented else text) + "\n")
 
 
 def print_rows(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
-    """Rows as a table for people, or as a JSON line each; `empty` is said for no rows of a table."""
+    """Prints rows as a table for people, or as a JSON line each; a table without rows prints `empty`."""
     if as_json:
         for row in rows:
             print_json(row)
@@ -92,7 +92,8 @@ def print_table(
 
 
 def terminal_width(stream: Any) -> int | None:
-    """The letters of a line of the terminal; None if the stream is none, and lines may have any length."""
+    """The width of a line of the terminal; None if the stream is not a terminal, and lines may have any
+    length."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
@@ -116,7 +117,7 @@ def _cell(value: Any) -> str:
 
 
 def say(message: str) -> None:
-    """Print a message for people, behind earlier output; if standard error takes no more, drop it."""
+    """Prints a message for people, after earlier output.  If standard error accepts no more, it is dropped."""
     flush()
     print_message(printable(message) + "\n")
 
@@ -148,7 +149,7 @@ def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str,
 
 
 def write_to(file: BinaryIO, tables: Iterable[pa.Table], schema: pa.Schema, format: str) -> int:
-    """Write the records to an open file; as `write_records`."""
+    """Writes the records to an open file, like `write_records`."""
     if format == "json":
         return _write_lines(tables, json_lines, file)
     if format == "csv":

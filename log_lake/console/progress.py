@@ -1,6 +1,6 @@
-"""The progress that a command shows on a terminal: a bar with bytes of all bytes, rate, time left.
+"""The progress bar that a command shows on a terminal: bytes so far and in total, rate, time left.
 
-Nothing is shown if standard error is no terminal.
+Without a terminal on standard error nothing is shown.
 """
 
 from __future__ import annotations

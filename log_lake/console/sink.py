@@ -1,10 +1,10 @@
 """Outputs for results: standard output, a file, a device or a pipe; and their failures (decision 47).
 
-A file gets its name when it is whole; until then a file that had the name keeps it.  A device or a pipe is written
-to directly.  All text is UTF-8 in every locale, because programs read it.
+A file gets its name only when it is complete; until then an existing file keeps it.  A device or a pipe is
+written to directly.  All text is UTF-8 in every locale, because programs read it.
 
-An output that cannot be opened is InvalidInput.  One that takes no more (a full disk) is `OutputFailed`.  A reader
-that leaves early is neither: BrokenPipeError ends the command quietly (`main`).
+An output that cannot be opened is InvalidInput.  If it accepts no more (a full disk), that is `OutputFailed`.
+If its reader ends early, that is no error: BrokenPipeError ends the command quietly (`main`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Told:
 
 @contextmanager
 def failing_as_output(name: str, lost: str) -> Iterator[None]:
-    """Within the block an error of the system becomes OutputFailed, except BrokenPipeError."""
+    """Inside the block an error of the system becomes OutputFailed, except BrokenPipeError."""
     try:
         yield
     except BrokenPipeError:
@@ -78,9 +78,10 @@ def standard_output() -> Iterator[BinaryIO]:
 
 @contextmanager
 def sink(path: str | None, *, may_replace: bool = True, private: bool = False) -> Iterator[BinaryIO]:
-    """The output that `-o` names; None is standard output.  Only its owner may read a `private` file.
+    """Opens the output that `-o` names; None is standard output.  A `private` file is readable only by its
+    owner.
 
-    Raises InvalidInput and OutputFailed, and AlreadyExists if a file has the name and must not be replaced.
+    Raises InvalidInput and OutputFailed, and AlreadyExists if the file exists and must not be replaced.
     """
     if path is None:
         with standard_output() as told:
@@ -172,7 +173,7 @@ def _beside(path: str, *, private: bool) -> IO[bytes]:
 
 
 def open_missing() -> None:
-    """Open the standard streams that the caller closed, so that no file of the lake gets their numbers.
+    """Opens standard streams that the caller closed, so that no file of the lake gets their numbers.
 
     Then nothing may be written to standard output; a command that prints a result reports this.
     """
@@ -193,7 +194,7 @@ def flush() -> None:
 
 
 def abandon() -> None:
-    """Drop the buffer of standard output; otherwise Python would try to write it at its end, and fail."""
+    """Discards the buffer of standard output; otherwise Python would try to write it when it ends, and fail."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -201,7 +202,8 @@ def abandon() -> None:
 
 
 def complain(message: str) -> None:
-    """Print the line of a command that failed; if standard error takes no more, the exit status still says it."""
+    """Prints the line of a failed command.  If standard error accepts no more, the exit status still shows
+    the failure."""
     print_message(f"lake: {message}\n")
 
 

@@ -1,6 +1,6 @@
-"""Writing records as values of ZNG, ZST and their text, and what the other formats do not keep of their types.
+"""Writes records as values of ZNG, ZST and their text form; and lists the types that other formats do not keep.
 
-Apart from `output`, which every command imports.
+It is separate from `output`, because every command imports that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDEST = 40
 
 
 def value_writer(file: BinaryIO, format: str) -> ZngWriter | ZstWriter | TextWriter:
-    """A writer of values with their types; `close` ends what it writes, not the file."""
+    """A writer of values with their types; `close` ends what it writes, but does not close the file."""
     match format:
         case "zng":
             return ZngWriter(file)
@@ -35,9 +35,9 @@ def value_writer(file: BinaryIO, format: str) -> ZngWriter | ZstWriter | TextWri
 
 
 def write_values(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, format: str) -> int:
-    """Write the records as values, with `hidden.ROW` as they came; returns how many.
+    """Writes the records as values, with their own types if `hidden.ROW` has them; returns how many.
 
-    Raises InvalidInput for a type that has no form.
+    Raises InvalidInput for a type that the format cannot express.
     """
     zng_schema(user_fields(schema))  # refuses a type before the first record, and if there is none
     whole = TYPE in schema.names
@@ -55,7 +55,10 @@ def write_values(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, 
 
 
 def untyped(schema: pa.Schema, format: str) -> list[str]:
-    """The fields, with their types, that the format writes as text or as another type; none if it keeps types."""
+    """The fields, with their types, that the format can only write as text or as another type.
+
+    Empty if the format keeps all types.
+    """
     if format not in ("json", "csv"):
         return []
     return [f"{field.name} ({_type_name(field)})" for field in schema if not _is_plain(field)]

@@ -1,7 +1,7 @@
-"""Beginning an erasure: the records that are asked for are checked, and the receipt is written.
+"""Begins an erasure: checks the records that the user names, and writes the receipt.
 
-From then on any process finds the pending erasure and resumes it (`run.go_on`).  Beginning the same one
-again gives the receipt that is there.  Callers: `run.erase`, the first task of the erasure agent.
+From then on any process finds the pending erasure and resumes it (`run.go_on`).  If the same erasure is begun
+again, the existing receipt is returned.  Callers: `run.erase`, the first task of the erasure agent.
 """
 
 from __future__ import annotations
@@ -81,5 +81,5 @@ def check(pool: Pool, *, key_range: KeyRange, where: str | None) -> Target:
 
 
 def target_now(pool: Pool, state: PoolState, *, key_range: KeyRange, where: str | None) -> Target:
-    """The target by the fields of a state.  Raises InvalidInput."""
+    """The target, checked against the fields of a state.  Raises InvalidInput."""
     return target_of(pool.config, state, sub_pool=pool.sub_pool, key_range=key_range, where=where)

@@ -50,7 +50,8 @@ class OwnTombstones:
         return {METADATA: self.erasure_id}
 
     def hide(self, search: Search) -> None:
-        """A tombstone on each branch that may hold such records which no tombstone of this erasure hides."""
+        """Puts a tombstone onto each branch that may hold matching records which this erasure does not hide
+        yet."""
         loaded = self.pool.history.load_open()
         for name in sorted(loaded.state.branches):
             branch_state = loaded.state.branches[name]
@@ -70,7 +71,10 @@ class OwnTombstones:
             self._commit(name, loaded.version, id, actions, HIDES)
 
     def write_once_more(self, target: Target) -> bool:
-        """Hide what is hidden already, for a write after the newest orphan; False if the erasure has no range."""
+        """Commits a tombstone again although everything is hidden: a write after the newest orphan.
+
+        Returns False if the erasure has no range.
+        """
         id, version = self.pool.context.ids.new(), self.pool.history.load_open().version
         sub_pools = [name for name in target.sub_pools if not target.range_in(name).empty]
         if sub_pools:
@@ -78,9 +82,10 @@ class OwnTombstones:
         return bool(sub_pools)
 
     def forget(self) -> None:
-        """Take the tombstones of this erasure off every branch: they hold the condition, and hide nothing.
+        """Removes the tombstones of this erasure from every branch: they hold the condition, and hide nothing
+        any more.
 
-        Raises Conflict if other writers change them all the time.
+        Raises Conflict if other writers keep changing them.
         """
         for _ in range(FORGET_ROUNDS):
             loaded = self.pool.history.load_open()

@@ -1,9 +1,9 @@
-"""Holders: what may still need objects with such records, in the words of a receipt; pure.
+"""Holders: what may still need objects with matching records, in the words of a receipt; pure.
 
 A tag or a deleted branch may need an object that it refers to.  A lease may need an object that was removed
-after the version that it reads.  A load may still commit an object that nothing refers to.  Another run of
-the same erasure may be at work on an object that it has named.  A file that is not one of the pool's objects
-may hold anything.
+after the version that it reads.  A load may still commit an object that nothing refers to.  Another run of the
+same erasure may be working on an object that it has named.  A file that is not one of the pool's objects may
+hold anything.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ JOURNAL = "the first entries of the journal, because an older object may be that
 
 @dataclass(frozen=True)
 class Holders:
-    """The holders at one moment; `tagged`: tags in words, by object; `uncommitted`: reasons by object."""
+    """The holders at one moment.  `tagged`: by object, its tags in words.  `uncommitted`: by object, the
+    reason."""
 
     state: PoolState
     leases: Leases
@@ -45,12 +46,12 @@ class Holders:
         return [named(lease) for lease in self.leases.live if lease.note.version < removal.version]
 
     def of_referred(self, id: str) -> list[str]:
-        """The holders that will need the object once it is removed: its tags, and each reader that is at
-        work."""
+        """The holders that will need the object after it is removed: its tags, and each reader that has a
+        lease."""
         return list(dict.fromkeys(self.tagged.get(id, ()))) or [named(lease) for lease in self.leases.live]
 
     def writers_before(self, version: int) -> list[str]:
-        """Writers that began before a version: what they write may hold records of that time."""
+        """Writers that began before a version, because their objects may hold records of that time."""
         begun = (one for one in self.leases.live if one.note.kind == WRITE and one.note.version < version)
         return [f"{named(lease)}, which may still write such records" for lease in begun]
 
@@ -65,18 +66,18 @@ def tagged_by_object(state: PoolState, pairs: Iterable[tuple[str, Reference]]) -
 
 
 def named(lease: Lease) -> str:
-    """The lease, its holder and why it is there."""
+    """The lease in words: its holder, and its reason."""
     why = f" ({lease.note.why})" if lease.note.why else ""
     return f"{LEASE}{lease.id} of {lease.note.holder}{why}"
 
 
 def file_words(name: str) -> str:
-    """A file in the pool's folder that no writer of the lake has made: nothing tells what it holds."""
+    """Describes a file in the pool's folder that no writer of the lake made, so its content is unknown."""
     return f"{FILE}{name}, which is none of the pool's objects"
 
 
 def release(by: str, *, pool_name: str, erasure_id: str) -> str:
-    """The step by which a person releases the object from this holder; `by` is as in a receipt."""
+    """How a person releases the object from this holder; `by` is as in a receipt."""
     kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
     if kind is not None:
         return f"delete it: lake tag {pool_name} -d {by.removeprefix(kind)}"

@@ -1,7 +1,7 @@
-"""Whether one object holds such a record: its footer says its range of keys, the rest is read.
+"""Whether one object holds a matching record: its footer shows its range of keys; then its records are read.
 
-Only the columns are read that tell such records.  Needs nothing but the store and the target, so that any process
-can answer.  Called by `search`, on any workers.
+It reads only the columns that show whether a record matches.  It needs nothing but the store and the target, so
+any process can answer.  Called by `search`, on any workers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def answer_of(target: Target, worker: Worker, object_id: str) -> HoldingAnswer:
 
 
 def holds_such(store: Store, target: Target, object_id: str) -> bool:
-    """Whether the object holds such a record.  Raises ObjectMissing, Corrupt, Unavailable."""
+    """Whether the object holds a matching record.  Raises ObjectMissing, Corrupt, Unavailable."""
     with DataObject(store, pool_id=target.config.id, object_id=object_id) as data:
         sub_pool = data.metadata.sub_pool
         if sub_pool not in target.sub_pools:

@@ -1,7 +1,7 @@
-"""What a run of an erasure notes in its receipt: objects with their checksums, and the transactions.
+"""Adds to the receipt what a run of an erasure finds and does: objects with their checksums, and transactions.
 
-The receipt is written again at every step.  Another process may resume the same erasure, so the stored
-receipt and this run's notes are united (`receipt.united`).  Called by `run`.
+The receipt is written again at every step.  Another process may resume the same erasure, so the stored receipt
+and this run's notes are united (`receipt.united`).  Called by `run`.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ METADATA = "erasure"
 
 
 class Notes:
-    """The receipt of a run; `receipt` is what is known so far."""
+    """The notes of a run; `receipt` is what is known so far."""
 
     def __init__(self, pool: Pool, receipt: Receipt, workers: Workers) -> None:
         self.pool, self.receipt, self.workers = pool, receipt, workers
         self._own = {one.object for one in receipt.erased}
 
     def add(self, objects: Collection[str]) -> None:
-        """Name objects that hold such records, with their checksums."""
+        """Adds objects that hold matching records, with their checksums."""
         ids = {one.object for one in self.receipt.erased}
         new = self._summed(id for id in dict.fromkeys(objects) if id not in ids)
         self.receipt = msgspec.structs.replace(self.receipt, erased=(*self.receipt.erased, *new))
         self._own |= set(objects)
 
     def held_by_others(self) -> tuple[Held, ...]:
-        """Objects that another run of this erasure has named, and that are on the store: it may be at work on them.
+        """Objects that another run of this erasure has named and that are on the store, because that run may be
+        working on them.
 
-        This run has not looked at them.  Raises Corrupt, Unavailable.
+        This run has not searched them.  Raises Corrupt, Unavailable.
         """
         stored = receipts.read(self.pool, self.receipt.id)
         named = dict.fromkeys(one.object for one in (*self.receipt.erased, *stored.erased))
@@ -64,7 +65,7 @@ class Notes:
         return [one for summed in all_summed for one in summed if one is not None]
 
     def gather(self, target: Target) -> None:
-        """Name the transactions of this erasure, and the objects that it wrote."""
+        """Adds the transactions of this erasure, and the objects that it wrote."""
         erased = {one.object for one in self.receipt.erased}
         transactions_by_id = {one.id: one for one in self.receipt.transactions}
         for version, transaction in self.pool.history.read_transactions():
@@ -85,7 +86,7 @@ class Notes:
         )
 
     def write(self, **changes: object) -> Receipt:
-        """Keep the receipt, with these changes, beside the pool; returns it.  Raises Corrupt, Unavailable."""
+        """Stores the receipt, with these changes, beside the pool; returns it.  Raises Corrupt, Unavailable."""
         stored = receipts.read(self.pool, self.receipt.id)  # another process may go on with the same erasure
         self.receipt = msgspec.structs.replace(receipts.united(stored, self.receipt), **changes)
         receipts.write(self.pool, self.receipt)

@@ -1,10 +1,10 @@
-"""The receipt of an erasure: what was asked, what was done, which objects are held and by whom.
+"""The receipt of an erasure: the request, what was done, which objects are held and by whom.
 
     <pool-id>/erasures/<id>.json      JSON (`Receipt`), written again at every step
 
-It is written before the first step, so that an erasure that was killed is found and goes on.  Objects are named
-with their checksums before they are deleted, transactions before their entries are purged.  It holds the condition,
-which may be personal data itself.
+It is written before the first step, so that a killed erasure is found and resumed.  Objects are named with their
+checksums before they are deleted, transactions before their entries are purged.  It holds the condition, which
+may be personal data itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BLOCK = 1 << 20
 
 
 class ReceiptObject(msgspec.Struct, frozen=True):
-    """A data object: its id, its bytes, the SHA-256 of them in hexadecimal digits."""
+    """A data object: its id, its size in bytes, and their SHA-256 in hexadecimal digits."""
 
     object: str
     size: int
@@ -65,10 +65,10 @@ class ReceiptTransaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """An object that holds such records and may not be deleted yet, and what must be released first.
+    """An object with matching records that may not be deleted yet, and what must be released first.
 
-    `object` is "" for a writer that began earlier and may still write one.  For a file that is none of the pool's
-    objects it is the name as the store listed it, which nothing but words is made of.
+    `object` is "" for a writer that began earlier and may still write such an object.  For a file that is not
+    one of the pool's objects it is the name in the store's listing, which is used in messages only.
     """
 
     object: str
@@ -82,12 +82,12 @@ class Held(msgspec.Struct, frozen=True):
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """An erasure in a pool.
 
-    `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that
-    was looked at last.  `version_before`: the version before the first step.  `erased` are the objects that
-    held such records, `written` those that took their place.  `not_searched`: records of sub-pools that the
-    erasure did not look at.  `purged`: the version up to which the journal is purged for it, 0 if it is not.
-    `keeps_history`: no run of this erasure purges it.  `until`: records of later versions are not its concern,
-    because a run has ended since which they were loaded; 0: no run has.
+    `begun` and `ended` are in microseconds since 1970 by the clock of the lake.  `version`: the version that was
+    searched last. `version_before`: the version before the first step.  `erased` are the objects that held
+    matching records, `written` those that replaced them.  `not_searched`: records of sub-pools that the erasure
+    did not search.  `purged`: the version up to which the journal is purged for it, 0 if it is not.
+    `keeps_history`: no run of this erasure purges the journal.  `until`: records of later versions do not match,
+    because a run ended before they were loaded; 0: no run has ended.
     """
 
     format: int
@@ -131,16 +131,16 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def size_erased(self) -> int:
-        """Bytes of the objects that held such records."""
+        """Total bytes of the erased objects."""
         return sum(one.size for one in self.erased)
 
     @property
     def size_written(self) -> int:
-        """Bytes of the objects that took their place."""
+        """Total bytes of the objects that replaced them."""
         return sum(one.size for one in self.written)
 
     def encode(self) -> bytes:
-        """The stored bytes: JSON, a field a line, in the oldest format that says all of it."""
+        """The stored bytes: JSON, a field a line, in the oldest format that can express it."""
         stored = msgspec.structs.replace(self, format=VERSION if self.until else FIRST)
         return msgspec.json.format(msgspec.json.encode(stored), indent=2) + b"\n"
 
@@ -154,10 +154,10 @@ def decode(data: bytes, *, name: str) -> Receipt:
 
 
 def write(pool: Pool, receipt: Receipt) -> None:
-    """Keep the receipt beside the pool.  Raises Unavailable.
+    """Stores the receipt beside the pool.  Raises Unavailable.
 
-    The pool's activity note is written with a pending one, which is no entry of the journal: otherwise the agent
-    may leave the pool alone for days (`agents.quiet`).
+    With a pending receipt, which is not an entry of the journal, the pool's activity note is written too.
+    Otherwise the agent might leave the pool alone for days (`agents.quiet`).
     """
     if receipt.status != PENDING:
         _put(pool, receipt)
@@ -204,10 +204,10 @@ def read_all(pool: Pool) -> Iterator[Receipt]:
 
 
 def united(stored: Receipt, newer: Receipt) -> Receipt:
-    """The newer one, with the objects and transactions that only the stored one names.
+    """The newer receipt, with objects and transactions that only the stored one names.
 
-    A run that is at work says so even if another one has said that the erasure is done: it may have met such
-    records again.
+    If a run is still working, the result is pending, even if another run stored that the erasure is done: the
+    running one may have found matching records again.
     """
     objects = {
         name: tuple({one.object: one for one in (*getattr(stored, name), *getattr(newer, name))}.values())

@@ -91,13 +91,15 @@ def erase(
     keeps_history: bool = False,
     workers: Workers | None = None,
 ) -> Receipt:
-    """Erase the records of a key range that fulfil a condition from every object of the pool, on all branches.
+    """Erases the records of a key range that fulfil a condition from every object of the pool, on all branches.
 
-    If an erasure of the same records is pending, that one is resumed.  `grace`: seconds for which an object
-    that was never committed may be that of a load under way (None: `vacuum.grace`).  `keeps_history`: do not
-    purge the journal; later runs of the erasure keep to it.  Objects are read and written by `workers`
-    (default: here). Raises InvalidInput (nothing is changed), NotFound, Conflict (writers bring such records
-    back all the time), Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    If an erasure of the same records is pending, it is resumed.  `grace`: for this many seconds an object that
+    was never committed may belong to a load that still runs (None: `vacuum.grace`).  `keeps_history`: do not
+    purge the journal, also not in later runs of the erasure.  `workers` read and write the objects (default: in
+    this process).
+
+    Raises InvalidInput (nothing is changed), NotFound, Conflict (writers keep bringing matching records back),
+    Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     receipt = begin(pool, key_range=key_range, where=where, keeps_history=keeps_history)
     return go_on(pool, receipt, grace=grace, keeps_history=keeps_history, workers=workers)
@@ -111,7 +113,7 @@ def go_on(
     keeps_history: bool = False,
     workers: Workers | None = None,
 ) -> Receipt:
-    """Go on with an erasure; returns its receipt.  Does nothing if it is done.  Raises what `erase` raises."""
+    """Resumes an erasure; returns its receipt.  Does nothing if it is done.  Raises what `erase` raises."""
     receipts.check_pool(receipt, pool)
     if receipt.status == DONE:
         return receipt

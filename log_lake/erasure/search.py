@@ -1,12 +1,12 @@
-"""Which objects of a pool hold such records, wherever the objects are.
+"""Finds the objects of a pool that hold matching records, wherever the objects are.
 
-Objects that branches and tags refer to are asked by their statistics first.  Others have no statistics in the
-state, so they are opened (`holding`): removed ones, those of a vacuum that has begun, and what is on the store and
-no list knows.  Objects never change, so each is asked once in a search.
+For objects that branches and tags refer to, statistics are checked first.  For others the state has no
+statistics, so they are opened (`holding`): removed objects, those of a vacuum that has begun, and those on the
+store that no list knows.  Objects never change, so a search checks each once.
 
-What an old revision in reach refers to is among these: a branch or a tag still holds it, or it is on the list of
-the removed.  The store says what else is there (`on_store`): no list of ours knows what a writer has left that
-stood still, or whose clock was wrong.
+This includes the objects of old revisions that can still be read: a branch or a tag refers to them, or they are
+on the list of removed objects.  The store shows the rest (`on_store`), because no list knows the objects of a
+writer that stopped, or whose clock was wrong.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TaggedObjects:
-    """What a tag keeps: references that may hold such records, by statistics; objects that no list has."""
+    """What a tag keeps: references that may hold matching records, by statistics; and objects that no list
+    has."""
 
     references: tuple[Reference, ...]
     unlisted: frozenset[str]
@@ -54,9 +55,9 @@ class TaggedObjects:
 
 @dataclass
 class Search:
-    """Answers whether objects hold such records; `answers` are those so far.
+    """Finds out whether objects hold matching records; `answers` are the results so far.
 
-    `named`: objects that an earlier run has found to hold some.  `tagged`: what was read of tags so far.
+    `named`: objects in which an earlier run found some.  `tagged`: what was read from tags so far.
     """
 
     pool: Pool
@@ -67,7 +68,7 @@ class Search:
     tagged: dict[Tagged, TaggedObjects] = field(default_factory=dict)
 
     def in_branches(self, state: PoolState) -> dict[str, list[Reference]]:
-        """The references of each branch whose objects hold such records, without branches that have none.
+        """By branch: the references whose objects hold matching records; branches without any are left out.
 
         Raises ObjectMissing, Corrupt, Unavailable.
         """
@@ -79,9 +80,9 @@ class Search:
         return by_branch
 
     def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
-        """The references of a branch that may hold such records, by statistics and age.
+        """The references of a branch that may hold matching records, by statistics and age.
 
-        A merge gives records a new age.  So the age of an object that is named already does not count.
+        A merge gives records a new age, so for an object that is named already, age does not count.
         """
         references = self.target.references(state, branch)
         return (r for r in references if r.first_seq <= self.target.last or r.object in self.named)
@@ -89,7 +90,8 @@ class Search:
     def in_tags(
         self, state: PoolState, names: list[ObjectInfo], *, now: float
     ) -> Iterator[tuple[str, Reference]]:
-        """Tags that are live at `now` (seconds since 1970), and references of theirs with such records.
+        """The tags that are live at `now` (seconds since 1970), with their references that hold matching
+        records.
 
         Raises Corrupt if the state of a tag cannot be read.
         """
@@ -119,10 +121,10 @@ class Search:
         return unlisted_objects(state, ids) - state.removed.vacuumed()
 
     def removed(self, state: PoolState, *, now: float) -> list[str]:
-        """Those on the list of the removed.
+        """The objects on the list of removed objects that hold matching records.
 
-        One branch may have removed an object that another one, or a tag that is live at `now` (seconds since 1970),
-        still needs.  These are asked there, by age, so with records of later versions alone it stays.
+        If a branch, or a tag that is live at `now` (seconds since 1970), still needs such an object, it is
+        judged there, by age.  So an object that has only records of later versions stays.
         """
         removed = list(self._holding((id for id, _ in state.removed.items()), str, self._may_hold))
         if not (removed and self.target.until):
@@ -131,11 +133,13 @@ class Search:
         return [id for id in removed if id not in needed]
 
     def begun(self, state: PoolState) -> list[str]:
-        """Those of vacuums that have begun and not ended: no list has them, and they may not be deleted yet."""
+        """Objects with matching records in vacuums that have begun and not ended: no list has them, and they
+        must not be deleted yet."""
         return list(self._holding(sorted(state.removed.vacuumed()), str, self._may_hold))
 
     def uncommitted(self, state: PoolState, names: list[ObjectInfo]) -> list[ObjectInfo]:
-        """Those among the names on the store that no branch, tag, list or vacuum knows."""
+        """Objects with matching records among the names on the store that no branch, tag, list or vacuum
+        knows."""
         unknown = self._unlisted(state, names)
         if unknown:
             kept = self._tags(state, unknown, now=None)
@@ -191,7 +195,7 @@ def known_id(info: ObjectInfo) -> str:
 
 
 def foreign(names: list[ObjectInfo]) -> list[str]:
-    """The names that are none of data objects: nothing tells what they hold."""
+    """Names that are not those of data objects, so their content is unknown."""
     return [info.name for info in names if object_id(info) is None]
 
 

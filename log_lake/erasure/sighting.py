@@ -21,10 +21,11 @@ from log_lake.workers import Here, Workers
 
 @dataclass(frozen=True)
 class Sighting:
-    """What holds such records now: objects of branches (of `size` bytes), of the list of the removed, orphans, and
-    the tags that hold some.
+    """What holds matching records now: objects of branches (of `size` bytes), removed objects, orphans, and
+    tags.
 
-    `held` are those that an erasure may not delete now, and by whom; "" for a writer that may still write one.
+    `held` are objects that an erasure may not delete now, and their holders; "" for a writer that may still
+    write one.
     """
 
     referred: tuple[str, ...]
@@ -37,7 +38,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Bound:
-    """What may hold such records, by its statistics: objects of branches, their records and their bytes."""
+    """What may hold matching records, by statistics: objects of branches, their records and their bytes."""
 
     objects: int
     records: int
@@ -65,10 +66,9 @@ def look(
     grace: float | None = None,
     workers: Workers | None = None,
 ) -> Sighting:
-    """The objects that an erasure would find.  `grace`: as of `run.erase`.
+    """What an erasure would find.  `grace`: as in `run.erase`.
 
-    Writes a lease for a moment, to know the time of the store.  Raises InvalidInput, NotFound, Corrupt,
-    Unavailable.
+    Writes a lease for a moment, to get the store's time.  Raises InvalidInput, NotFound, Corrupt, Unavailable.
     """
     target = check(pool, key_range=key_range, where=where)
     return planned(lambda: _look(pool, target, workers or Here.of(pool.context), grace=grace))

@@ -1,17 +1,17 @@
-"""The records of an erasure, and the part of them that an object keeps; pure.
+"""Which records an erasure removes (the matching records), and what an object keeps of them; pure.
 
-The records are those of a key range that fulfil a condition, in every stored version: what a delete hides, what a
-newer version hides, what has aged off.  One condition is used for all branches.  It is checked against the fields
-of all schemas that the pool ever had, since a branch may store a field in another class.
+Records match by key range and condition, in every stored version, even if a delete or a newer version hides
+them, or if they have aged off.  All branches use the same condition.  It is checked against the fields of all
+schemas that the pool ever had, because a branch may store a field in another class.
 
-What an object keeps of such a record:
+What an object keeps of a matching record:
 
-- In append and aggregate pools nothing.  A condition of an aggregate pool names key fields only, since other fields
-  are combined of many records and cannot be separated.
-- In upsert pools nothing, if range and condition ask for the key alone.  All versions of the key are meant then, so
-  no older one comes back.
-- In upsert pools otherwise a delete marker with its key.  A version that is not meant may lie below it, and must
-  not come back.  A marker that holds nothing but its key is no such record.
+- In append and aggregate pools: nothing.  In an aggregate pool the condition names key fields only, because
+  values of other fields are combined from many records and cannot be separated.
+- In upsert pools, if range and condition depend on the key alone: nothing.  Then all versions of the key match,
+  so no older one can reappear.
+- Otherwise in upsert pools: a delete marker with the key.  It prevents an older version that does not match from
+  reappearing.  A delete marker with nothing but its key does not count as a matching record.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ from log_lake.where.keyrange import key_range_of
 
 @dataclass(frozen=True)
 class Target:
-    """Records with keys in `key_range` that fulfil `condition` (checked; None: all), in a pool or one sub-pool.
+    """The matching records: keys in `key_range` that fulfil `condition` (checked; None: all), in a pool or one
+    sub-pool.
 
-    `schema`: that of the records, which tells the class of the key; without it the condition narrows no range.
-    `until`: the last version whose records are meant; 0: those of all versions.
+    `schema`: that of the records, which shows the class of the key; without it the condition narrows no range.
+    `until`: the last version whose records match; 0: all versions.
     """
 
     config: PoolConfig
@@ -61,39 +62,40 @@ class Target:
 
     @property
     def last(self) -> int:
-        """The last sequence that a record which is meant can have."""
+        """The greatest sequence that a matching record can have."""
         return sequence(self.until + 1 if self.until else NEVER) - 1
 
     @property
     def sub_pools(self) -> tuple[str, ...]:
-        """Where such records may be.  Records without the key lie in no range, but may fulfil a condition."""
+        """The sub-pools that may hold matching records.  Records without the key are in no range, but may
+        fulfil a condition."""
         if self.sub_pool or self.condition is None or self.key_range != EVERYTHING:
             return (self.sub_pool,)
         return ("", NOKEY)
 
     def key(self, sub_pool: str) -> PoolKey:
-        """The order of the records."""
+        """The key by which records are sorted."""
         return self.config.key_of(sub_pool)
 
     def rule(self, sub_pool: str) -> Rule:
-        """What becomes of equal keys."""
+        """How records with equal keys are combined."""
         return rule_of(self.config, sub_pool)
 
     def range_in(self, sub_pool: str) -> KeyRange:
-        """The keys that such a record can have; empty if no record can match."""
+        """The keys that a matching record can have; empty if no record can match."""
         key = self.key(sub_pool)
         if self.condition is None or self.schema is None or not key.fields:
             return self.key_range
         return self.key_range.intersect(key_range_of(self.condition, key, self.schema))
 
     def leaves_markers(self, sub_pool: str) -> bool:
-        """Whether a delete marker takes the place of such a record."""
+        """Whether a delete marker takes the place of a matching record."""
         if self.condition is None or self.rule(sub_pool).kind != "upsert":
             return False
         return not set(top_level(self.condition)) <= set(self.key(sub_pool).names)
 
     def columns(self, sub_pool: str) -> list[str]:
-        """The columns that tell such records."""
+        """The columns that show whether a record matches."""
         fields = top_level(self.condition) if self.condition is not None else ()
         markers = [DELETED] if self.leaves_markers(sub_pool) else []
         age = [SEQ] if self._goes_by_age(sub_pool) else []
@@ -108,7 +110,7 @@ class Target:
         return replace(self, until=0)
 
     def may_be_in(self, reference: Reference, schema_of: SchemaOf) -> bool:
-        """Whether the object may hold such a record, by range and statistics."""
+        """Whether the object may hold a matching record, by range and statistics."""
         if reference.sub_pool not in self.sub_pools:
             return False
         if not self.range_in(reference.sub_pool).overlaps(reference.key_range):
@@ -118,7 +120,7 @@ class Target:
         )
 
     def references(self, state: PoolState, branch: str) -> Iterator[Reference]:
-        """The references of a branch that may hold such records."""
+        """The references of a branch that may hold matching records."""
         branch_state = state.branches.get(branch)
         if branch_state is None:
             return
@@ -129,7 +131,8 @@ class Target:
                     yield reference
 
     def fulfilled(self, table: pa.Table, sub_pool: str) -> Mask:
-        """Which records of a sorted table lie in the range and fulfil the condition, delete markers too."""
+        """For each record of a sorted table: whether it is in the range and fulfils the condition, delete
+        markers included."""
         key, span = self.key(sub_pool), self.range_in(sub_pool)
         mask = np.zeros(table.num_rows, np.bool_)
         if not table.num_rows or span.empty:
@@ -144,14 +147,15 @@ class Target:
         return mask
 
     def matches(self, table: pa.Table, sub_pool: str) -> Mask:
-        """Which records of a sorted table, with all its columns, are meant."""
+        """For each record of a sorted table with all its columns: whether it matches."""
         mask = self.fulfilled(table, sub_pool)
         if mask.any() and self.leaves_markers(sub_pool):
             mask &= ~bare_markers(table, self.key(sub_pool).names)
         return mask
 
     def without(self, table: pa.Table, sub_pool: str) -> pa.Table:
-        """What an object keeps of a sorted table, which has all columns, and `_deleted` where markers are left."""
+        """What an object keeps of a sorted table with all its columns; the table needs `_deleted` if markers
+        are left."""
         mask = self.matches(table, sub_pool)
         if not mask.any():
             return table
@@ -168,8 +172,11 @@ def target_of(
     key_range: KeyRange = EVERYTHING,
     where: str | Condition | None = None,
 ) -> Target:
-    """The target, checked.  Raises InvalidInput: an empty range, a condition that does not fit the pool's fields or
-    that names fields of an aggregate pool which are combined."""
+    """The checked target.
+
+    Raises InvalidInput for an empty range, or for a condition that does not fit the pool's fields or names a
+    combined field of an aggregate pool.
+    """
     check_range(key_range, config.key_of(sub_pool))
     if where is None:
         return Target(config, key_range, None, sub_pool)

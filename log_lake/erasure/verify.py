@@ -1,8 +1,8 @@
-"""Checking a receipt against the store, at any time after the erasure; nothing is changed.
+"""Checks a receipt against the store, at any time after the erasure; changes nothing.
 
-Objects that the receipt names as erased must be gone.  Then every object of the pool that is on the store is asked,
-as the erasure itself asked: by statistics first if a branch or a live tag refers to it, otherwise by reading.  A
-record that was loaded again after the erasure is found too; the finding says in which object.
+Objects that the receipt names as erased must be gone.  Then every object of the pool that is on the store is
+searched, as the erasure itself does: by statistics first if a branch or a live tag refers to it, otherwise by
+reading.  A record that was loaded again after the erasure is found too; the finding says in which object.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from log_lake.workers import Here
 
 
 def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
-    """The contradictions to the receipt, a line each; empty if it holds.
+    """The contradictions to the receipt, a line each; empty if there is none.
 
-    Writes a lease for a moment, to know the time of the store.  Raises InvalidInput (the receipt of another pool),
+    Writes a lease for a moment, to get the store's time.  Raises InvalidInput (the receipt of another pool),
     NotFound (the pool was dropped), Corrupt, Unavailable.
     """
     receipts.check_pool(receipt, pool)

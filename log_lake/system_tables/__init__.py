@@ -1,4 +1,5 @@
-"""Questions to a lake: `sql` runs SQL over pools, `names` finds the system tables, `tables` makes them."""
+"""Queries: `sql` runs SQL over pools, `names` resolves the names of the lake's own tables, `tables` makes
+them."""
 
 from log_lake.system_tables.sql import query
 

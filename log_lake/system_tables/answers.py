@@ -47,7 +47,7 @@ _AS_JSON = frozenset({"uhugeint", "bignum", "union", "variant"})
 
 
 def carried(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The relation with columns cast whose values Arrow would change; the same one if there are none."""
+    """The relation, with a cast for each column whose values Arrow would change; unchanged if there is none."""
     chosen = []
     changed = False
     for number, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
@@ -104,7 +104,8 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def marked(field: pa.Field, kind: Any) -> pa.Field:
-    """A field of the answer with the lake's marks, which DuckDB's type tells; in Arrow its JSON is text."""
+    """A field of the answer with the lake's marks, according to DuckDB's type; Arrow itself has only text for
+    JSON."""
     if str(kind) == "JSON":
         return json_field(field.name)
     if kind.id == "list":

@@ -1,9 +1,10 @@
-"""The names that SQL has for the fields of records.
+"""The names that records' fields have in SQL.
 
-SQL does not tell upper from lower case in ASCII, and has no empty names.  DuckDB would give a second field of one
-name the name of a third.  So fields that differ in case only, and one without a name, have other names in SQL: `=`,
-then the field's name with a `^` before each capital, which becomes small.  `app` and `App` are `=app` and `=^app`.
-A name depends on the field alone, so that a kept statement means the same when fields are added.
+SQL ignores the case of ASCII letters, and has no empty names.  DuckDB would rename the second of two equal
+names, perhaps to the name of a third field.  So fields that differ in case only, and a field without a name,
+have other names in SQL: `=`, then the field's name with a `^` before each capital, in lower case.  `app` and
+`App` are `=app` and `=^app`.  A name depends on the field alone, so a stored statement means the same after
+fields are added.
 
 Pure; called by `dataset`, `statement` and `sql`.
 """
@@ -25,7 +26,7 @@ _MARKED = str.maketrans({c: "^" + c.lower() for c in string.ascii_uppercase} | {
 
 
 def folded(name: str) -> str:
-    """The name as SQL compares it."""
+    """The name in the form in which SQL compares it."""
     return name.translate(_SMALL)
 
 
@@ -48,17 +49,17 @@ def sql_names(names: Sequence[str]) -> list[str]:
 
 @dataclass
 class Renamed:
-    """The fields of a statement's tables that SQL calls by other names.
+    """The fields of a statement's tables that have other names in SQL.
 
-    `stored`: by the name in SQL, the field's own, at any depth.  `columns`: by table, the folded names of columns
-    that are several fields.
+    `stored`: by SQL name, the field's own name, at any depth.  `columns`: by table, the folded names that stand
+    for several fields.
     """
 
     stored: dict[str, str] = field(default_factory=dict)
     columns: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def add(self, table: str, schema: pa.Schema) -> None:
-        """Add the stored schema of a table; raises InvalidInput as `sql_names` does."""
+        """Adds the stored schema of a table.  Raises InvalidInput as `sql_names` does."""
         columns = dict(_renamed(schema))
         self.columns[folded(table)] = frozenset(folded(name) for name in columns.values())
         self.stored |= columns
@@ -67,7 +68,7 @@ class Renamed:
                 self.stored |= dict(_renamed(record))
 
     def hint(self, text: str) -> str:
-        """What to write instead of fields that an error of DuckDB's quotes; "" if it quotes none of these."""
+        """The names to write instead of fields that an error of DuckDB quotes; "" if it quotes none of these."""
         words = folded(text)
         named = {
             f for f in map(folded, self.stored.values()) if f and (f'"{f}"' in words or f"'{f}'" in words)
@@ -75,7 +76,7 @@ class Renamed:
         return "; ".join(self.advice(name) for name in sorted(named))
 
     def advice(self, name: str) -> str:
-        """What to write instead of a folded name."""
+        """The names to write instead of a folded name."""
         alike = {sql: own for sql, own in self.stored.items() if folded(own) == name}
         fields = choices([f'"{own}"' for own in alike.values()], "and")
         names = choices([f'"{sql}"' for sql in alike])
@@ -116,7 +117,7 @@ def stored_field(one: pa.Field, stored: Mapping[str, str]) -> pa.Field:
 
 
 def as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values as a type that differs in names of fields only."""
+    """The values in a type that differs only in the names of fields."""
     if array.type.equals(kind, check_metadata=True):
         return array
     if pa.types.is_struct(kind):

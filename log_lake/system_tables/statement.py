@@ -32,10 +32,10 @@ class Statement:
     defined: frozenset[str]
 
     def check_columns(self, renamed: Renamed) -> None:
-        """Raises InvalidInput if a name may mean a column that is several fields.
+        """Raises InvalidInput if a name may mean a column that stands for several fields.
 
-        Such a column has another name in its table, so that a name without a table could mean the column of another
-        table, of an outer query or an alias.
+        Each of these fields has another name in its table, so a bare name could mean the column of another
+        table, of an outer query, or an alias.
         """
         names = frozenset[str]().union(*renamed.columns.values())
         if not names:
@@ -88,7 +88,8 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def pools_read(sql: str) -> list[tuple[str, str]]:
-    """The pools that a statement reads, each with its revision ("" if none is said); empty if it has a fault."""
+    """The pools that a statement reads, each with its revision ("" if it names none); empty if the statement
+    is wrong."""
     with connected() as connection:
         try:
             statement = parsed(connection, sql)
@@ -101,7 +102,7 @@ def pools_read(sql: str) -> list[tuple[str, str]]:
 
 
 def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
-    """The statement; raises InvalidInput if it is not one SELECT, and duckdb.Error."""
+    """The statement.  Raises InvalidInput if it is not exactly one SELECT, and duckdb.Error."""
     tree = _tree(connection, sql)
     names: set[str] = set()
     defined: set[str] = set()

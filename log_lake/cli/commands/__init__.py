@@ -1,7 +1,7 @@
-"""The names and options of each command: one module for each group of commands, one table of all.
+"""The names, texts and options of all commands: one module for each group of commands, one table of all.
 
-These modules import no engine, so that `lake --help` answers at once; what carries a command out is in the modules
-of `log_lake.cli`, which `Command.run` names.
+These modules import no engine, so that `lake --help` answers at once.  The functions that run the commands are
+in the modules of `log_lake.cli`, which `Command.run` names.
 """
 
 from __future__ import annotations
