@@ -1,18 +1,20 @@
-"""Activity notes: `activity/<pool id>`, an object that says that a writer is at work on the pool.
+"""Activity notes: `activity/<pool id>`, an object that says that a writer is working on the pool.
 
-Agents and triggers look at many pools.  They list the notes, one request for a thousand pools, and leave alone the
-pools in which nothing was written since their last look.  What counts is when the store says a note was written.
+Agents and triggers watch many pools.  They list the notes, one request for a thousand pools, and skip the pools
+in which nothing was written since their last look.  The time of a note is the store's.
 
-A writer writes the note before it commits, and again after `RENEW` seconds.  If that time ends during a commit, it
-writes the note after the commit too.  So an entry came at most `RENEW` after its pool's note, and a reader that
-looked later than that, and than `SKEW` of clocks, has seen it.
+A writer writes the note before it commits, and again after `RENEW` seconds.  If that time ends during a commit,
+it writes the note after the commit too.  So every entry is at most `RENEW` seconds younger than its pool's note.
+A reader that looked more than `RENEW` seconds after the note, and `SKEW` for the difference of clocks, has seen
+the entry.
 
 A note is a hint.  It may be missing, because the store refused it, or stale, because a writer was killed after a
-commit of more than `RENEW`.  A pool without a note is looked at, and every reader looks at all pools now and then.
-A writer whose note the store refuses deletes the older one, which would say that nothing was written.  If the store
-refuses that too, the writer warns.
-Writers: `History.commit`, `erasure.receipt`, `repair.rebuild`; `agents.quiet` for pools that have none.  Readers:
-`agents.quiet`, `lake.watch`.
+commit of more than `RENEW` seconds.  A pool without a note is looked at, and every reader looks at all pools
+from time to time.  If the store refuses a note, the writer deletes the older note, which would wrongly say that
+nothing was written.  If the store refuses that too, the writer logs a warning.
+
+Writers: `History.commit`, `erasure.receipt`, `repair.rebuild`; `agents.quiet` for pools that have none.
+Readers: `agents.quiet`, `lake.watch`.
 """
 
 from __future__ import annotations

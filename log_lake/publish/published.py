@@ -1,7 +1,8 @@
-"""Which table is published at a place: the metadata of the greatest number.
+"""Finds the table that is published at a place: the one whose metadata has the greatest number.
 
-The hint says the number of a metadata that is there; publishers that were killed before they wrote the hint may
-have left greater ones, which count.  Without a hint a listing tells.  Reading needs no package of Iceberg.
+The hint names a number that exists.  A publisher that was killed before it wrote the hint may have left a
+greater number, which then counts.  If the hint is missing, a listing finds the number.  Reading needs no package
+of Iceberg.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ from log_lake.publish.names import KeyNames, inside, parts_of, paths_of
 
 @dataclass
 class ColumnIds:
-    """Ids of columns: those that earlier tables used, with the types of their columns; then new ones.
+    """Assigns ids to columns: the ids that earlier tables used, otherwise new ones.
 
-    `last` is the greatest id that was ever used.
+    For columns of earlier tables it also knows the types.  `last` is the greatest id that was ever used.
     """
 
     before: Mapping[Path, tuple[int, T.IcebergType | None]]

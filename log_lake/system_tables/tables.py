@@ -41,11 +41,11 @@ def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
 
 
 def branches_table(state: PoolState, live: Mapping[str, LiveCount]) -> pa.Table:
-    """`POOL:branches`: a row a branch; `live` counts the records that its readers see.
+    """`POOL:branches`: a row for each branch; `live` counts the records that its readers see.
 
-    `records`: those that readers see, or unless `is_exact` at most so many; `stored`: those in objects.
-    `at`: the version of the parent that it began on; `merged`: its version up to which it was merged; `unmerged`:
-    writes since, null if they were too many to be merged.
+    `records`: the records that readers see, an upper bound unless `is_exact`; `stored`: the records in objects.
+    `at`: the parent's version on which the branch began; `merged`: its own version up to which it was merged;
+    `unmerged`: the number of writes after that, null if they were too many to be merged.
     """
     rows = [
         {
@@ -90,7 +90,7 @@ _TAG = pa.schema(
 
 
 def tags_table(state: PoolState) -> pa.Table:
-    """`POOL:tags`: a row a tag; `deleted`: it keeps a deleted branch."""
+    """`POOL:tags`: a row for each tag; `deleted`: the tag keeps a deleted branch."""
     rows = [
         {
             "name": name,

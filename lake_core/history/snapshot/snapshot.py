@@ -36,7 +36,10 @@ Identity = tuple[str, bytes]
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """Totals of the references of one sub-pool and schema; `first`: the oldest sequence of the first one ever."""
+    """Totals of the references of one sub-pool and schema.
+
+    `first`: the oldest sequence of the first reference that ever had them.
+    """
 
     first: int
     references: int = 0

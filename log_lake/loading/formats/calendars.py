@@ -41,8 +41,8 @@ _VERSION, _ZONE = b"org.apache.spark.version", b"org.apache.spark.timeZone"
 class Calendar:
     """The calendar of a file's dates and times, and the time zone of its writer.
 
-    `dates`: whether dates are of the hybrid calendar; `times`: timestamps with a zone; `int96`: Parquet's INT96;
-    `naive`: ORC's timestamps, which have the writer's time of day.
+    Each flag says whether such values use the hybrid calendar: `dates`; `times`, timestamps with a zone;
+    `int96`, Parquet's INT96; `naive`, ORC's timestamps, which are times of day at the writer.
     """
 
     dates: bool = False
