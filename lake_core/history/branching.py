@@ -104,7 +104,10 @@ def packed_writes(writes: bytes) -> List[int]:
 
 
 def split_writes(fork: Fork, upto: int) -> tuple[list[int], list[int]]:
-    """The unmerged writes up to a version, and those after it, both oldest first.  Raises Corrupt if given up."""
+    """The unmerged writes up to a version, and those after it, both oldest first.
+
+    Raises Corrupt if the branch no longer knows them, because they were too many.
+    """
     if fork.writes is None:
         raise Corrupt("merged, but the branch gave its writes up")
     writes = list(fork.writes)[::-1]

@@ -1,22 +1,23 @@
-"""Erasing records: the steps.  Each may be repeated, because the pool itself says what is left to be done.
+"""The steps of an erasure.  Each may be repeated, because the pool itself shows what is left to do.
 
-    receipt   is written first, so that another process finds the erasure and goes on
-    hide      a tombstone on every branch that may hold such records: from here on no reader of a branch sees them
-    rewrite   each reference whose object holds such a record, and no other, in a transaction of its own
-    vacuum    exactly the objects that hold such records, without a grace time: those that the rewrites and others
+    receipt   is written first, so that another process finds the erasure and resumes it
+    hide      a tombstone on every branch that may hold matching records; from now on readers do not see these
+    rewrite   each reference whose object holds a matching record, and no other, each in its own transaction
+    vacuum    exactly the objects that hold matching records, without a grace time: those that rewrites and others
               removed, and orphans that are old enough
-    look      at all branches once more.  If a writer brought such records back, the steps are repeated, a few times
+    look      at all branches once more; if a writer brought matching records back, repeat the steps, a few times
     forget    the tombstones, which hold the condition; then a checkpoint, and the purge of the older entries
 
-What a tag, a deleted branch, a lease or a writer that has not committed may still need is not deleted.  It is
-named in the receipt as held, the tombstones stay, and the erasure stays pending: release it, and run the erasure
-again.  Once nothing is held, no writer can bring such records back: an object of a vacuum never comes back.
+If a tag, a deleted branch, a lease or an uncommitted writer may still need an object, it is not deleted.  The
+receipt names it as held, the tombstones stay, and the erasure stays pending: release the object, and run the
+erasure again.  Once nothing is held, no writer can bring matching records back, because an object of a vacuum
+never comes back.
 
-The tombstone comes first for another reason too: in an upsert pool an older version must not be seen while the
-newest one is gone already.
+The tombstone comes first for another reason too: in an upsert pool an older version must not become visible when
+the newest one is gone.
 
-A rewrite applies the deletes that the branch knows too, as a compaction does.  The new object is written for all
-keys, not for the range of the old one, whose bounds may be keys that are erased.  If another writer takes the
+A rewrite also applies the branch's own deletes, as a compaction does.  The new object is written for all keys,
+not for the range of the old one, because the old bounds may be erased keys.  If another writer takes the
 reference first, nothing is committed; the next round finds what that writer wrote.
 """
 

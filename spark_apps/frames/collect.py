@@ -1,7 +1,8 @@
-"""A small frame's records on the driver, in the lake's types: to write them there, or to take their keys.
+"""Collects a small frame's records on the driver, in the lake's types: to write them there, or to take their
+keys.
 
-Spark hands plain columns over by itself.  Of records, lists, maps and variants its `toArrow` refuses some, so these
-come by a task, which converts them as the writer's tasks do.  Called by `write` and `keys`.
+Spark's `toArrow` gives plain columns directly, but refuses some records, lists, maps and variants.  A task
+converts these, as the writer's tasks do.  Called by `write` and `keys`.
 """
 
 from __future__ import annotations

@@ -27,9 +27,10 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class IntervalsPolicy:
-    """`source` is a path with the time of an interval in it; `include` and `exclude` are globs of file names.
+    """Where the files of an interval are.
 
-    `may_be_missing`: an interval without a file is empty; otherwise it is not loaded.
+    `source` is a path pattern with the time of an interval; `include` and `exclude` are globs of file names.
+    `may_be_missing`: an interval without files becomes empty; otherwise the run fails.
     """
 
     source: str
