@@ -27,7 +27,7 @@ from log_lake.columns.keys import key_at
 from log_lake.objects.checksums import Sums
 from log_lake.objects.containers import Container, Footer
 from log_lake.objects.containers.parquet import open_parquet
-from log_lake.objects.containers.parquet_rows import bounded
+from log_lake.objects.containers.parquet_rows import keys_of
 from log_lake.objects.containers.zng import open_zng
 from log_lake.objects.containers.zst import open_zst
 from log_lake.objects.failures import missing, reading, unreadable
@@ -54,9 +54,6 @@ LARGE_RECORD = 512
 
 KEYS_FIRST = 3
 """Columns for each field of the key, from which on a narrow range is found by its keys first (decision 122)."""
-
-KEYS_BYTES = 1 << 30
-"""Decoded bytes of the keys of a group at most: a writer ends a group far below."""
 
 FIRST_RECORD = 4 << 10
 """Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
@@ -227,8 +224,7 @@ class DataObject:
     ) -> Iterator[pa.RecordBatch]:
         """The records of the range in one group: its keys say where they end, and none behind is decoded."""
         batches = self._container.batches([group], list(key.names), rows=self._rows(group))
-        what = f"{self.name}: the keys of group {group}"
-        keys = pa.Table.from_batches(bounded(batches, KEYS_BYTES, what=what)).combine_chunks()
+        keys = keys_of(batches, what=f"{self.name}: the keys of group {group}")
         begin = rows_below(keys, key_range.low, key)
         end = keys.num_rows if key_range.high is None else _end(keys, key_range.high, key, begin)
         if begin >= end:

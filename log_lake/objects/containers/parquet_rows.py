@@ -9,7 +9,7 @@ Callers: the container of Parquet, the reader of data objects, and the reader of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,9 @@ from lake_core.errors import Corrupt
 
 BATCH_BYTES = 256 << 20
 """Bytes of the texts of one batch, if each is the longest of its column's dictionary."""
+
+KEYS_BYTES = 1 << 30
+"""Decoded bytes of the keys of a group at most: a writer ends a group far below."""
 
 
 def text_bytes(
@@ -51,14 +54,15 @@ def rows_at_once(record: int, most: int) -> int:
     return max(1, min(most, BATCH_BYTES // max(1, record)))
 
 
-def bounded(batches: Iterable[pa.RecordBatch], most: int, *, what: str) -> Iterator[pa.RecordBatch]:
-    """The batches, which a caller holds together.  Raises Corrupt if they take more than `most` bytes."""
-    content = 0
+def keys_of(batches: Iterable[pa.RecordBatch], *, what: str) -> pa.Table:
+    """The keys of a group together.  Raises Corrupt if they take more bytes than those of any group."""
+    content, gathered = 0, []
     for batch in batches:
         content += batch.nbytes
-        if content > most:
-            raise Corrupt(f"{what} take more than {most:,} bytes")
-        yield batch
+        if content > KEYS_BYTES:
+            raise Corrupt(f"{what} take more than {KEYS_BYTES:,} bytes")
+        gathered.append(batch)
+    return pa.Table.from_batches(gathered).combine_chunks()
 
 
 def _kind(schema: pq.ParquetSchema, number: int) -> str:
