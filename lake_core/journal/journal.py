@@ -100,7 +100,7 @@ class Journal(JournalReader[E, S]):
         Raises the errors of `propose`, and of the fold if the proposal does not fit; Conflict after
         `retry.races` lost races; OutcomeUnknown if a put was sent and no answer shows whether it took effect.
         """
-        loaded = self._fresh() or self.load()
+        loaded = self.load_recent()
         for attempt in range(self.retry.races):
             committed = loaded.recent.version_of(id)
             if committed is not None:
@@ -112,6 +112,7 @@ class Journal(JournalReader[E, S]):
             try:
                 proposed = propose(loaded)
                 if isinstance(proposed, NextEntry):
+                    self._meets_others = True
                     loaded = self._step(loaded, proposed.stored)
                     continue
                 if proposed is not None:
@@ -135,6 +136,7 @@ class Journal(JournalReader[E, S]):
                 return None
             outcome = put_entry(self, version, entry)
             if outcome is PutOutcome.OTHERS:
+                self._meets_others = True
                 lost(attempt + 1, loaded)
                 self.retry.pause(attempt)
                 loaded = self._follow(loaded, window=2)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from lake_core import naming
-from lake_core.store import Store
+from lake_core.store import ObjectInfo, Store
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,13 @@ class Marks:
 
 def read_marks(store: Store, journal: str) -> Marks:
     """The marks of a journal, by one listing; other names are ignored."""
-    sizes = {info.name: info.size for info in store.list(naming.marks(journal))}
+    return listed_marks(journal, store.list(naming.marks(journal)))
+
+
+def listed_marks(journal: str, infos: Iterable[ObjectInfo]) -> Marks:
+    """The marks of a journal among listed objects."""
+    folder = f"{naming.marks(journal)}/"
+    sizes = {info.name: info.size for info in infos if info.name.startswith(folder)}
     marks = marks_of(sizes)
     checkpoints = tuple(replace(mark, size=sizes[mark.name]) for mark in marks.checkpoints)
     return replace(marks, checkpoints=checkpoints)

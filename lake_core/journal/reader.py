@@ -10,23 +10,24 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
+from lake_core.journal.fetching import Fetch, in_threads, while_there
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.link import StoredEntry, check_link, decode_stored, lost, missing, replaced
+from lake_core.journal.listed import Listed, fold_listed, list_after
 from lake_core.journal.loaded_state import E, HasId, LoadedState, S, StateFormat
-from lake_core.journal.marks import Mark, Marks, marks_of, read_marks
+from lake_core.journal.marks import Mark, Marks, read_marks
 from lake_core.journal.newest import check_end
 from lake_core.journal.recent import Recent
-from lake_core.journal.restored import restored
-from lake_core.journal.retry import Retry
+from lake_core.journal.restored import first_restored, restored
+from lake_core.journal.retry import CONTENDED_FRESH, FRESH, Retry
 from lake_core.records.codec import Codec
 from lake_core.records.decoding import decoding
 from lake_core.store import Store
@@ -39,16 +40,8 @@ K = TypeVar("K")
 LARGEST_WINDOW = 64
 """Entries to read at once, at most: the window doubles up to this while entries are there."""
 
-FRESH = 0.25
-"""Seconds for which a writer takes the state in memory as the newest.  After that it looks for news first: while it
-wrote a large load, its version may have been taken and purged.  An entry that it then wrote there would not be in
-the history; and if the recent ids do not reach back so far, nothing tells it from a purged entry that was."""
-
 RESTARTS = 16
 """Times that a reader starts again because a purge deleted entries while it read."""
-
-MAX_THREADS = 16
-"""Entries or requests read in parallel."""
 
 
 def _only_id(entry: HasId) -> tuple[str, ...]:
@@ -57,22 +50,6 @@ def _only_id(entry: HasId) -> tuple[str, ...]:
 
 def _keeps_nothing(state: object, now: float) -> frozenset[int]:
     return frozenset()
-
-
-def _while_there(entries: Iterable[T | None]) -> Iterator[T]:
-    """The entries up to the first missing one."""
-    for entry in entries:
-        if entry is None:
-            return
-        yield entry
-
-
-def _in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
-    """Several entries or requests, read in parallel."""
-    if len(names) < 2:
-        return [read(name) for name in names]
-    with ThreadPoolExecutor(min(len(names), MAX_THREADS)) as threads:
-        return list(threads.map(read, names))
 
 
 @dataclass
@@ -95,10 +72,12 @@ class JournalReader(Generic[E, S]):
     kept: Callable[[S, float], frozenset[int]] = _keeps_nothing
     """Versions whose checkpoints a purge keeps at a time of the store, in seconds since 1970, though entries around
     them are gone."""
-    fetch: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]] = _in_threads
+    fetch: Fetch = in_threads
     _loaded: LoadedState[S] | None = None
     _damaged: set[str] = field(default_factory=set)
     _newest_at: float = float("-inf")
+    _meets_others: bool = False
+    """Whether others had committed since the last look or the last put."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self) -> LoadedState[S]:
@@ -109,30 +88,24 @@ class JournalReader(Generic[E, S]):
         loaded = self._sound()
         if loaded is None:
             return self._first_load()
+        newest = self._look(loaded)
+        self._meets_others = newest.version > loaded.version
+        return newest
+
+    def _look(self, loaded: LoadedState[S]) -> LoadedState[S]:
+        """The newest state, no older than the moment of the call, from an earlier one."""
         if not self.store.lists_from_name:
             return self._follow(loaded, window=1)
         asked = self.retry.clock()
-        version = self._newest(loaded)
-        if version is None:
+        newest = self._by_listing(loaded)
+        if newest is None:
             return self._follow(loaded, window=LARGEST_WINDOW)
-        if version != loaded.version:
-            return self._follow(loaded, window=version - loaded.version, until=version)
-        self._newest_at = asked
-        return loaded
+        self._remember(newest, at=asked)
+        return newest
 
     def _first_load(self) -> LoadedState[S]:
         """The newest state, with nothing in memory.  Raises JournalLost, Corrupt, Unavailable."""
-        loaded = self._start()
-        hint = hints.read_head_hint(self.store, self.name)
-        window = max(1, min(LARGEST_WINDOW, hint - loaded.version + 1))
-        newest = self._follow(loaded, window=window, remembers=False)  # not before it is known to be whole
-        try:
-            if not self.store.lists_from_name and (not hint or hint != newest.version):
-                check_end(self.store, self.name, newest)
-        except Corrupt:
-            if not self._is_behind(newest):
-                raise
-            return self._follow(self._start(), window=LARGEST_WINDOW)
+        newest = self._open_by_listing() if self.store.lists_from_name else self._open_by_windows()
         if newest.version == 0 and hints.is_begun(self.store, self.name):
             newest = self._follow(self._start(), window=1, remembers=False)  # it may have begun just now
             if newest.version == 0:
@@ -140,9 +113,29 @@ class JournalReader(Generic[E, S]):
         self._remember(newest)
         return newest
 
-    def _fresh(self) -> LoadedState[S] | None:
-        """The state in memory if it was the newest at most `FRESH` seconds ago, otherwise None."""
-        return self._sound() if self.retry.clock() - self._newest_at <= FRESH else None
+    def _open_by_windows(self) -> LoadedState[S]:
+        """The newest state, with nothing in memory: HEAD says how many entries to read at once.
+
+        Raises Corrupt, Unavailable.
+        """
+        loaded = self._start()
+        hint = hints.read_head_hint(self.store, self.name)
+        window = max(1, min(LARGEST_WINDOW, hint - loaded.version + 1))
+        newest = self._follow(loaded, window=window, remembers=False)  # not before it is known to be whole
+        try:
+            if not hint or hint != newest.version:
+                check_end(self.store, self.name, newest)
+        except Corrupt:
+            if not self._is_behind(newest):
+                raise
+            return self._follow(self._start(), window=LARGEST_WINDOW)
+        return newest
+
+    def load_recent(self) -> LoadedState[S]:
+        """The state in memory if it was the newest a short time ago, otherwise as `load`."""
+        fresh = CONTENDED_FRESH if self._meets_others else FRESH
+        is_fresh = self.retry.clock() - self._newest_at <= fresh
+        return (self._sound() if is_fresh else None) or self.load()
 
     def load_version(self, version: int) -> LoadedState[S] | None:
         """The state at a version, None if the journal is shorter.  Raises NotFound if the version is purged."""
@@ -296,22 +289,41 @@ class JournalReader(Generic[E, S]):
         """Whether an entry that was just written may have found its version free only because of a purge."""
         return self.marks().fence >= version
 
-    def _newest(self, loaded: LoadedState[S]) -> int | None:
-        """The version of the last entry, by one listing; None if too much has happened since `loaded`.
+    def _open_by_listing(self) -> LoadedState[S]:
+        """The newest state, with nothing in memory: one listing, the checkpoint, and the entries after it.
 
-        The listing shows entries before marks, and a purger puts a fence before it deletes an entry.  So if the
-        listing shows no fence, an entry that it does not show was never there.
+        A longer journal is listed from its checkpoint on.  Raises Corrupt, Unavailable.
         """
-        version, other_names = loaded.version, []
-        for info in self.store.list(self.name, after=naming.entry(self.name, loaded.version)):
-            number = naming.entry_version(info.name)
-            if number is None:
-                other_names.append(info.name)
-            elif number == version + 1 and version < loaded.version + LARGEST_WINDOW:
-                version = number
-            else:
-                return None
-        return version if marks_of(other_names).fence <= loaded.floor else None
+        listed = list_after(self.store, self.name, 0)
+        start = None if listed is None else self._restored_of(listed.marks.usable())[0]
+        if listed is None or (start is None and listed.marks.fence):
+            start, listed = self._start(), None
+        start = start or self._empty()
+        newest = self._by_listing(start, listed)
+        return newest or self._follow(start, window=LARGEST_WINDOW, remembers=False)
+
+    def _by_listing(self, loaded: LoadedState[S], listed: Listed | None = None) -> LoadedState[S] | None:
+        """The newest state, folded from `loaded` on by one listing; None if the listing cannot show it."""
+        listed = listed or list_after(self.store, self.name, loaded.version)
+        infos = None if listed is None else listed.after(loaded.version, floor=loaded.floor)
+        if infos is None:
+            return None
+        try:
+            return fold_listed(
+                loaded, infos, store=self.store, codec=self.codec, folded=self.folded, fetch=self.fetch
+            )
+        except (CheckpointGone, CheckpointDamaged, Corrupt):  # the slow way says which, and asks for a fence
+            return None
+
+    def _empty(self) -> LoadedState[S]:
+        log.info("%s: starts from the first entry, without a checkpoint", self.name)
+        return LoadedState(0, self.initial, Recent(limits=self.limits))
+
+    def _restored_of(self, usable: list[Mark]) -> tuple[LoadedState[S] | None, LakeError | None]:
+        """The state of the first of these checkpoints that can be read, and why the one before could not be."""
+        return first_restored(
+            [mark for mark in usable if self.format and mark.name not in self._damaged], self.restore
+        )
 
     def _start(self, *, until: int | None = None) -> LoadedState[S]:
         """The newest state that needs no folding: of the newest readable checkpoint, otherwise the initial state.
@@ -322,22 +334,13 @@ class JournalReader(Generic[E, S]):
             marks = self.marks()
             is_purged = until is not None and until < marks.fence
             usable = marks.at(until) if is_purged and until is not None else marks.usable(until=until)
-            problem: LakeError | None = None
-            for mark in usable if self.format else []:
-                if mark.name in self._damaged:
-                    continue
-                try:
-                    loaded = self.restore(mark)
-                    log.info("%s: starts from the checkpoint of version %d", self.name, mark.version)
-                    return loaded
-                except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, serve as well
-                    log.warning("checkpoint %s is passed over: %s", mark.name, error)
-                    problem = error
+            loaded, problem = self._restored_of(usable)
+            if loaded is not None:
+                return loaded
             if is_purged:
                 raise NotFound(f"version {until} is purged: the history begins after {marks.fence}")
             if not marks.fence:
-                log.info("%s: starts from the first entry, without a checkpoint", self.name)
-                return LoadedState(0, self.initial, Recent(limits=self.limits))
+                return self._empty()
             if not isinstance(problem, CheckpointGone) and self.marks() == marks:
                 raise Corrupt(
                     f"{self.name}: purged up to version {marks.fence}, and no checkpoint from there on can be read"
@@ -355,22 +358,16 @@ class JournalReader(Generic[E, S]):
         self._remember(after)
         return after
 
-    def _follow(
-        self, loaded: LoadedState[S], *, window: int, until: int | None = None, remembers: bool = True
-    ) -> LoadedState[S]:
-        """The newest state, folded from `loaded` on; at most up to `until` if that version is reached.
+    def _follow(self, loaded: LoadedState[S], *, window: int, remembers: bool = True) -> LoadedState[S]:
+        """The newest state, folded from `loaded` on by reading windows of entries, then looking for a fence.
 
         If entries after `loaded` were purged, starts again from a checkpoint.
         """
         for _ in range(RESTARTS):
-            is_behind = False
             try:
-                newest = self._walk(loaded, window=window, until=until)
-                ended = until is not None and newest.version < until
-                if not ended:
-                    lists = until is None and self.store.lists_from_name
-                    fence = check_end(self.store, self.name, newest) if lists else self.marks().fence
-                    is_behind = fence > loaded.floor
+                newest = self._walk(loaded, window=window, until=None)
+                lists = self.store.lists_from_name
+                fence = check_end(self.store, self.name, newest) if lists else self.marks().fence
             except (CheckpointGone, CheckpointDamaged):  # the checkpoint of `loaded` was purged or is damaged
                 pass
             except Corrupt:  # an entry that was written below a fence need not fold
@@ -378,12 +375,12 @@ class JournalReader(Generic[E, S]):
                     self._newest_at = float("-inf")  # so that no writer goes on from what is in memory
                     raise
             else:
-                if not ended and not is_behind:
+                if fence <= loaded.floor:
                     if remembers:
                         self._remember(newest)
                     return newest
             log.info("%s: purged while reading after version %d; starts again", self.name, loaded.version)
-            loaded, window, until = self._start(), LARGEST_WINDOW, None
+            loaded, window = self._start(), LARGEST_WINDOW
         raise self._purged_too_fast()
 
     def _purged_too_fast(self) -> Unavailable:
@@ -426,12 +423,12 @@ class JournalReader(Generic[E, S]):
         """
         versions = range(first, first + count)
         if self.store.local_path(self.name) is not None:
-            entries = list(_while_there(map(self.read_stored, versions)))
+            entries = list(while_there(map(self.read_stored, versions)))
             end = first + len(entries)
             is_hole = len(entries) < count and self.store.get(naming.entry(self.name, end + 1)) is not None
         else:
             window = self.fetch(self.read_stored, versions)
-            entries = list(_while_there(window))
+            entries = list(while_there(window))
             end = first + len(entries)
             is_hole = any(stored is not None for stored in window[len(entries) :])
         if is_hole and self.store.get(naming.entry(self.name, end)) is None:
@@ -445,7 +442,8 @@ class JournalReader(Generic[E, S]):
             return map(read, names)
         return self.fetch(read, names)
 
-    def _remember(self, loaded: LoadedState[S]) -> None:
+    def _remember(self, loaded: LoadedState[S], *, at: float | None = None) -> None:
+        """Keep a state that was the newest at a time of the clock; None: now."""
         with self._lock:
             if self._loaded is None or loaded.version >= self._loaded.version:
-                self._loaded, self._newest_at = loaded, self.retry.clock()
+                self._loaded, self._newest_at = loaded, self.retry.clock() if at is None else at

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 
 from lake_core.checkpoints import CheckpointFile
-from lake_core.errors import Corrupt
+from lake_core.errors import CheckpointGone, Corrupt, LakeError
 from lake_core.journal.limits import JournalLimits
 from lake_core.journal.loaded_state import RECENT, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark
 from lake_core.journal.recent import Recent
 from lake_core.records.decoding import decoding
 from lake_core.store import Store
+
+log = logging.getLogger(__name__)
 
 
 def restored(
@@ -43,3 +46,22 @@ def restored(
         recent = Recent.of(mark.version, ids, limits=limits)
         state = format.restore(file)
     return LoadedState(mark.version, state, recent, mark, footer.entry_checksum), file
+
+
+def first_restored(
+    marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]]
+) -> tuple[LoadedState[S] | None, LakeError | None]:
+    """The state of the first of these checkpoints that can be read, and why the one before it could not be.
+
+    Raises Unavailable.
+    """
+    problem: LakeError | None = None
+    for mark in marks:
+        try:
+            loaded = restore(mark)
+            log.info("starts from the checkpoint of version %d, %s", mark.version, mark.name)
+            return loaded, problem
+        except (Corrupt, CheckpointGone) as error:  # an older one, or all entries, serve as well
+            log.warning("checkpoint %s is passed over: %s", mark.name, error)
+            problem = error
+    return None, problem

@@ -11,6 +11,17 @@ MAX_POLLING_WRITERS = 4
 """How many waiting writers may poll once per round trip; those behind them poll less often (decision 24)."""
 
 
+FRESH = 30.0
+"""Seconds for which a writer takes the state in memory as the newest.  After that it looks for news first: while it
+wrote a large load, its version may have been taken and purged.  An entry that it then wrote there would not be in
+the history; and if the recent ids do not reach back so far, nothing tells it from a purged entry that was.  So the
+bound is far below the time in which a journal grows by as many entries and is purged (decision 286)."""
+
+CONTENDED_FRESH = 0.25
+"""The same for a writer that met entries of others when it looked or wrote last: a lost race costs it five
+requests, and a look one."""
+
+
 @dataclass(frozen=True)
 class Retry:
     """`races`: versions to try.  `repeats`: requests for one version.  Pauses and clock are in seconds."""

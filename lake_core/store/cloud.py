@@ -86,6 +86,15 @@ class CloudStore:
         return True
 
     def get(self, name: str) -> bytes | None:
+        whole = self._whole(name)
+        return None if whole is None else whole.data
+
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        whole = self._whole(info.name) if info.tag else None
+        return whole.data if whole is not None and whole.tag == info.tag else None
+
+    def _whole(self, name: str) -> RangeAnswer | None:
+        """All of the object, None if the store says that it does not have it.  Raises Corrupt, Unavailable."""
         most = most_bytes(name)
         try:
             answer = self._answered(
@@ -94,7 +103,7 @@ class CloudStore:
         except FileNotFoundError:
             return None
         check_size(f"{self._uri}/{name}", answer.size, most=most)
-        return answer.data
+        return answer
 
     def _read(self, name: str, **how: Any) -> bytes | None:
         """Bytes of the object, None if the store says that it does not have it.  Raises Unavailable."""
@@ -205,8 +214,8 @@ class CloudStore:
                     page = next(pages, None)
                 if page is None:
                     return
-                for key, size, modified in page:
-                    yield ObjectInfo(key[len(base) :], size, modified)
+                for key, size, modified, tag in page:
+                    yield ObjectInfo(key[len(base) :], size, modified, tag)
         except FileNotFoundError as error:  # a prefix without objects is an empty page
             raise self._no_bucket() from error
 

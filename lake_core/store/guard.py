@@ -92,6 +92,11 @@ class GuardedStore:
         with self._failing(name, READ):
             return self.behind.get(name)
 
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        check_name(info.name)
+        with self._failing(info.name, READ):
+            return self.behind.get_listed(info)
+
     def create(self, name: str, data: bytes) -> Created:
         check_name(name)
         try:

@@ -13,8 +13,8 @@ from typing import Any
 PAGE = 1000
 """Names in one answer, the maximum of both services."""
 
-ListedPage = list[tuple[str, int, float]]
-"""(key, size, modified) by key."""
+ListedPage = list[tuple[str, int, float, str]]
+"""(key, size, modified, tag) by key."""
 
 Pages = Callable[[Any, str, str, str], Iterator[ListedPage]]
 """(file system, bucket, prefix, after) -> the keys greater than `after`, in pages, each of one request."""
@@ -26,7 +26,7 @@ def s3_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedPa
     while True:  # bounded by the objects there are
         page = fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **more)
         yield [
-            (item["Key"], int(item["Size"]), item["LastModified"].timestamp())
+            (item["Key"], int(item["Size"]), item["LastModified"].timestamp(), item.get("ETag", ""))
             for item in page.get("Contents", ())
         ]
         if not page.get("IsTruncated"):
@@ -40,7 +40,12 @@ def gcs_pages(fs: Any, bucket: str, prefix: str, after: str) -> Iterator[ListedP
     while True:  # bounded by the objects there are
         page = fs.call("GET", "b/{}/o", bucket, prefix=prefix, maxResults=PAGE, json_out=True, **more)
         yield [
-            (item["name"], int(item["size"]), dt.datetime.fromisoformat(item["updated"]).timestamp())
+            (
+                item["name"],
+                int(item["size"]),
+                dt.datetime.fromisoformat(item["updated"]).timestamp(),
+                str(item.get("generation", "")),
+            )
             for item in page.get("items", ())
             if item["name"] != after
         ]

@@ -97,6 +97,9 @@ class LockedStore:
     def get(self, name: str) -> bytes | None:
         return self._store.get(name)
 
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        return self._store.get_listed(info)
+
     def create(self, name: str, data: bytes) -> Created:
         created: Created | None = None
         try:

@@ -12,6 +12,7 @@ import threading
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -27,6 +28,8 @@ class MemoryStore:
         self._uri = uri
         self._clock = clock
         self._modified: dict[str, float] = {}
+        self._tags: dict[str, str] = {}
+        self._writes = count()
         self._objects: dict[str, bytes] = {}
         self._names: list[str] = []
         self._lock = threading.Lock()
@@ -47,6 +50,13 @@ class MemoryStore:
             check_size(f"{self._uri}/{name}", len(data), most=most_bytes(name))
         return data
 
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        check_name(info.name)
+        with self._lock:
+            return (
+                self._objects.get(info.name) if info.tag and self._tags.get(info.name) == info.tag else None
+            )
+
     def create(self, name: str, data: bytes) -> Created:
         check_name(name)
         with self._lock:
@@ -65,6 +75,7 @@ class MemoryStore:
             insort(self._names, name)
         self._objects[name] = bytes(data)
         self._modified[name] = self._clock()
+        self._tags[name] = str(next(self._writes))
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         check_prefix(prefix)
@@ -75,7 +86,9 @@ class MemoryStore:
             for at in range(max(bisect_left(names, folder), bisect_right(names, after)), len(names)):
                 if not names[at].startswith(folder):
                     break
-                infos.append(ObjectInfo(names[at], len(self._objects[names[at]]), self._modified[names[at]]))
+                name = names[at]
+                size = len(self._objects[name])
+                infos.append(ObjectInfo(name, size, self._modified[name], self._tags[name]))
         yield from infos
 
     def delete(self, name: str) -> None:
@@ -83,7 +96,7 @@ class MemoryStore:
         with self._lock:
             if self._objects.pop(name, None) is not None:
                 del self._names[bisect_left(self._names, name)]
-                del self._modified[name]
+                del self._modified[name], self._tags[name]
 
     def delete_all(self, names: Sequence[str]) -> None:
         for name in names:

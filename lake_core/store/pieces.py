@@ -1,13 +1,14 @@
 """One request for a range of an object, or for all of a small one, as S3 and Google Cloud Storage answer it.
 
-fsspec gives the bytes of a range and not how large the whole object is, which the answer says too.  It reads all of
-an object of any size.
+fsspec gives the bytes of a range and not how large the whole object is, nor its tag, which the answer says too.  It
+reads all of an object of any size.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fsspec.asyn import sync
@@ -63,7 +64,8 @@ def gcs_piece(fs: Any, path: str, asked: Range) -> RangeAnswer:
     """A range of an object of Google, by `objects.get` with its media."""
     headers: Mapping[str, str]
     headers, data = fs.call("GET", fs.url(path), headers={"Range": _asked(asked)})
-    return _piece(bytes(data), headers.get("Content-Range", ""), asked)
+    piece = _piece(bytes(data), headers.get("Content-Range", ""), asked)
+    return replace(piece, tag=headers.get("x-goog-generation", ""))
 
 
 def s3_whole(fs: Any, path: str, most: int) -> RangeAnswer:
@@ -80,7 +82,7 @@ def s3_whole(fs: Any, path: str, most: int) -> RangeAnswer:
                 return RangeAnswer(b"", size)
             while len(data) <= most and (block := await body.read(_BLOCK)):
                 data += block
-            return RangeAnswer(bytes(data), len(data))
+            return RangeAnswer(bytes(data), len(data), str(answer.get("ETag", "")))
         finally:
             body.close()
 

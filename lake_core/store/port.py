@@ -65,12 +65,14 @@ class ObjectInfo(NamedTuple):
     """A listed object: its name, its size in bytes, and when it was written, in seconds since 1970.
 
     `modified` is the store's own clock, in seconds or finer.  Ages of objects are differences of two such times, so
-    that no clock of a writer decides them.
+    that no clock of a writer decides them.  Two objects that had one name and different bytes have different tags
+    (`tag`: S3's ETag, Google's generation); it is empty if the store gives none.
     """
 
     name: str
     size: int
     modified: float
+    tag: str = ""
 
 
 class Store(Protocol):
@@ -89,6 +91,12 @@ class Store(Protocol):
 
         Raises Corrupt if it has more than `naming.most_bytes`: its writer chooses its size, and each process that
         reads it would need as much memory.
+        """
+
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        """All bytes of the object that was listed; None if it is gone or another one has its name.
+
+        None, without a request, if it was listed without a tag.
         """
 
     def create(self, name: str, data: bytes) -> Created:

@@ -81,10 +81,14 @@ class RequestSizes:
 
 @dataclass(frozen=True)
 class RangeAnswer:
-    """The answer to a request for a range: its bytes, and how large the whole object is."""
+    """The answer to a request for a range: its bytes, how large the whole object is, and its tag (`ObjectInfo`).
+
+    The tag is empty if the answer has none, or was not asked for it.
+    """
 
     data: bytes
     size: int
+    tag: str = ""
 
 
 Fetch = Callable[[Range], RangeAnswer]

@@ -41,6 +41,9 @@ class ReadOnlyStore:
     def get(self, name: str) -> bytes | None:
         return self.behind.get(name)
 
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        return self.behind.get_listed(info)
+
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         return self.behind.list(prefix, after=after)
 

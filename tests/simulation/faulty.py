@@ -61,6 +61,11 @@ STRANGE: tuple[Exception, ...] = (
 )
 
 
+def tag_of(data: bytes) -> str:
+    """The tag of an object: of its bytes, as S3's is."""
+    return f"{zlib.crc32(data):08x}-{len(data)}"
+
+
 @dataclass
 class FaultyStore:
     """Objects in a dictionary, behind faults.  All processes share it."""
@@ -135,6 +140,10 @@ class FaultyStore:
         self.happened["half a put seen"] += name in self.halves
         return self.objects.get(name)
 
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        data = self.get(info.name)
+        return data if data is not None and tag_of(data) == info.tag else None
+
     def create(self, name: str, data: bytes) -> Created:
         self._request()
         created = self._act(lambda: self._apply(name, data))
@@ -165,7 +174,8 @@ class FaultyStore:
             self._request()
             page = sorted(n for n in self.objects if n.startswith(folder) and n > after)[: self.page]
             for name in page:
-                yield ObjectInfo(name, len(self.objects.get(name, b"")), self.modified.get(name, 0.0))
+                data = self.objects.get(name, b"")
+                yield ObjectInfo(name, len(data), self.modified.get(name, 0.0), tag_of(data))
             if len(page) < self.page:
                 return
             after = page[-1]

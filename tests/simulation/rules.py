@@ -16,7 +16,7 @@ from unittest.mock import patch
 from lake_core.history import PoolState, rebase
 from lake_core.history import checkpoint as checkpoints
 from lake_core.journal import Journal, LoadedState
-from lake_core.journal import reader as journal_reader
+from lake_core.journal import listed as journal_listed
 from lake_core.journal.marks import Marks
 from lake_core.journal.recent import Recent
 from log_lake.agents.retention import plan as retention
@@ -57,6 +57,10 @@ def _no_list(*_: Any, **__: Any) -> list[Any]:
     return []
 
 
+def _above(listed: journal_listed.Listed, version: int) -> list[Any]:
+    return [info for number, info in sorted(listed.entries.items()) if number > version]
+
+
 @dataclass(frozen=True)
 class Rule:
     """`places`: what to put where, so that the rule is left out.  `pair`: whose seeds; None: the journal's."""
@@ -95,7 +99,10 @@ def _of(owner: Any, name: str, instead: Any, seed: int, *pair: str) -> Rule:
 RULES: dict[str, Rule] = {
     "a reader looks for a fence": _of(Journal, "_is_behind", _no, 27),
     "a writer looks for a fence": _of(Journal, "is_purged", _no, 155),
-    "a look for news looks for a fence": _of(journal_reader, "marks_of", lambda names: Marks(), 628),
+    "a look for news looks for a fence": _of(journal_listed, "listed_marks", lambda *_: Marks(), 628),
+    "a listing that misses an entry is not believed": _of(
+        journal_listed.Listed, "after", lambda listed, version, *, floor: _above(listed, version), 0
+    ),
     "a state's checkpoint must not lie below the fence": _of(
         LoadedState, "floor", property(lambda head: head.version), 92
     ),

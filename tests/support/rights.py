@@ -63,6 +63,11 @@ class RightsStore:
         self._check_missing(name)
         return self.behind.get(name)
 
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        self._check(Operation.READ, info.name)
+        self._check_missing(info.name)
+        return self.behind.get_listed(info)
+
     def open_input(self, name: str, *, size: int | None = None) -> pa.NativeFile:
         self._check(Operation.READ, name)
         self._check_missing(name)

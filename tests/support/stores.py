@@ -75,6 +75,9 @@ class StoreInFront:
     def get(self, name: str) -> bytes | None:
         return self.ask("get", name, lambda: self.behind.get(name))
 
+    def get_listed(self, info: ObjectInfo) -> bytes | None:
+        return self.ask("get", info.name, lambda: self.behind.get_listed(info))
+
     def create(self, name: str, data: bytes) -> Created:
         return self.ask("create", name, lambda: self.behind.create(name, data))
 

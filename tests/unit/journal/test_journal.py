@@ -15,9 +15,11 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, Unavailable
-from lake_core.journal import Appended, LoadedState, NextEntry, Retry
+from lake_core.journal import Appended, LoadedState, NextEntry, Retry, purge, write_state
 from lake_core.journal.hints import write_head_hint
+from lake_core.journal.listed import MOST
 from lake_core.journal.reader import LARGEST_WINDOW
+from lake_core.records.codec import checksum_of
 from lake_core.store import Created
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
@@ -25,6 +27,14 @@ from tests.support.notes import CODEC, Note, State, journal, texts, write
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 
 FIRST, SECOND = naming.entry("j", 1), naming.entry("j", 2)
+
+
+class ListsWhole(ScriptedStore):
+    """A store that cannot list from a name on, so a reader asks for windows of entries."""
+
+    @property
+    def lists_from_name(self) -> bool:
+        return False
 
 
 @pytest.fixture
@@ -43,7 +53,7 @@ def test_an_empty_journal_is_in_its_initial_state_at_number_0(store: ScriptedSto
 def test_an_entry_that_appears_behind_one_that_was_not_there_yet_is_not_taken_for_it(
     local: bool, tmp_path: Path
 ) -> None:
-    store = ScriptedStore(LocalStore(tmp_path) if local else None)
+    store = ListsWhole(LocalStore(tmp_path) if local else None)
     store.local_path = store.behind.local_path  # type: ignore[method-assign]
     reader, other = journal(store), journal(store.behind)
     write(other, "a")
@@ -89,7 +99,7 @@ def test_a_load_without_news_is_one_listing_where_that_begins_at_a_name(store: S
     assert store.requests[before:] == [("list", "j")]
 
 
-def test_a_load_with_news_reads_what_the_listing_names_and_looks_for_fences(store: ScriptedStore) -> None:
+def test_a_load_with_news_reads_what_the_listing_names_and_nothing_else(store: ScriptedStore) -> None:
     ours = journal(store)
     ours.load()
     for text in "abc":
@@ -97,9 +107,63 @@ def test_a_load_with_news_reads_what_the_listing_names_and_looks_for_fences(stor
     store.requests.clear()
     assert ours.load().state == ("a", "b", "c")
     names = [naming.entry("j", n) for n in (1, 2, 3)]
-    listed, *read, looked = store.requests
-    assert (listed, looked) == (("list", "j"), ("list", "j/marks"))
+    listed, *read = store.requests
+    assert listed == ("list", "j")
     assert sorted(read) == [("get", name) for name in names]  # read side by side
+
+
+def test_an_open_is_one_listing_and_the_entries(store: ScriptedStore) -> None:
+    for text in "abcdefghij":
+        write(journal(store.behind), text)
+    assert journal(store).load().state == tuple("abcdefghij")
+    listed, *read = store.requests
+    assert listed == ("list", "j")
+    assert sorted(read) == [("get", naming.entry("j", n)) for n in range(1, 11)]
+
+
+def test_an_open_at_a_checkpoint_is_one_listing_the_checkpoint_and_what_follows(store: ScriptedStore) -> None:
+    ours = journal(store.behind)
+    for text in "abcde":
+        write(ours, text)
+    mark = write_state(ours, ours.load(), id="0" * 27, now=0.0)
+    write(ours, "f")
+    assert journal(store).load().state == tuple("abcdef")
+    assert [request for request in store.requests if request[0] != "open_input"] == [
+        ("list", "j"),
+        ("get", naming.entry("j", 6)),
+    ]
+    assert {name for request, name in store.requests if request == "open_input"} == {mark.name}
+
+
+@pytest.mark.parametrize("news", [False, True])
+def test_an_entry_that_is_not_the_one_that_was_listed_is_not_folded(store: ScriptedStore, news: bool) -> None:
+    """It was purged between the listing and the read, and a stalled writer put another one there."""
+    behind, ours, other = store.behind, journal(store), journal(store.behind)
+    write(other, "a")
+    if news:
+        ours.load()
+    write(other, "b")
+
+    def purged_and_written_again() -> None:
+        write_state(other, other.load(), id="0" * 27, now=0.0)
+        purge(other, until=2)
+        stalled = Note("late", "of a stalled writer", previous=checksum_of(first or b""))
+        behind.create(SECOND, CODEC.encode(stalled))
+
+    first = behind.get(FIRST)
+    store.on("get", SECOND, before=purged_and_written_again)
+    assert ours.load().state == ("a", "b")
+
+
+def test_a_long_journal_is_listed_from_its_checkpoint_on(store: ScriptedStore) -> None:
+    ours = journal(store.behind)
+    for n in range(1, MOST + 1):
+        store.behind.create(naming.entry("j", n), CODEC.encode(Note(str(n), str(n))))
+    write_state(ours, ours.load(), id="0" * 27, now=0.0)
+    write(ours, "last")
+    assert len(journal(store).load().state) == MOST + 1
+    assert store.asked("list") == 3
+    assert store.asked("get") == 1
 
 
 def test_news_of_more_entries_than_are_asked_for_at_once_is_found(store: ScriptedStore) -> None:

@@ -30,7 +30,7 @@ from lake_core.journal import (
 )
 from lake_core.journal.link import encode_linked
 from lake_core.journal.marks import Mark, Marks
-from lake_core.journal.reader import FRESH
+from lake_core.journal.retry import CONTENDED_FRESH, FRESH
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
 from lake_core.store.memory import MemoryStore
@@ -431,6 +431,7 @@ def test_a_journal_that_is_purged_again_and_again_is_unavailable_in_the_end(stor
 
     for listed in ("j/marks", "j"):
         store.on("list", listed, before=more, times=ALWAYS)
+    store.on("open_input", ".checkpoint", before=more, times=ALWAYS)
     with pytest.raises(Unavailable, match="try again"):
         journal(store).load()
 
@@ -566,6 +567,22 @@ def test_a_writer_that_has_just_loaded_does_not_look_again(store: ScriptedStore)
     assert store.requests == [("create", naming.entry("j", 6)), ("list", "j/marks")]
     time[0] += FRESH * 2
     write(ours, "later")
+    assert store.asked("list") == 3
+
+
+def test_a_writer_that_met_others_looks_again_much_sooner(store: ScriptedStore) -> None:
+    time = [0.0]
+    ours = journal(store)
+    ours.retry = replace(ours.retry, clock=lambda: time[0])
+    ours.load()
+    write(journal(store.behind), "of another")
+    ours.load()  # meets it
+    store.requests.clear()
+    time[0] += 2 * CONTENDED_FRESH
+    write(ours, "ours")
+    assert store.asked("list") == 2  # the look, and that for a fence
+    time[0] += 2 * CONTENDED_FRESH
+    write(ours, "alone now")
     assert store.asked("list") == 3
 
 

@@ -1,0 +1,31 @@
+"""Reading several entries or requests at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+MAX_THREADS = 16
+"""Entries or requests read in parallel."""
+
+Fetch = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Calls a function of one argument with each of several; the answers are in their order."""
+
+
+def in_threads(read: Callable[[Any], Any], names: Sequence[Any]) -> list[Any]:
+    """What `read` answers for each name, read in parallel."""
+    if len(names) < 2:
+        return [read(name) for name in names]
+    with ThreadPoolExecutor(min(len(names), MAX_THREADS)) as threads:
+        return list(threads.map(read, names))
+
+
+def while_there(entries: Iterable[T | None]) -> Iterator[T]:
+    """The entries up to the first missing one."""
+    for entry in entries:
+        if entry is None:
+            return
+        yield entry

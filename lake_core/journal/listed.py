@@ -1,0 +1,93 @@
+"""One listing of a journal: the entries after a version, then the marks; and reading exactly those entries.
+
+The listing shows entries before marks, and a purger puts a fence before it deletes an entry.  So if the listing
+shows no fence above the version from which a reader folds, then no entry above it had been deleted when the marks
+were listed: what the listing shows are the entries of the history, and its last entry was the end.
+
+An entry may be purged between the listing and the read, and a stalled writer may then put another one under its
+name.  The store therefore gives each object a tag, which changes with what is stored, and the reader takes an
+entry only under the tag that was listed (`Store.get_listed`).  So no second listing is needed (decision 285).
+
+Callers: `reader`.  Each answer of None sends it to the slow way: windows of entries, then a listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from lake_core import naming
+from lake_core.journal.fetching import Fetch
+from lake_core.journal.link import StoredEntry, decode_stored
+from lake_core.journal.loaded_state import E, LoadedState, S
+from lake_core.journal.marks import Marks, listed_marks
+from lake_core.records.codec import Codec
+from lake_core.store import ObjectInfo, Store
+
+MOST = 1_000
+"""Names of a listing, at most: one answer of S3.  A longer journal is listed from its checkpoint on."""
+
+WINDOW = 64
+"""Entries whose bytes are in memory at once, at most."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What a listing shows: entries by version, and marks."""
+
+    entries: dict[int, ObjectInfo]
+    marks: Marks
+
+    def after(self, version: int, *, floor: int) -> list[ObjectInfo] | None:
+        """The entries above a version, up to the end.
+
+        None if some may have been purged: a fence lies above `floor`, or one is missing among them.
+        """
+        later = sorted(number for number in self.entries if number > version)
+        if self.marks.fence > floor or later != list(range(version + 1, version + 1 + len(later))):
+            return None
+        return [self.entries[number] for number in later]
+
+
+def list_after(store: Store, journal: str, version: int) -> Listed | None:
+    """The objects of a journal after the entry of a version (0: all), by one listing.
+
+    None if there are more than one answer holds.  Raises Unavailable.
+    """
+    infos = list(islice(store.list(journal, after=naming.entry(journal, version) if version else ""), MOST))
+    if len(infos) == MOST:
+        return None
+    entries = {number: info for info in infos if (number := _version_of(journal, info.name)) is not None}
+    return Listed(entries, listed_marks(journal, infos))
+
+
+def _version_of(journal: str, name: str) -> int | None:
+    """The version of an entry of this journal itself; other names may end like one."""
+    version = naming.entry_version(name)
+    return version if version is not None and name == naming.entry(journal, version) else None
+
+
+def fold_listed(
+    loaded: LoadedState[S],
+    infos: Sequence[ObjectInfo],
+    *,
+    store: Store,
+    codec: Codec[E],
+    folded: Callable[[LoadedState[S], StoredEntry[E]], LoadedState[S]],
+    fetch: Fetch,
+) -> LoadedState[S] | None:
+    """The state after these entries, which follow `loaded`; `fetch` reads several at once.
+
+    None if one of them is not there any more, or is another one.  Raises what `folded` raises, and Unavailable.
+    """
+    if not all(info.tag for info in infos):
+        return None
+    for at in range(0, len(infos), WINDOW):
+        window = infos[at : at + WINDOW]
+        entries = fetch(store.get_listed, window)
+        if None in entries:
+            return None
+        for info, data in zip(window, entries, strict=True):
+            loaded = folded(loaded, decode_stored(codec, data, name=info.name))
+    return loaded
