@@ -1,7 +1,8 @@
 """A pool as a table of SQL: an Arrow data set whose scan is the pool's scan in key order.
 
-DuckDB asks for columns and a filter, so only those columns are read.  SQL sees a field of JSON as JSON, with times,
-dates and bytes as strings, and fields by the names that `columns` gives them.  Called by `sql`.
+DuckDB asks for columns and a filter.  So only those columns are read, and of the records only those within the
+bounds that the filter sets (`bounds`).  SQL sees a field of JSON as JSON, with times, dates and bytes as strings,
+and fields by the names that `columns` gives them.  Called by `sql`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake_core.errors import LakeError
+from lake_core.records.conditions import Condition
 from lake_core.values.types import is_json
 from log_lake.columns.json_text import shown
 from log_lake.columns.nested import Items, mask_of
 from log_lake.lake.by_type import Records
 from log_lake.lake.view import View
+from log_lake.system_tables.bounds import condition_of
 from log_lake.system_tables.columns import sql_names
 
 
@@ -71,6 +74,11 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
             return list(self._fields)
         return needed
 
+    def _where(self, needed: list[str], filter: pc.Expression) -> Condition | None:
+        """A condition that holds for all records that pass the filter, so that the scan reads no others."""
+        fields = {name: self._fields[name] for name in needed}
+        return condition_of(filter, fields, self._offered(needed, wrapped=False), self._view.schema)
+
     def _batches(
         self, needed: list[str], names: list[str], filter: pc.Expression | None, schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
@@ -78,7 +86,8 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
             return
         stored = [self._fields[name].name for name in needed]
         try:
-            for table in self._view.run(self._records.plan(self._view, stored)):
+            where = None if filter is None else self._where(needed, filter)
+            for table in self._view.run(self._records.plan(self._view, stored, where=where)):
                 records = self._records.shown(table, stored).select(stored)
                 texts = _for_sql(records, list(records.schema), needed, wrapped=False)
                 kept = texts if filter is None else texts.filter(filter)  # it compares with these texts

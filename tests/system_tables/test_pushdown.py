@@ -154,3 +154,104 @@ def test_a_filter_whose_columns_cannot_be_guessed_is_given_all_of_them(
     scanner = dataset.scanner(columns=["s"], filter=pc.field("a.b") > 6)
     assert scanner.to_reader().read_all().to_pydict() == {"s": ["g", ""]}
     assert asked == [TABLE.schema.names]
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[ScanPlan]:
+    """The plans that ran."""
+    seen: list[ScanPlan] = []
+    run = View.run
+
+    def remember(self: View, plan: ScanPlan) -> Iterator[pa.Table]:
+        seen.append(plan)
+        return run(self, plan)
+
+    monkeypatch.setattr(View, "run", remember)
+    return seen
+
+
+KEYS: dict[str, tuple[pa.Array, str, str]] = {
+    "integers": (pa.array([-2, -1, 5, 2**40]), "-1", "5"),
+    "unsigned": (pa.array([0, 1, 2**63, 2**64 - 1], pa.uint64()), "1", "9223372036854775808"),
+    "texts": (pa.array(["", 'a"b\\c', "b\nü'", "c"]), "'a\"b\\c'", "'b\nü'''"),
+    "days": (
+        pa.array([dt.date(1969, 1, 1), dt.date(2020, 1, 2), dt.date(2020, 1, 3), dt.date(2021, 1, 1)]),
+        "date '2020-01-02'",
+        "date '2020-01-03'",
+    ),
+    "instants": (
+        pa.array([dt.datetime(2020, 1, day) for day in (1, 2, 3, 4)], pa.timestamp("us", "UTC")),
+        "timestamptz '2020-01-02 00:00:00+00'",
+        "timestamptz '2020-01-03 00:00:00+00'",
+    ),
+    "decimals": (
+        pa.array([decimal.Decimal(text) for text in ("-1.25", "0.50", "0.75", "9.00")]),
+        "0.5",
+        "0.75",
+    ),
+}
+"""Four keys in order, and the second and third as SQL writes them."""
+
+INSIDE = {
+    "k = {0}": {1},
+    "k > {0}": {2, 3},
+    "k >= {0}": {1, 2, 3},
+    "k < {1}": {0, 1},
+    "k between {0} and {1}": {1, 2},
+    "k in ({1}, {0})": {1, 2},
+    "k = {0} or k = {1}": {1, 2},
+    "k > {0} and k < {1}": set(),
+    "k >= {0} and x > 0": {1, 2, 3},
+    "not (k < {0})": {1, 2, 3},
+}
+"""The keys that a condition leaves, by their place; so many objects are read, since each holds one key."""
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_filter_of_the_key_reads_only_the_objects_of_its_range(plans: list[ScanPlan], kind: str) -> None:
+    keys, low, high = KEYS[kind]
+    lake = Lake.create(f"memory://pushed-{kind}")
+    branch = lake.create_pool("p", key="k").branch()
+    for place in range(4):
+        branch.append(pa.table({"k": keys.slice(place, 1), "x": [place]}))
+    for condition, places in INSIDE.items():
+        plans.clear()
+        found = query(lake, f'select x from "p" where {condition.format(low, high)}').read_all()
+        assert set(found["x"].to_pylist()) == places, condition
+        (plan,) = plans
+        assert len(plan.references) <= len(places), condition
+
+
+@pytest.mark.parametrize(
+    ("condition", "keys", "read"),
+    [
+        ("k > 1 or x = 0", [0, 2, 3], 4),
+        ("k is null or k > 1", [2, 3], 4),
+        ("k <> 1", [0, 2, 3], 4),
+        ("x = 2", [2], 1),
+        ("k + 1 > 2", [2, 3], 2),
+    ],
+)
+def test_a_filter_without_bounds_reads_all_and_one_of_another_field_what_may_hold_it(
+    plans: list[ScanPlan], condition: str, keys: list[int], read: int
+) -> None:
+    lake = Lake.create(f"memory://bounds-{read}-{len(condition)}")
+    branch = lake.create_pool("p", key="k").branch()
+    for k in range(4):
+        branch.append(pa.table({"k": [k], "x": [k]}))
+    found = query(lake, f'select k from "p" where {condition} order by k').read_all()
+    assert found["k"].to_pylist() == keys
+    (plan,) = plans
+    assert len(plan.references) == read
+
+
+@pytest.mark.parametrize("shape", ["", ":typed"])
+def test_records_that_lack_the_key_or_hide_others_are_answered_as_without_bounds(shape: str) -> None:
+    lake = Lake.create(f"memory://upserted{len(shape)}")
+    branch = lake.create_pool(
+        "p", key="k", kind="upsert", settings={"format": "zng"} if shape else {}
+    ).branch()
+    branch.append(pa.table({"k": [1, 2, 3], "x": [10, 20, None]}))
+    branch.append(pa.table({"k": [2], "x": [1]}))
+    asked = f'select k from "p{shape}" where x >= 10 order by k'
+    assert query(lake, asked).read_all()["k"].to_pylist() == [1]

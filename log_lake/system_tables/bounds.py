@@ -1,0 +1,123 @@
+"""What a filter of DuckDB says about single fields: bounds, as a condition of the lake.
+
+DuckDB hands its filter over as an expression of Arrow, which shows its text and nothing of its structure.  So the
+numbers and texts in it are only taken for candidates.  Arrow itself proves a bound: it simplifies the filter with
+the guarantee that the field lies below a candidate, or is null.  If nothing is left, no such record passes.  So a
+text that is read wrongly costs a bound, and never a record.  The scan then reads the key range and the objects
+that the bounds leave, as `lake scan --where` does, and `dataset` still applies the whole filter (decision 287).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from pyarrow import fs
+
+from lake_core.keys.encoding import encode_value, from_scalar
+from lake_core.records.conditions import And, Compare, Condition
+from lake_core.values.numbers import Op
+from lake_core.values.types import is_json
+
+MOST_CANDIDATES = 10_000
+"""Values of a filter that are tried as bounds; a longer list of values is not looked through."""
+
+_LITERAL = re.compile(
+    r'"((?:[^"\\]|\\.)*)"'
+    r"|(?<![\w.])([-+]?\d[\d.:eE+-]*(?:T| (?=\d\d:))?[\d.:]*Z?)"
+)
+"""A quoted text, or a number, date, time or timestamp, as Arrow writes them in the text of an expression."""
+
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+
+_COMPARED: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_integer,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+)
+"""Types whose order is the same in Arrow, in SQL and in conditions; of doubles NaN is not."""
+
+
+def condition_of(
+    filter: pc.Expression, fields: Mapping[str, pa.Field], schema: pa.Schema, stored: pa.Schema
+) -> Condition | None:
+    """A condition that holds for every record for which the filter is true; None if nothing is known.
+
+    `fields` are those of the filter, by their names in it, which `schema` has with the types that the filter sees;
+    `stored` are those of the pool.
+    """
+    texts = [_unescaped(quoted) or plain for quoted, plain in _LITERAL.findall(str(filter))]
+    if not texts or len(texts) > MOST_CANDIDATES:
+        return None
+    bounds: list[Condition] = []
+    for name, field in fields.items():
+        if _is_compared(field) and field.name in stored.names and stored.field(field.name).equals(field):
+            candidates = _as_values(texts, field.type)
+            path = (field.name,)
+            for op, value in _bounds(candidates, pc.field(name), partial(_may_pass, filter, schema)):
+                bounds.append(Compare(path, op, encode_value(from_scalar(value))))
+    return And(tuple(bounds)) if len(bounds) > 1 else next(iter(bounds), None)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), text, flags=re.DOTALL)
+
+
+def _is_compared(field: pa.Field) -> bool:
+    return not is_json(field) and any(is_kind(field.type) for is_kind in _COMPARED)
+
+
+def _as_values(texts: Sequence[str], kind: pa.DataType) -> list[Any]:
+    """The texts that can be values of a type, as scalars of the type, in their order, each once."""
+    values = {}
+    for text in texts:
+        try:
+            scalar = pa.scalar(text).cast(kind)
+        except pa.ArrowException:
+            continue
+        values[scalar.as_py()] = scalar
+    return [values[key] for key in sorted(values)]
+
+
+def _bounds(
+    candidates: Sequence[Any], field: pc.Expression, may_pass: Callable[[pc.Expression], bool]
+) -> Iterator[tuple[Op, Any]]:
+    """The closest bounds among the candidates, which are in order; none if a record with null may pass."""
+    if not candidates or may_pass(field.is_null()):
+        return
+    low = _last(candidates, lambda value: not may_pass(field < value))
+    if low is not None:
+        yield (">=" if may_pass(field == low) else ">"), low
+    high = _last(candidates[::-1], lambda value: not may_pass(field > value))
+    if high is not None:
+        yield ("<=" if may_pass(field == high) else "<"), high
+
+
+def _last(candidates: Sequence[Any], holds: Callable[[Any], bool]) -> Any:
+    """The last candidate for which this holds, where it holds for those before it too; None if for none."""
+    begin, end = 0, len(candidates)
+    while begin < end:  # halves: log2 of the candidates
+        middle = (begin + end) // 2
+        if holds(candidates[middle]):
+            begin = middle + 1
+        else:
+            end = middle
+    return candidates[begin - 1] if begin else None
+
+
+def _may_pass(filter: pc.Expression, schema: pa.Schema, guarantee: pc.Expression) -> bool:
+    """Whether Arrow leaves room for a record that passes, among those for which the guarantee holds."""
+    fragment = _FORMAT.make_fragment("/none", filesystem=_FILES, partition_expression=guarantee)
+    dataset = ds.FileSystemDataset([fragment], schema=schema, format=_FORMAT, filesystem=_FILES)
+    return any(True for _ in dataset.get_fragments(filter=filter))
+
+
+_FORMAT, _FILES = ds.ParquetFileFormat(), fs.LocalFileSystem()
+"""Arrow asks for them; no file is opened."""
