@@ -29,6 +29,7 @@ from log_lake.lake.branch import Branch
 from log_lake.objects.read import DataObject
 from log_lake.presence.absence import planning_again
 from log_lake.reading.ranges import WeightedSample, split_range
+from log_lake.reading.revision import Revision
 from log_lake.rewriting.exchange import LostRace, commit
 from log_lake.rewriting.work import Rewriting, begin_rewriting, lease_of, write
 from log_lake.workers import Here, Workers
@@ -62,9 +63,8 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
     format = naming.COMPACTED[naming.format_in(sub_pool, str(revision.settings["format"]))]
     hiding = [*revision.tombstones, *revision.aged_off]
     work = begin_rewriting(branch, revision, ordered, hiding=hiding, format=format, message=message)
-    near = revision.references_in(span_of(ordered))
     if rule.kind == "aggregate":
-        _check_neighbours(near, work)
+        _check_neighbours(revision.references_in(span_of(ordered)), work)
     if outputs > 1:
         with planning_again(branch.history):
             samples = [_sample(r, branch.store, pool_id=work.config.id) for r in ordered]
@@ -73,7 +73,7 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
     if rule.kind != "upsert":
         return work
     # what the markers of unmerged records hide may be on the parent
-    if tip.is_unmerged(ordered[0]) or _hides_older(near, ordered):
+    if tip.is_unmerged(ordered[0]) or _hides_older(revision, ordered):
         return replace(work, keeps=partial(emptied, key=work.key.names))
     # what the markers hid may be put back by a revert while the job runs
     return replace(work, keeps=without_markers, oldest_only=True)
@@ -108,12 +108,20 @@ def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSamp
     return whole.within(reference.key_range)
 
 
-def _hides_older(references: Sequence[Reference], inputs: Sequence[Reference]) -> bool:
-    """Whether a reference that is no input, and overlaps one, may hold older records."""
+def _hides_older(revision: Revision, inputs: Sequence[Reference]) -> bool:
+    """Whether a reference that is no input, and overlaps one, may hold older records.
+
+    Most often the first one that is looked at is enough, however many the pool has.
+    """
     chosen = {(r.object, r.low) for r in inputs}
-    newest = max(r.seq for r in inputs)
-    others = [r for r in references if (r.object, r.low) not in chosen and r.first_seq <= newest]
-    return any(other.key_range.overlaps(one.key_range) for other in others for one in inputs)
+    newest, span = max(r.seq for r in inputs), span_of(inputs)
+    older = revision.snapshot.reaching(newest, span, sub_pool=revision.sub_pool)
+    return any(
+        other.key_range.overlaps(one.key_range)
+        for other in older
+        if (other.object, other.low) not in chosen
+        for one in inputs
+    )
 
 
 def compact(

@@ -25,6 +25,9 @@ REFERENCE = "reference"
 EVERY = tuple(ROW.names)
 """The columns of a row."""
 
+PART = 64
+"""References that are decoded at once where the first ones may be enough."""
+
 
 class FixedReferences(Protocol):
     """Fixed references of one branch."""
@@ -40,6 +43,9 @@ class FixedReferences(Protocol):
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
         """The references of the (sub-)pool that overlap the range."""
+
+    def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str) -> Iterator[Reference]:
+        """As `overlapping`, of those whose oldest record is no newer than `sequence`; decoded as needed."""
 
     def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
         """The rows of the pool or sub-pool by low bound, a table at a time; `columns` are the wanted ones
@@ -101,13 +107,18 @@ class TableReferences:
         return None
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
-        table = self.by_sub_pool.get(sub_pool)
-        if table is None:
-            return []
+        return from_rows(self._overlapping(key_range, sub_pool), sub_pool=sub_pool)
+
+    def _overlapping(self, key_range: KeyRange, sub_pool: str) -> pa.Table:
+        table = self.rows(sub_pool)
         overlaps = pc.greater(table["high"], pa.scalar(key_range.low, pa.binary()))
         if key_range.high is not None:
             overlaps = pc.and_(overlaps, pc.less(table["key"], pa.scalar(key_range.high, pa.binary())))
-        return from_rows(table.filter(overlaps), sub_pool=sub_pool)
+        return table.filter(overlaps)
+
+    def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str) -> Iterator[Reference]:
+        for part in _parts_until(sequence, self._overlapping(key_range, sub_pool)):
+            yield from from_rows(part, sub_pool=sub_pool)
 
     def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
         if sub_pool in self.by_sub_pool:
@@ -116,6 +127,14 @@ class TableReferences:
     def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
         for table in self.tables(sub_pool=sub_pool):
             yield from from_rows(table.filter(pc.greater(table["seq"], sequence)), sub_pool=sub_pool)
+
+
+def _parts_until(sequence: int, table: pa.Table) -> Iterator[pa.Table]:
+    """The rows whose oldest record is no newer than `sequence`, a few at a time."""
+    first = pc.coalesce(table["oldest"], table["seq"])
+    until = table.filter(pc.less_equal(first, sequence))
+    for begin in range(0, until.num_rows, PART):
+        yield until.slice(begin, PART)
 
 
 def by_key(table: pa.Table) -> pa.Table:
@@ -162,6 +181,12 @@ class CheckpointReferences:
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
         return self._found(partial(self.file.overlapping, key_range), sub_pool)
+
+    def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str) -> Iterator[Reference]:
+        look_up = partial(self.file.overlapping, key_range, branch=self.branch, sub_pool=sub_pool)
+        decode = partial(from_rows, sub_pool=sub_pool)
+        for part in _parts_until(sequence, self.file.decoded(look_up)):
+            yield from self.file.rows_of(part, decode)
 
     def _found(self, look_up: Callable[..., pa.Table], sub_pool: str) -> list[Reference]:
         """The references of the rows that a look-up in the file finds.  Raises Corrupt, Unavailable."""

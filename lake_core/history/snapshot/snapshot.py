@@ -166,6 +166,23 @@ class Snapshot:
         folded = self._overlapping(self.folded, self.dropped, key_range, sub_pool=sub_pool)
         return in_order([*added, *below, *folded])
 
+    def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str = "") -> Iterator[Reference]:
+        """As `overlapping`, of those whose oldest record is no newer than `sequence`, in no order.
+
+        They are decoded as they are asked for.
+        """
+        for reference in self.added.values():
+            if (
+                reference.sub_pool == sub_pool
+                and reference.first_seq <= sequence
+                and reference.key_range.overlaps(key_range)
+            ):
+                yield reference
+        for fixed, removed in ((self.folded, self.dropped), (self.checkpoint, self.removed)):
+            for reference in fixed.reaching(sequence, key_range, sub_pool=sub_pool):
+                if (reference.object, reference.low) not in removed:
+                    yield reference
+
     def all(self) -> Iterator[Reference]:
         """The references of the pool itself and of its sub-pools."""
         for sub_pool in ("", *self.sub_pools()):

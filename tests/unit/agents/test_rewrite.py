@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lake_core.errors import Conflict, ObjectMissing
+from lake_core.history import Reference
+from lake_core.history.snapshot import fixed
+from lake_core.history.snapshot.fixed import PART
+from lake_core.history.snapshot.reference import from_rows
+from lake_core.journal.purge import write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject, RemoveReference
@@ -294,6 +300,40 @@ def test_a_delete_marker_keeps_nothing_but_its_key(lake: Lake) -> None:
         (batch,) = data.batches(EVERYTHING, key=pool.config.key, columns=None)
     assert [(row["k"], row["v"], row["_deleted"]) for row in batch.to_pylist()] == [(1, None, True)]
     assert [row["k"] for row in rows(pool)] == [2]
+
+
+# ---------------------------------------------------------------- large pools
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize("newest", [False, True])
+def test_a_job_of_a_large_pool_looks_at_no_more_references(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, kind: str, newest: bool
+) -> None:
+    """Its loads overlap, so all of them lie in the range of the job; they are decoded only as far as needed."""
+    decoded = 0
+
+    def counted(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
+        nonlocal decoded
+        for reference in from_rows(table, sub_pool=sub_pool):
+            decoded += 1
+            yield reference
+
+    seen = []
+    for loads in (PART, 3 * PART):
+        pool = lake.create_pool(f"p{loads}", key="k", kind=kind)
+        for n in range(loads):
+            pool.branch().append(pa.table({"k": [n, 1_000 + n]}))
+        write_newest(pool.history.journal, new_id=pool.context.ids.new, now=0.0)
+        pool = Lake.open_on(lake.store).pool(pool.config.name)
+        inputs = sorted(pool.at().references, key=lambda r: r.seq)[-4 if newest else 0 :][:4]
+        decoded = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(fixed, "from_rows", counted)
+            work = begin_compaction(pool.branch(), inputs, outputs=1, message="")
+        assert work.oldest_only is (kind == "upsert" and not newest)
+        seen.append(decoded)
+    assert seen[0] == seen[1] <= len(inputs) + PART
 
 
 # ---------------------------------------------------------------- pieces
