@@ -19,7 +19,12 @@ from lake_core.values.numbers import Op, as_class
 NULL_VALUE = encode_value(None)
 
 
-@lru_cache(maxsize=256)
+CACHED = 1 << 14
+"""Comparisons whose answers stay in memory: those of the tombstones of many pools.  With fewer places than a scan
+has tombstones every answer would be worked out again at every object and every batch."""
+
+
+@lru_cache(maxsize=CACHED)
 def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
     """The comparison for values of the class, with values of that class only.
 
@@ -38,6 +43,7 @@ def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
     return None if with_null or all(answer is None for answer in equal) else False
 
 
+@lru_cache(maxsize=CACHED)
 def _compared(op: Op, data: bytes, kind: str) -> tuple[Op, bytes] | bool | None:
     value = decode_value(data)
     comparison = None if value is None else as_class(op, value, kind)

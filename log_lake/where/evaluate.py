@@ -15,7 +15,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.conditions.classwise import NULL_VALUE, among
+from lake_core.conditions.classwise import CACHED, NULL_VALUE, among
 from lake_core.keys.encoding import Value, decode_value, encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
 from lake_core.values.numbers import Op
@@ -168,11 +168,20 @@ def _in(column: Column, values: tuple[bytes, ...]) -> Column:
     return pc.if_else(pc.is_valid(column), mask, _NULL) if column.null_count else mask
 
 
+@lru_cache(maxsize=CACHED)
+def _exactly(data: bytes, kind: pa.DataType) -> pa.Scalar | None:
+    """The encoded value as one of the type, None if the type cannot hold it.
+
+    Cached, since the set of a thousand deletes is made again for each delete that joins it.
+    """
+    floored = floor(decode_value(data), kind)
+    return floored[0] if floored is not None and floored[1] else None
+
+
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
     """The values that the type can hold; cached, because a scan asks for them at every batch."""
-    floors = [floor(decode_value(data), kind) for data in values if data != NULL_VALUE]
-    scalars = [floored[0] for floored in floors if floored is not None and floored[1]]
+    scalars = [value for data in values if data != NULL_VALUE and (value := _exactly(data, kind)) is not None]
     if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in scalars):
         scalars.append(pa.scalar(-0.0, kind))  # `is_in` takes -0.0 for another number
     return pa.array(scalars, kind)

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from lake_core.conditions import may_hold, must_hold
+from lake_core.conditions.classwise import among
+from lake_core.keys.encoding import encode_value
 from lake_core.records import Column
 from lake_core.values.types import json_field
 from log_lake.objects.statistics import column_statistics
@@ -133,3 +135,14 @@ def test_bounds_of_another_kind_than_the_value_tell_nothing() -> None:
     condition = check("n = 9", TABLE.schema)
     columns = column_statistics(pa.table({"n": ["a", "b"]}))
     assert may_hold(condition, TABLE.schema, columns, records=2)
+
+
+def test_the_comparisons_of_a_thousand_deletes_are_worked_out_once() -> None:
+    """A scan asks about each of them at every object; that it works them out again is where the time went."""
+    schema = pa.schema([("v", pa.int64())])
+    columns = [Column("v", 0, encode_value(0), encode_value(5_000))]
+    conditions = [check(f"v = {number}", schema) for number in range(1_000)]
+    among.cache_clear()
+    for _ in range(3):
+        assert all(may_hold(condition, schema, columns, records=9) for condition in conditions)
+    assert among.cache_info().misses == len(conditions)
