@@ -1,4 +1,4 @@
-"""Requests and bytes of the lake on an S3 server (moto), counted by a proxy; lance beside it.
+"""Requests and bytes of the lake on an S3 server (moto), counted by a proxy; lance and deltalake beside it.
 
 The counts are exact and no timing: `tests/contract/test_requests.py` holds those of the lake.
 """
@@ -110,28 +110,45 @@ def of_lake(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
     yield proxy.count("point get, footer known", lambda: view.get(records // 3))
     view = view_of("small")
     yield proxy.count(f"point get, {LOADS} small objects", lambda: view.get(500))
-    yield proxy.count("the same again", lambda: view.get(500))
-    yield proxy.count(f"cold open, {LOADS} entries", lambda: view_of("small"))
+    yield proxy.count(f"point get, {LOADS} small objects, again", lambda: view.get(500))
+    yield from _of_journal(proxy, lambda: Lake.open(uri, options=options))
+
+
+def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted]:
+    """What opening, writing and compacting ask for, in a pool of small loads."""
+    from log_lake.agents.checkpoint.run import write_checkpoint
+    from log_lake.rewriting.compaction import compact
+
+    lake = reopened()
+    yield proxy.count(f"cold open, {LOADS} entries", lambda: reopened().pool("small").at())
+    small = lake.pool("small").branch()
+    small.append(content(1_000, LOADS))
     yield proxy.count("append, open writer", lambda: small.append(content(1_000, LOADS)))
+    two = lake.pool("small").at().key_range(low=2, high=4)
+    yield proxy.count("delete of a range", lambda: small.delete(key_range=two))
+    yield proxy.count("delete by a condition", lambda: small.delete(where="c = 7"))
+    inputs = lake.pool("small").at().references[:LOADS]
+    yield proxy.count(f"compaction of {LOADS} objects", lambda: compact(small, inputs))
+    write_checkpoint(lake, "small", now=time.time())
+    yield proxy.count("cold open, at a checkpoint", lambda: reopened().pool("small").at())
+    view = reopened().pool("small").at()
+    yield proxy.count("point get, compacted", lambda: view.get(500))
+    yield proxy.count(
+        "cold open and append", lambda: reopened().pool("small").branch().append(content(1_000))
+    )
 
 
 def of_lance(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
-    """The same reads by lance, which must be in the path."""
+    """The same by lance, which must be in the path."""
     import lance
 
-    options = {
-        "aws_access_key_id": "test",
-        "aws_secret_access_key": "test",
-        "aws_endpoint": proxy.url,
-        "aws_region": REGION,
-        "allow_http": "true",
-    }
-    place = f"s3://{BUCKET}/lance"
-    lance.write_dataset(content(records), place, storage_options=options)
+    options = {**_options(proxy), "allow_http": "true"}
+    one, small = f"s3://{BUCKET}/lance", f"s3://{BUCKET}/lance-small"
 
-    def opened() -> Any:
+    def opened(place: str = one) -> Any:
         return lance.dataset(place, storage_options=options)
 
+    lance.write_dataset(content(records), one, storage_options=options)
     table = opened()
     yield proxy.count("lance: scan", table.to_table)
     table = opened()
@@ -139,6 +156,50 @@ def of_lance(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
     table = opened()
     wanted = pc.field("k") == records // 2
     yield proxy.count("lance: point get without an index", lambda: table.to_table(filter=wanted))
+    for begin in range(LOADS):
+        lance.write_dataset(content(1_000, begin), small, mode="append", storage_options=options)
+    yield proxy.count(f"lance: cold open, {LOADS} entries", lambda: opened(small))
+    table = opened(small)
+    yield proxy.count(
+        "lance: append, open writer", lambda: table.insert(content(1_000, LOADS), mode="append")
+    )
+    yield proxy.count("lance: delete of a range", lambda: table.delete("k >= 2 and k < 4"))
+    yield proxy.count("lance: delete by a condition", lambda: table.delete("c = 7"))
+    yield proxy.count(f"lance: compaction of {LOADS + 1} objects", table.optimize.compact_files)
+
+
+def of_delta(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
+    """The same by deltalake, which must be in the path."""
+    from deltalake import DeltaTable, write_deltalake
+
+    options = {**_options(proxy), "aws_allow_http": "true", "aws_conditional_put": "etag"}
+    one, small = f"s3://{BUCKET}/delta", f"s3://{BUCKET}/delta-small"
+
+    def opened(place: str = one) -> Any:
+        return DeltaTable(place, storage_options=options)
+
+    write_deltalake(one, content(records), storage_options=options)
+    table = opened()
+    yield proxy.count("deltalake: scan", table.to_pyarrow_table)
+    for begin in range(LOADS):
+        write_deltalake(small, content(1_000, begin), mode="append", storage_options=options)
+    yield proxy.count(f"deltalake: cold open, {LOADS} entries", lambda: opened(small))
+    table = opened(small)
+    yield proxy.count(
+        "deltalake: append, open writer", lambda: write_deltalake(table, content(1_000, LOADS), mode="append")
+    )
+    yield proxy.count("deltalake: delete of a range", lambda: table.delete("k >= 2 and k < 4"))
+    yield proxy.count("deltalake: delete by a condition", lambda: table.delete("c = 7"))
+    yield proxy.count(f"deltalake: compaction of {LOADS + 1} objects", table.optimize.compact)
+
+
+def _options(proxy: Counter) -> dict[str, str]:
+    return {
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+        "aws_endpoint": proxy.url,
+        "aws_region": REGION,
+    }
 
 
 def measures() -> Iterator[Measure]:
@@ -150,6 +211,6 @@ def measures() -> Iterator[Measure]:
     peers.install()
     sys.path.append(str(peers.FOLDER))
     with counting() as proxy:
-        for of in (of_lake, of_lance):
+        for of in (of_lake, of_lance, of_delta):
             for number, one in enumerate(of(proxy)):
                 yield Measure(one.what, one.seconds, RECORDS, 0, note=one.note, begins=not number)

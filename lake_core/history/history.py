@@ -95,6 +95,10 @@ class History:
         check_open(loaded.state, pool=self.pool_name)
         return loaded
 
+    def load_recent(self) -> LoadedState[PoolState]:
+        """The state in memory if it was the newest a short time ago, otherwise as `load`."""
+        return self.journal.load_recent()
+
     def commit(self, draft: Draft) -> Committed:
         """Commit the draft to its branch, rebased onto the transactions that other writers commit meanwhile.
 

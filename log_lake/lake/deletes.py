@@ -40,7 +40,7 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
 def _covers(branch: Line, tombstone_id: str) -> int:
     """The number of references whose records the tombstone may hide."""
     try:
-        revision = branch.revision()
+        revision = branch.revision(recent=True)
         tombstone = revision.held.tombstones.get(tombstone_id)
         return len(revision.may_hide(tombstone)) if tombstone is not None else 0
     except LakeError:  # the delete is committed: an error while counting must not become its result

@@ -47,9 +47,12 @@ class Line(PoolPart):
         """The store that holds the lake."""
         return self.context.store
 
-    def revision(self, *, now: float | None = None) -> Revision:
-        """The newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound, Unavailable."""
-        loaded = self.history.load_open()
+    def revision(self, *, now: float | None = None, recent: bool = False) -> Revision:
+        """The newest revision at `now` (seconds since 1970, default: the clock).  Raises NotFound, Unavailable.
+
+        `recent`: one that was the newest a short time ago will do, such as that of a commit that just ended.
+        """
+        loaded = self.history.load_recent() if recent else self.history.load_open()
         time = self.context.now() if now is None else now
         return Revision(
             self.config, loaded.version, self.name, loaded.state, time, self.sub_pool, self.limits
