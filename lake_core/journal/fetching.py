@@ -11,7 +11,7 @@ T = TypeVar("T")
 MAX_THREADS = 16
 """Entries or requests read in parallel."""
 
-Fetch = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+ReadAll = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Calls a function of one argument with each of several; the answers are in their order."""
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from lake_core import naming
-from lake_core.journal.fetching import Fetch
+from lake_core.journal.fetching import ReadAll
 from lake_core.journal.link import StoredEntry, decode_stored
 from lake_core.journal.loaded_state import E, LoadedState, S
 from lake_core.journal.marks import Marks, listed_marks
@@ -33,7 +33,7 @@ WINDOW = 64
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listing:
     """What a listing shows: entries by version, and marks."""
 
     entries: dict[int, ObjectInfo]
@@ -50,7 +50,7 @@ class Listed:
         return [self.entries[number] for number in later]
 
 
-def list_after(store: Store, journal: str, version: int) -> Listed | None:
+def list_after(store: Store, journal: str, version: int) -> Listing | None:
     """The objects of a journal after the entry of a version (0: all), by one listing.
 
     None if there are more than one answer holds.  Raises Unavailable.
@@ -59,7 +59,7 @@ def list_after(store: Store, journal: str, version: int) -> Listed | None:
     if len(infos) == MOST:
         return None
     entries = {number: info for info in infos if (number := _version_of(journal, info.name)) is not None}
-    return Listed(entries, listed_marks(journal, infos))
+    return Listing(entries, listed_marks(journal, infos))
 
 
 def _version_of(journal: str, name: str) -> int | None:
@@ -75,7 +75,7 @@ def fold_listed(
     store: Store,
     codec: Codec[E],
     folded: Callable[[LoadedState[S], StoredEntry[E]], LoadedState[S]],
-    fetch: Fetch,
+    fetch: ReadAll,
 ) -> LoadedState[S] | None:
     """The state after these entries, which follow `loaded`; `fetch` reads several at once.
 

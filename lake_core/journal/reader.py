@@ -18,10 +18,10 @@ from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
 from lake_core.journal import hints
-from lake_core.journal.fetching import Fetch, in_threads, while_there
+from lake_core.journal.fetching import ReadAll, in_threads, while_there
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.link import StoredEntry, check_link, decode_stored, lost, missing, replaced
-from lake_core.journal.listed import Listed, fold_listed, list_after
+from lake_core.journal.listed import Listing, fold_listed, list_after
 from lake_core.journal.loaded_state import E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, read_marks
 from lake_core.journal.newest import check_end
@@ -72,7 +72,7 @@ class JournalReader(Generic[E, S]):
     kept: Callable[[S, float], frozenset[int]] = _keeps_nothing
     """Versions whose checkpoints a purge keeps at a time of the store, in seconds since 1970, though entries around
     them are gone."""
-    fetch: Fetch = in_threads
+    fetch: ReadAll = in_threads
     _loaded: LoadedState[S] | None = None
     _damaged: set[str] = field(default_factory=set)
     _newest_at: float = float("-inf")
@@ -302,7 +302,7 @@ class JournalReader(Generic[E, S]):
         newest = self._by_listing(start, listed)
         return newest or self._follow(start, window=LARGEST_WINDOW, remembers=False)
 
-    def _by_listing(self, loaded: LoadedState[S], listed: Listed | None = None) -> LoadedState[S] | None:
+    def _by_listing(self, loaded: LoadedState[S], listed: Listing | None = None) -> LoadedState[S] | None:
         """The newest state, folded from `loaded` on by one listing; None if the listing cannot show it."""
         listed = listed or list_after(self.store, self.name, loaded.version)
         infos = None if listed is None else listed.after(loaded.version, floor=loaded.floor)

@@ -17,8 +17,8 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput, LakeError
 from lake_core.phrases import did_you_mean
 from lake_core.values.types import show_type
-from log_lake.cli.main import error_text
 from log_lake.cli.opening import open_lake
+from log_lake.console.logged import error_text
 from log_lake.console.output import print_table, say, write_records
 from log_lake.lake import Lake
 from log_lake.system_tables import query

@@ -85,7 +85,9 @@ def test_a_setting_of_the_recipe_is_set_and_used_by_a_scan(copy: Copy) -> None:
 def test_a_format_of_the_recipe_is_loaded_by_its_name_by_declaration_and_with_bad_records(copy: Copy) -> None:
     reader, row = blocks("Add a file format")
     (copy.folder / "log_lake/loading/formats/ltsv.py").write_text(reader)
-    copy.insert("log_lake/loading/options.py", ', "ltsv"', before=")\n\n\n@dataclass(frozen=True)\nclass Limit")
+    copy.insert(
+        "log_lake/loading/options.py", ', "ltsv"', before=")\n\n\n@dataclass(frozen=True)\nclass Limit"
+    )
     detecting = "log_lake/loading/detect.py"
     copy.insert(detecting, indent(row, "    "), before='}\n"""By name, as in `FORMATS`."""')
     line = "from log_lake.loading.formats.ltsv import read_ltsv\n"
