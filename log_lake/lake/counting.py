@@ -67,7 +67,8 @@ def _narrowest(view: View) -> list[str]:
 
 
 def found_by(pool: Pool, version: int, *, branch: str) -> View | None:
-    """The branch as the transaction of `version` found it; None if it began the branch, or cannot be read."""
+    """The branch before the transaction of `version`; None if that transaction began the branch, or if the
+    branch cannot be read."""
     try:
         return pool.at_version(version - 1, branch=branch) if version > 1 else None
     except LakeError:

@@ -1,4 +1,4 @@
-"""Reading all data objects of a pool, for a rebuild: each to its last record, and what its footer says."""
+"""Reads all data objects of a pool for a rebuild: the footer of each, and every record."""
 
 from __future__ import annotations
 

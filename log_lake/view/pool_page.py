@@ -148,7 +148,7 @@ def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
 
 
 def records_of(snapshot: Snapshot, sub_pool: str) -> int:
-    """The records of a sub-pool, whose objects hide none."""
+    """The number of records in a sub-pool, where no record hides another."""
     return snapshot.totals(sub_pool).records
 
 
