@@ -212,6 +212,7 @@ class JournalCheck:
                 return
             count = min(LARGEST_WINDOW, last - version, *(v - version for v in sound if v > version))
             versions = range(version + 1, version + count + 1)
+            before_window = self.entries
             for number, stored in zip(versions, self.journal.read_all(self._read, versions), strict=True):
                 if not isinstance(stored, StoredEntry):
                     loaded, checksum = None, 0
@@ -240,6 +241,13 @@ class JournalCheck:
                         loaded = None
             self.progress("entries", count)
             version += count
+            if self.entries == before_window:  # a stray entry may be 10^19 versions further on
+                version = max(version, min(self._next_known(version, sound), last))
+
+    def _next_known(self, version: int, sound: Sound) -> int:
+        """The version before the next entry that was listed, or that of the next sound checkpoint."""
+        ends = [begin - 1 for begin, _ in self.runs if begin > version]
+        return min((*ends, *(one for one in sound if one > version)), default=self.last)
 
     def _read(self, version: int) -> StoredEntry[Any] | Corrupt | None:
         try:

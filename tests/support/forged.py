@@ -261,6 +261,7 @@ FORGERIES: dict[str, Forge] = {
     "an entry with a message of 5 MB": acts(HIDES, message="x" * 5_000_000),
     "an entry behind another one": lambda t: entry(t, transaction(t, HIDES), previous=12_345),
     "an entry of nothing": lambda t: entry(t),
+    "an entry of the last version": written(lambda t: naming.entry(t.journal, 10**20 - 1), b"x"),
     "an entry that is repeated": lambda t: entry(t, transaction(t, HIDES), transaction(t, HIDES)),
     "a vacuum of another pool's object": vacuum,
     "a scan that has seen all": acts({"type": "scan_orphans", "upto": "z" * 27, "now": "z" * 27}, **NOBODY),
