@@ -57,7 +57,7 @@ def _no_list(*_: Any, **__: Any) -> list[Any]:
     return []
 
 
-def _above(listed: journal_listed.Listed, version: int) -> list[Any]:
+def _above(listed: journal_listed.Listing, version: int) -> list[Any]:
     return [info for number, info in sorted(listed.entries.items()) if number > version]
 
 
@@ -101,7 +101,7 @@ RULES: dict[str, Rule] = {
     "a writer looks for a fence": _of(Journal, "is_purged", _no, 155),
     "a look for news looks for a fence": _of(journal_listed, "listed_marks", lambda *_: Marks(), 628),
     "a listing that misses an entry is not believed": _of(
-        journal_listed.Listed, "after", lambda listed, version, *, floor: _above(listed, version), 0
+        journal_listed.Listing, "after", lambda listed, version, *, floor: _above(listed, version), 0
     ),
     "a state's checkpoint must not lie below the fence": _of(
         LoadedState, "floor", property(lambda head: head.version), 92
