@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from lake_core.context import Context
 from lake_core.ids import IdSource
-from lake_core.store import Address, address_of, guarded, open_store
+from lake_core.store import Address, address_of, guarded
 from log_lake.agents.agent import OpenWorkers
+from log_lake.stores import open_store
 from log_lake.workers import Here, Worker, Workers
 from spark_apps.in_task import InTask
 from spark_apps.session import OpenSpark, session_when_needed

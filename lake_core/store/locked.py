@@ -1,7 +1,7 @@
 """Creating an object at most once on a store without create-only put, under a lock of the object's name.
 
-`LockedStore` puts a lock in front of any store (`open_store` does so if the user names one); `locks` implements the
-locks.  All writers of a lake must use the same lock; readers need none.
+`LockedStore` puts a lock in front of any store (`open_store` does so if the user names one); `log_lake.stores`
+implements the locks.  All writers of a lake must use the same lock; readers need none.
 
 1. The writer that holds the lock of a name checks whether the object exists, and writes it if not.  It still asks
    the store to create only, unless the store refuses such a request: a store that can is then safe even from a

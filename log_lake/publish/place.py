@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from lake_core import naming
 from lake_core.errors import InvalidInput
-from lake_core.store import Store, address_of, guarded, open_store
+from lake_core.store import Store, address_of, guarded
 from log_lake.lake.pool import Pool
+from log_lake.stores import open_store
 
 ICEBERG = "iceberg"
 BESIDE = "beside"

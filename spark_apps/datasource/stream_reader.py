@@ -43,13 +43,14 @@ from lake_core.errors import InvalidInput, LakeError, NotFound, ObjectMissing
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
-from lake_core.store import Store, guarded, open_store
+from lake_core.store import Store, guarded
 from log_lake.combine.newest import without_markers
 from log_lake.lake.feed import Brought, Feed, Inserted, read_object
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.leases import HeldLease
 from log_lake.presence.absence import explained_to_reader_of_feed
+from log_lake.stores import open_store
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import (
     OPENING,

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from lake_core.store import open_store
 from local import java
 from log_lake.lake import Lake
+from log_lake.stores import open_store
 from tests.support.repository import ROOT
 from tests.support.servers.s3 import BUCKET, make_bucket, moto, s3_client
 from tests.support.wheel import build

@@ -10,7 +10,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.history.group_commit.requests import Requests
-from lake_core.store import open_store
+from log_lake.stores import open_store
 from tests.support.command import CORRUPT, INVALID_INPUT, NOT_FOUND, Command
 from tests.support.records import SCHEMA, add, an_id, draft
 

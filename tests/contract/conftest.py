@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from lake_core.store import Store, open_store
+from lake_core.store import Store
+from log_lake.stores import open_store
 from tests.support.servers.ceph import radosgw
 from tests.support.servers.gcs import fake_gcs_server
 from tests.support.servers.postgres import postgresql

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from lake_core.errors import Unavailable
-from lake_core.store.locks import open_lock
+from log_lake.stores.locks import open_lock
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import OutcomeUnknown, Unavailable
-from lake_core.store import Created, open_store
+from lake_core.store import Created
 from log_lake.lake import Lake
+from log_lake.stores import open_store
 from tests.contract.conftest import Place
 from tests.support.servers.proxy import (
     ALWAYS,

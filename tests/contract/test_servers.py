@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from lake_core.errors import Unavailable
-from lake_core.store import Store, open_store
+from lake_core.store import Store
 from log_lake.lake import Lake
+from log_lake.stores import open_store
 from tests.contract.conftest import Place
 from tests.support.servers.s3 import BUCKET
 

@@ -15,12 +15,13 @@ from s3fs import S3FileSystem
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.ids import IdSource
 from lake_core.records import Consume
-from lake_core.store import Address, address_of, open_store
+from lake_core.store import Address, address_of
 from log_lake.agents.ingest.sources import files_there
 from log_lake.lake import Lake
 from log_lake.loading.opening import remote
 from log_lake.loading.sources import files_to_read, find_files
 from log_lake.policies.apply import read_text
+from log_lake.stores import open_store
 from spark_apps.in_task import InTask
 from spark_apps.load import load_files
 from tests.support.agents import finder

@@ -11,10 +11,11 @@ import pytest
 
 from lake_core.errors import Incomplete
 from lake_core.ids import IdSource, first_id
-from lake_core.store import ObjectInfo, Store, open_store
+from lake_core.store import ObjectInfo, Store
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.retention.run import retain
 from log_lake.lake import Lake
+from log_lake.stores import open_store
 from log_lake.vacuum.execute import delete_batch
 from log_lake.vacuum.orphans import iter_names, list_names, spans
 from spark_apps.retention import main

@@ -14,7 +14,8 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-from lake_core.store import Created, Store, open_store
+from lake_core.store import Created, Store
+from log_lake.stores import open_store
 
 PATIENCE = 600.0
 

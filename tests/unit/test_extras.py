@@ -8,8 +8,8 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.extras import need
-from lake_core.store import open_store
 from log_lake.loading.opening import remote
+from log_lake.stores import open_store
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ import pytest
 
 from airflow_lake.lineage import identity
 from lake_core.errors import InvalidInput, LakeError, Unavailable, from_wire, to_wire, without_secrets
-from lake_core.store import open_store
-from lake_core.store.locks import open_lock
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.ingest.parking import park, parked_files
 from log_lake.agents.ingest.report import changed_text
@@ -19,6 +17,8 @@ from log_lake.cli.main import _logging
 from log_lake.console.logged import LineFormatter
 from log_lake.lake import Lake
 from log_lake.loading.source_files import SourceFile
+from log_lake.stores import open_store
+from log_lake.stores.locks import open_lock
 
 
 @pytest.mark.parametrize(

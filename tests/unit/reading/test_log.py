@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.store import open_store
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.limits import ScanLimits
+from log_lake.stores import open_store
 
 SOON = ScanLimits(min_datafusion_rows=1)
 """DataFusion merges however few records there are."""

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.store import Address, LockedStore, address_of, guarded, open_store
+from lake_core.store import Address, LockedStore, address_of, guarded
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.stores import open_store
 
 OPTIONS = {"key": "AKIA", "secret": "hush", "client_kwargs": {"region_name": "eu-north-1"}}
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
-from lake_core.store import open_store
 from lake_core.store.patience import (
     APART,
     SECONDS,
@@ -26,6 +25,7 @@ from lake_core.store.patience import (
     parse_seconds,
 )
 from log_lake.cli.waiting import SHOWN_AFTER, next_line
+from log_lake.stores import open_store
 
 
 class Hand:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
-from lake_core.store import open_store
 from lake_core.store.ranges import (
     AHEAD,
     Range,
@@ -23,6 +22,7 @@ from lake_core.store.ranges import (
     coalesced,
     parse_hole,
 )
+from log_lake.stores import open_store
 
 DATA = bytes(range(256)) * 4_000
 SMALL = RequestSizes(hole=100, request=50_000)

@@ -7,7 +7,7 @@ import json
 
 import pyarrow.parquet as pq
 
-from lake_core.store import open_store
+from log_lake.stores import open_store
 from tests.support.kills.lost_answers.bucket import Bucket
 from tests.support.kills.lost_answers.drill import Drill
 

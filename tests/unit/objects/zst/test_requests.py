@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lake_core.store import open_store
+from log_lake.stores import open_store
 from log_lake.zng.types import INT64, STRING, Named, Record, Type
 from log_lake.zng.wire import primitive, signed
 from log_lake.zng.zst.maps import FieldMap, RecordMap, segments_of

@@ -59,7 +59,7 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
         return ReadOnlyStore(store)
     if not lock:
         return store
-    from lake_core.store.locks import open_lock  # loaded only if needed
+    from log_lake.stores.locks import open_lock  # loaded only if needed
 
     return LockedStore(store, open_lock(lock, patience=seconds), lock_address=given)
 
