@@ -47,10 +47,16 @@ class FindRetryPolicy(ExceptionRetryPolicy):
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Any = None
     ) -> RetryDecision:
-        """What to do after an error; the worker calls it."""
-        if isinstance(exception, Unavailable) and try_number >= OUTAGE_TRIES:
+        """What to do after an error; the worker calls it.
+
+        Airflow counts the tries before a clear, too, and raises `max_tries` to the tries that are done and the
+        task's retries.  Those before the clear are not counted here.
+        """
+        retries = max_tries if context is None else context["task"].retries
+        tries = try_number - (max_tries - retries)
+        if isinstance(exception, Unavailable) and tries >= OUTAGE_TRIES:
             return RetryDecision.fail(
-                f"the lake did not answer in {try_number} tries; the next run of the agent tries again"
+                f"the lake did not answer in {tries} tries; the next run of the agent tries again"
             )
         return super().evaluate(exception, try_number, max_tries, context)
 

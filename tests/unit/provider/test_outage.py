@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,6 +38,16 @@ def test_a_lake_that_does_not_answer_is_given_up_after_two_tries(
     if isinstance(error, Unavailable):
         assert NO_RETRY.evaluate(error, number, 5).action is RetryAction.DEFAULT
         assert (action is RetryAction.FAIL) == ("next run" in (decision.reason or ""))
+
+
+@pytest.mark.parametrize(("number", "action"), [(3, RetryAction.DEFAULT), (4, RetryAction.FAIL)])
+def test_a_task_that_was_cleared_has_all_its_tries_again(number: int, action: RetryAction) -> None:
+    """Two tries were done before the clear: Airflow's number of the next one is 3, of 2 + 5 at most."""
+    context = {"task": SimpleNamespace(retries=5)}
+    decision = FIND["retry_policy"].evaluate(Unavailable("down"), number, 7, context)
+    assert decision.action is action
+    if action is RetryAction.FAIL:
+        assert "in 2 tries" in (decision.reason or "")
 
 
 def below() -> None:
