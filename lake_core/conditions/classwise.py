@@ -23,18 +23,33 @@ CACHED = 1 << 14
 """Comparisons whose answers stay in memory: those of the tombstones of many pools.  With fewer places than a scan
 has tombstones every answer would be worked out again at every object and every batch."""
 
+CACHED_SETS = 1 << 8
+"""Answers of `in`, which may hold many values, that stay in memory."""
 
-@lru_cache(maxsize=CACHED)
+
 def among(leaf: Compare | In, kind: str) -> Compare | In | bool | None:
     """The comparison for values of the class, with values of that class only.
 
     A bool is the answer for every value except null.  None: the answer is null for all, because no value of the
     comparison is of the class.  Answers are cached, because a scan asks at every batch.
     """
-    own = [data for data in leaf.readings if class_of(decode_value(data)) == kind]
-    if isinstance(leaf, Compare):
-        comparison = (leaf.op, own[0]) if own else _compared(leaf.op, leaf.value, kind)
-        return Compare(leaf.field, *comparison) if isinstance(comparison, tuple) else comparison
+    return _of_one(leaf, kind) if isinstance(leaf, Compare) else _of_set(leaf, kind)
+
+
+def _own(leaf: Compare | In, kind: str) -> list[bytes]:
+    return [data for data in leaf.readings if class_of(decode_value(data)) == kind]
+
+
+@lru_cache(maxsize=CACHED)
+def _of_one(leaf: Compare, kind: str) -> Compare | bool | None:
+    own = _own(leaf, kind)
+    comparison = (leaf.op, own[0]) if own else _compared(leaf.op, leaf.value, kind)
+    return Compare(leaf.field, *comparison) if isinstance(comparison, tuple) else comparison
+
+
+@lru_cache(maxsize=CACHED_SETS)
+def _of_set(leaf: In, kind: str) -> In | bool | None:
+    own = _own(leaf, kind)
     equal = [_compared("=", data, kind) for data in leaf.values if data != NULL_VALUE]
     with_null = leaf.values[0] == NULL_VALUE
     values = {*own, *(answer[1] for answer in equal if isinstance(answer, tuple))}

@@ -109,6 +109,7 @@ class History:
         self.check_draft(draft)
         self._activity.keep()
         draft = replace(draft, metadata={**self._metadata, **draft.metadata})
+        contended = self._contended > 0
         attempt = Attempt(
             self.journal,
             self._requests,
@@ -116,12 +117,14 @@ class History:
             self._rule,
             self.now,
             draft,
-            contended=self._contended > 0,
+            contended=contended,
             limits=self.limits,
             possible_since=self._unknown.get(draft.id),
         )
         try:
-            appended = self.journal.append(attempt.propose, id=draft.id, lost=attempt.lose_race)
+            appended = self.journal.append(
+                attempt.propose, id=draft.id, lost=attempt.lose_race, contended=contended
+            )
         except BaseException as error:
             attempt.fail(error)
             self._note(attempt)

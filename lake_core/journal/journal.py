@@ -88,6 +88,7 @@ class Journal(JournalReader[E, S]):
         *,
         id: str,
         lost: Callable[[int, LoadedState[S]], None] = _nothing,
+        contended: bool = False,
     ) -> Appended[S] | None:
         """Commits the entry that `propose` makes from the newest state; None if it makes none.
 
@@ -95,11 +96,13 @@ class Journal(JournalReader[E, S]):
         is folded, and `propose` is called again.
 
         `id` identifies the change: once it is in the history, whichever writer put it there, the change is
-        committed. `lost(times, loaded)` is called after each lost race.
+        committed. `lost(times, loaded)` is called after each lost race.  `contended`: others commit too, so a state
+        in memory is soon old.
 
         Raises the errors of `propose`, and of the fold if the proposal does not fit; Conflict after
         `retry.races` lost races; OutcomeUnknown if a put was sent and no answer shows whether it took effect.
         """
+        self._meets_others |= contended
         loaded = self.load_recent()
         for attempt in range(self.retry.races):
             committed = loaded.recent.version_of(id)

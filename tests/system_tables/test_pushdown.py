@@ -255,3 +255,23 @@ def test_records_that_lack_the_key_or_hide_others_are_answered_as_without_bounds
     branch.append(pa.table({"k": [2], "x": [1]}))
     asked = f'select k from "p{shape}" where x >= 10 order by k'
     assert query(lake, asked).read_all()["k"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "s >= '2020-01-01 00:00:00.000000001'",
+        "s = '0000-01-01'",
+        "s <> '0000-01-01' and d > date '0000-01-01'",
+        "s < '99999-01-01'",
+    ],
+)
+def test_a_text_that_is_no_value_of_another_field_stops_no_statement(condition: str) -> None:
+    """It is tried as a bound of each field, and Python has no such times."""
+    lake = Lake.create(f"memory://candidates-{len(condition)}")
+    day = dt.date(2020, 1, 1)
+    times = pa.array([0], pa.int64())
+    records = {"k": [1], "s": ["x"], "d": [day], "n": times.cast(pa.timestamp("ns"))}
+    lake.create_pool("p", key="k").branch().append(pa.table(records | {"u": times.cast(pa.timestamp("us"))}))
+    asked = f'select k, n is null, u is null, d is null from "p" where {condition}'
+    assert query(lake, asked).read_all().num_rows == (1 if ">" in condition else 0)

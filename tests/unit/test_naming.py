@@ -127,3 +127,9 @@ def test_nobody_gives_a_name_that_reads_as_an_option() -> None:
     assert naming.check_chosen_name("a-", what="pool") == "a-"
     with pytest.raises(InvalidInput, match="takes it for an option"):
         naming.check_chosen_name("-a", what="pool")
+
+
+def test_a_branch_named_parked_publishes_files_of_any_size() -> None:
+    metadata = f"{naming.published('pool', 'iceberg', 'parked')}/metadata/v1.metadata.json"
+    assert naming.most_bytes(metadata) == naming.LARGEST
+    assert naming.most_bytes(naming.parked("pool", "digest")) == naming.SMALL

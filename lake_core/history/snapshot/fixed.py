@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from lake_core.checkpoints import CheckpointFile
 from lake_core.checkpoints.layout import ROW, LazyColumn
+from lake_core.errors import CheckpointDamaged
 from lake_core.history.snapshot.reference import Reference, from_rows, to_rows
 from lake_core.keys import KeyRange
 from lake_core.records.transactions import version_of
@@ -186,7 +187,12 @@ class CheckpointReferences:
         look_up = partial(self.file.overlapping, key_range, branch=self.branch, sub_pool=sub_pool)
         decode = partial(from_rows, sub_pool=sub_pool)
         for part in _parts_until(sequence, self.file.decoded(look_up)):
-            yield from self.file.rows_of(part, decode)
+            try:
+                yield from self.file.rows_of(part, decode)
+            except CheckpointDamaged:  # all of them again, from rows that are rebuilt
+                found = self.overlapping(key_range, sub_pool=sub_pool)
+                yield from (reference for reference in found if reference.first_seq <= sequence)
+                return
 
     def _found(self, look_up: Callable[..., pa.Table], sub_pool: str) -> list[Reference]:
         """The references of the rows that a look-up in the file finds.  Raises Corrupt, Unavailable."""

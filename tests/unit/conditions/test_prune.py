@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.conditions import may_hold, must_hold
-from lake_core.conditions.classwise import among
+from lake_core.conditions.classwise import _of_one
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Column
 from lake_core.values.types import json_field
@@ -142,7 +142,7 @@ def test_the_comparisons_of_a_thousand_deletes_are_worked_out_once() -> None:
     schema = pa.schema([("v", pa.int64())])
     columns = [Column("v", 0, encode_value(0), encode_value(5_000))]
     conditions = [check(f"v = {number}", schema) for number in range(1_000)]
-    among.cache_clear()
+    _of_one.cache_clear()
     for _ in range(3):
         assert all(may_hold(condition, schema, columns, records=9) for condition in conditions)
-    assert among.cache_info().misses == len(conditions)
+    assert _of_one.cache_info().misses == len(conditions)

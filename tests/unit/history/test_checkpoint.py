@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -26,12 +27,14 @@ from lake_core.journal import JournalLimits, purge, write_state
 from lake_core.journal.marks import Mark
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import Consume, RemoveReference, Source
 from lake_core.records.transactions import sequence
 from lake_core.store import Store
 from log_lake.lake.named import resolve_revision
 from tests.support import histories
 from tests.support.clocks import DAY
+from tests.support.crafted import craft
 from tests.support.damage import turn_a_bit
 from tests.support.records import add, an_id, draft
 from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
@@ -337,6 +340,25 @@ def test_a_reader_that_finds_damage_late_reads_the_same_state_from_elsewhere(
     assert found(history(store).load().state) == expected
     newest = reader.load()
     assert newest.checkpoint is None or newest.checkpoint.name != mark.name, "from now on it is passed over"
+
+
+def test_a_row_that_is_no_reference_stops_no_look_at_older_ones(store: ScriptedStore) -> None:
+    for n in range(1, 4):
+        history(store).commit(draft(n, add(n)))
+    writer = history(store)
+    state = writer.load().state
+    expected = {r.object for r in snapshot(state).reaching(2**62, EVERYTHING)}
+    bad = {"section": "reference", "branch": "main", "sub": "", "object": "no id"}
+
+    def damage(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        first = next(row for row in rows if row["section"] == "reference")
+        return [row | bad if row is first else row for row in rows]
+
+    name = craft(writer.journal, damage, id=an_id(9))
+    reader = history(store)
+    state = reader.load().state
+    assert file_of(state).name == name
+    assert {r.object for r in snapshot(state).reaching(2**62, EVERYTHING)} == expected
 
 
 @pytest.mark.parametrize("section", ["token", "source"])
