@@ -15,7 +15,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from airflow_lake import DEFAULT
-from log_lake.view.addresses import is_uri
 
 if TYPE_CHECKING:
     from log_lake.lake import Lake
@@ -46,6 +45,8 @@ def _tell(variable: str) -> None:
 
 def open_lake(name: str) -> Lake:
     """The lake of that name.  Raises InvalidInput, NotFound, Corrupt, Unavailable."""
+    from log_lake.view.addresses import is_uri
+
     if is_uri(name):
         from log_lake.lake import Lake
 
@@ -66,6 +67,7 @@ def open_spark(name: str, spark: str = "", *, conf: Mapping[str, str] | None = N
     @contextmanager
     def opened(title: str, /, *, size: int | None = None) -> Iterator[Any]:
         from airflow_lake.hooks.lake import LakeHook, spark_of
+        from log_lake.view.addresses import is_uri
         from spark_apps.in_task import InTask
         from spark_apps.session import spark_session
 

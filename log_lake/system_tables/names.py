@@ -52,7 +52,7 @@ def system_schema(name: str) -> pa.Schema:
         return meta.pools_table([]).schema
     match _check_kind(kind, pool_name):
         case "branches":
-            return meta.branches_table(PoolState(), {}).schema
+            return meta.BRANCHES
         case "log":
             return meta.log_table([]).schema
         case "tags":

@@ -40,6 +40,19 @@ def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names]))
 
 
+BRANCHES = pa.schema(
+    [
+        ("name", pa.string()),
+        *((name, pa.int64()) for name in ("tip", "references", "records")),
+        ("is_exact", pa.bool_()),
+        ("stored", pa.int64()),
+        ("parent", pa.string()),
+        *((name, pa.int64()) for name in ("at", "merged", "unmerged")),
+    ]
+)
+"""The columns of `branches_table`."""
+
+
 def branches_table(state: PoolState, live: Mapping[str, LiveCount]) -> pa.Table:
     """`POOL:branches`: a row for each branch; `live` counts the records that its readers see.
 
@@ -62,17 +75,7 @@ def branches_table(state: PoolState, live: Mapping[str, LiveCount]) -> pa.Table:
         }
         for name, b in sorted(state.branches.items())
     ]
-    schema = pa.schema(
-        [
-            ("name", pa.string()),
-            *((name, pa.int64()) for name in ("tip", "references", "records")),
-            ("is_exact", pa.bool_()),
-            ("stored", pa.int64()),
-            ("parent", pa.string()),
-            *((name, pa.int64()) for name in ("at", "merged", "unmerged")),
-        ]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist(rows, schema=BRANCHES)
 
 
 _TAG = pa.schema(

@@ -429,11 +429,14 @@ BUNDLED = """
 import os
 from types import SimpleNamespace
 from airflow.dag_processing.dagbag import DagBag
-os.environ |= {"LAKE": sys.argv[2], "LAKE_POLICY_FILE": sys.argv[3]}
+os.environ |= {"LAKE": sys.argv[2], "LAKE_POLICY_FILE": sys.argv[3], "LAKE_ALLOWED_LAKES": sys.argv[5]}
+os.environ["LAKE_ALLOWED_FILES"] = f"{sys.argv[6]} /none.yaml"
 answer = []
 for params in json.loads(sys.argv[4]):
     task = DagBag(dag_folder=sys.argv[1]).dags["lake_apply"].get_task("apply")
-    context = {"dag": SimpleNamespace(folder="/"), "params": task.dag.params.dump() | params}
+    run = SimpleNamespace(conf=params)
+    given = task.dag.params.dump() | params
+    context = {"dag": SimpleNamespace(folder="/"), "params": given, "dag_run": run}
     task.render_template_fields(context)
     try:
         answer.append(task.execute(context)["created"])
@@ -461,6 +464,8 @@ def test_the_bundled_dag_applies_the_file_of_the_worker_unless_its_form_names_an
         lakes[0].store.uri,
         str(tmp_path / "worker.yaml"),
         json.dumps(runs),
+        form["lake"],
+        form["path"],
     )
     assert said == [0, 1, 0, 1, "NotFound: the policy file '/none.yaml' does not exist; name another"]
     assert [[one.name for one in lake.pools()] for lake in lakes] == [["worker"], ["form"]]

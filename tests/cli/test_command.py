@@ -124,7 +124,7 @@ def words_of(command: str) -> list[str]:
         "create": ["p", "--key", "k"], "set": ["p", "a=b"], "rename": ["p", "q"], "load": ["p", "f"],
         "replace": ["p", "f"], "get": ["p", "1"], "explain": ["p", "1"], "query": ["q"], "inspect": ["n"],
         "completion": ["bash"], "init": [], "ls": [], "upgrade": [], "merge": ["p", "b"],
-        "revert": ["p", "1"], "undo": ["p", "1"], "shell": [], "du": [],
+        "revert": ["p", "1"], "undo": ["p", "1"], "shell": [], "du": [], "ui": [],
     }  # fmt: skip
     return [command, *more.get(command, ["p"])]
 

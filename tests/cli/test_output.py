@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -70,9 +71,11 @@ def test_a_full_standard_output_is_one_line(pool: Command, words: list[str]) -> 
     err = io.StringIO()
     with open(FULL, "w") as full, contextlib.redirect_stdout(full), contextlib.redirect_stderr(err):
         status = main([words[0], "--lake", pool.uri, *words[1:]])
-    assert err.getvalue() == (
-        "lake: standard output: No space left on device; the result is not whole; what the command changed stands\n"
+    said = (
+        "standard output: No space left on device; the result is not whole; what the command changed stands"
     )
+    printed = json.loads(err.getvalue())["error"] if "--json" in words else err.getvalue()
+    assert printed == (said if "--json" in words else f"lake: {said}\n")
     assert status == OUTPUT_FAILED
 
 

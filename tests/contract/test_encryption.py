@@ -22,8 +22,8 @@ from log_lake.stores.locks import open_lock
 
 pytestmark = pytest.mark.slow
 
-READS = "from lake_core.store import open_store; print(open_store('s3://lakes/x').get('a'))"
-WRITES = "from lake_core.store import open_store; open_store('s3://lakes/x').put('a', b'1')"
+READS = "from log_lake.stores import open_store; print(open_store('s3://lakes/x').get('a'))"
+WRITES = "from log_lake.stores import open_store; open_store('s3://lakes/x').put('a', b'1')"
 
 
 class Server(ThreadingHTTPServer):

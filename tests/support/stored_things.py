@@ -76,6 +76,7 @@ class Copied(MemoryStore):
         super().__init__(URI)
         self._objects, self._names = dict(objects), sorted(objects)
         self._modified = dict.fromkeys(objects, self._clock())
+        self._tags = dict.fromkeys(objects, "")
 
     def local_path(self, name: str) -> str | None:
         return name if "/data/" not in name else None

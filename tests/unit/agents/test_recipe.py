@@ -123,7 +123,9 @@ def test_the_dag_file_of_the_recipe_loads(house: Path, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_agent_is_an_application_of_spark(house: Path, lake: Lake) -> None:
-    (pack,) = write_packs(lake, [[{"lake": lake.store.uri, "pool": "a", "branch": "main", "title": "a"}]])
+    (pack,) = write_packs(
+        lake, [[{"lake": lake.store.uri, "pool": "a", "branch": "main", "title": "a", "at": 1}]]
+    )
     outcome = naming.pack(lake.context.ids.new(), 0)
     words = ("--lake", lake.store.uri, "--agent", "toy", "--pack", pack, "--outcome", outcome)
     ran(house, "-m", "spark_apps.agent", *words)
