@@ -92,3 +92,10 @@ def count(text: str) -> int:
         raise ArgumentTypeError(f"{text!r} is not a whole number")
     digits = text.lstrip("0")
     return int(digits or 0) if len(digits) <= 18 else sys.maxsize  # more than any pool holds: no limit
+
+
+def positive(text: str) -> int:
+    """The type of an argument: a whole number of at least 1."""
+    if not (number := count(text)):
+        raise ArgumentTypeError(f"{text!r} is no number of records: use 1 or more")
+    return number

@@ -6,8 +6,8 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import Any
 
-from lake_core.naming import data, pool_journal
-from lake_core.phrases import human_size
+from lake_core.naming import pool_journal
+from lake_core.phrases import counted, human_size
 from log_lake.cli.each_pool import EachPool
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_table, say, write_records
@@ -41,7 +41,9 @@ def describe(args: Namespace) -> None:
         whole=("field",),
     )
     which = "all" if description.is_all else "the first"
-    say(f"{args.pool}: {which} {description.records:,} records; numbers of distinct values are estimates")
+    say(
+        f"{args.pool}: {which} {counted(description.records, 'record')}; numbers of distinct values are estimates"
+    )
 
 
 def _shown(one: FieldDescription) -> dict[str, Any]:
@@ -91,10 +93,9 @@ def _sizes(lake: Lake, name: str) -> dict[str, Any]:
     pool = lake.pool(name)
     current = sum({r.object: r.size for r in pool.at().references}.values())
     removed = reach(pool).size
-    data_size, journal, total = 0, 0, 0
+    journal, total = 0, 0
     for one in pool.store.list(f"{pool.config.id}/"):
         total += one.size
-        data_size += one.size if one.name.startswith(data(pool.config.id) + "/") else 0
         journal += one.size if one.name.startswith(pool_journal(pool.config.id) + "/") else 0
     other = max(total - current - removed - journal, 0)
     return {

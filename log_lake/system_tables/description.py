@@ -165,9 +165,12 @@ def _figures(column: _Column) -> list[str]:
 
 def _bins(column: _Column, low: float, high: float) -> str:
     """The histogram of a column between two bounds, as a map from the number of a bar to its count."""
-    width = (high - low) / BINS or 1.0
-    place = f"least({BINS - 1}, CAST(floor(({column.number} - {low!r}) / {width!r}) AS INTEGER))"
-    return f"histogram({place}) FILTER (isfinite({column.number}))"
+    width = (high / 2 - low / 2) / BINS or 1.0  # of halves, because the whole range may be no double
+    bar = f"floor(({column.number} / 2 - '{low / 2!r}'::DOUBLE) / '{width!r}'::DOUBLE)"
+    place = f"CAST(least({BINS - 1}, {bar}) AS INTEGER)"
+    return (
+        f"histogram(CASE WHEN isfinite({column.number}) THEN {place} END)"  # FILTER comes after the argument
+    )
 
 
 def _description(

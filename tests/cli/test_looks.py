@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from log_lake.cli.commands import COMMANDS, GROUPS
@@ -33,6 +36,8 @@ def test_head_prints_the_first_records_as_a_table_or_as_asked(lake: Command, poo
     assert [one["k"] for one in lake("head", pool, "--json").records] == [1, 2, 30]
     lake("delete", pool, "--all")
     assert lake("head", pool).err == "no records\n"
+    for words in (["head", pool, "0"], ["describe", pool, "--limit", "00"]):
+        assert "use 1 or more" in lake.fails(USAGE, *words)
     assert len(lake("head", pool, "--at", "1", "--json").records) == 3
 
 
@@ -50,7 +55,48 @@ def test_describe_summarizes_each_field(lake: Command, pool: str) -> None:
     assert (found["="]["greatest"], found["S"]["greatest"], found["b"]["frequent"]) == ("1", "2", ["true"])
     shown = lake("describe", pool, "--limit", "2")
     assert "the first 2 records" in shown.err
+    assert "the first 1 record;" in lake("describe", pool, "--limit", "1").err
     assert [line.split()[0] for line in shown.out.splitlines()[1:]] == list(found)
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_describe_counts_what_is_no_finite_number_as_a_value_without_a_bar(
+    lake: Command, kind: str, tmp_path: Path
+) -> None:
+    values = [float("nan"), float("inf"), -float("inf"), 0.0, 10.0, None]
+    columns = {
+        "k": pa.array(range(6)),
+        "x": pa.array(values, pa.type_for_alias(kind)),
+        "n": pa.array([float("nan")] * 6, pa.type_for_alias(kind)),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    lake.pool("q")
+    lake("load", "q", str(tmp_path / "x.parquet"))
+    found = {one["field"]: one for one in lake("describe", "q", "--json").records}
+    assert (found["x"]["nulls"], found["x"]["histogram"]) == (1, [1, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+    assert (found["n"]["nulls"], found["n"]["greatest"], found["n"]["histogram"]) == (0, "nan", [])
+
+
+@pytest.mark.parametrize(
+    ("values", "bars"),
+    [
+        (pa.array([1.7e308, 0.0, -1.7e308]), [1, 0, 0, 0, 0, 1, 0, 0, 0, 1]),
+        (pa.array([5e-324, 0.0, 5e-324]), [3, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (pa.array([1e15, 1e15 + 1, 1e15 + 10]), [1, 1, 0, 0, 0, 0, 0, 0, 0, 1]),
+        (pa.array([123456789.12345679, 123456789.12345678, 123456790.0]), [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        (pa.array([-2.5, -2.5, None]), [2, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (pa.array([Decimal("-9e37"), 0, Decimal("9e37")], pa.decimal128(38, 0)), [1, 0, 0, 0, 0, 1, 0, 0, 0, 1]),
+        (pa.array([0, 1 << 63, (1 << 64) - 1], pa.uint64()), [1, 0, 0, 0, 0, 1, 0, 0, 0, 1]),
+        (pa.array([-62_135_596_800, 0, 253_402_300_799], pa.timestamp("s")), [1, 1, 0, 0, 0, 0, 0, 0, 0, 1]),
+        (pa.array([-(1 << 62), 0, 1 << 62], pa.timestamp("ns")), [1, 0, 0, 0, 0, 1, 0, 0, 0, 1]),
+    ],
+    ids=["wide", "least of all", "large", "near", "one value", "decimal", "uint64", "s", "ns"],
+)  # fmt: skip
+def test_a_histogram_of_any_range(lake: Command, values: pa.Array, bars: list[int], tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": pa.array(range(3)), "x": values}), tmp_path / "x.parquet")
+    lake.pool("q")
+    lake("load", "q", str(tmp_path / "x.parquet"))
+    assert lake("describe", "q", "--json").records[1]["histogram"] == bars
 
 
 def test_describe_of_an_empty_pool_has_its_key(lake: Command) -> None:

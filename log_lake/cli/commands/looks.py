@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from log_lake.cli.arguments import RECORD_FORMATS, add_at, count, port
+from log_lake.cli.arguments import RECORD_FORMATS, add_at, port, positive
 from log_lake.cli.command import Command, Writes
 
 LOOKED_AT = 1_000_000
@@ -14,7 +14,7 @@ LOOKED_AT = 1_000_000
 def _head(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     parser.add_argument(
-        "limit", nargs="?", type=count, default=10, metavar="N", help="how many (default: 10)"
+        "limit", nargs="?", type=positive, default=10, metavar="N", help="how many (default: 10)"
     )
     add_at(parser)
     parser.add_argument("--format", choices=RECORD_FORMATS, help="default: table")
@@ -25,7 +25,7 @@ def _describe(parser: ArgumentParser) -> None:
     add_at(parser)
     parser.add_argument(
         "--limit",
-        type=count,
+        type=positive,
         default=LOOKED_AT,
         metavar="N",
         help=f"look at the first N records in key order (default: {LOOKED_AT:,})",
