@@ -96,11 +96,13 @@ class _Question:
         try:
             statement = parsed(connection, sql)
             for name in sorted(statement.tables):
-                if self._is_file(name):
-                    continue
                 try:
                     connection.register(name, self._table(lake, name))
-                except NotFound as error:
+                except (NotFound, InvalidInput) as error:
+                    if self._is_file(name):  # a pool of that name comes first
+                        continue
+                    if isinstance(error, InvalidInput):
+                        raise
                     if name not in statement.defined:
                         raise _with_files(name, error) from error
             statement.check_columns(self._renamed)
@@ -134,8 +136,14 @@ class _Question:
             self.close()
 
     def _is_file(self, name: str) -> bool:
-        """Whether a table's name is that of a file, or of files in a folder, that the caller names."""
-        return any(name == one or name.startswith(os.path.join(one, "")) for one in self._files)
+        """Whether a table's name is that of a file, or of files in a folder, that the caller names, however it is
+        spelled.  DuckDB opens the file, and resolves its name once more."""
+        path = os.path.abspath(name)
+        for one in self._files:
+            given = os.path.abspath(one)
+            if path.startswith(os.path.join(given, "")) if os.path.isdir(given) else path == given:
+                return True
+        return False
 
     def _table(self, lake: Lake, name: str) -> Any:
         if is_system_table(name):

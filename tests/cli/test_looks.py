@@ -141,6 +141,39 @@ def test_sql_reads_the_files_that_the_person_names_and_no_others(
     assert "no file" in lake.fails(NOT_FOUND, "query", "--files", str(tmp_path / "no"), "SELECT 1")
 
 
+def test_a_pool_comes_before_a_folder_and_a_file_of_its_name(
+    lake: Command, pool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "codes.csv").write_text("s\na\n")
+    sql = "SELECT count(*) AS n FROM p, 'p/codes.csv'"
+    assert lake("query", "--files", "p", sql, "--json").records == [{"n": 3}]
+    (tmp_path / "q").write_text("s\na\n")
+    lake.pool("q")
+    assert lake("query", "--files", "q", "SELECT count(*) AS n FROM q", "--json").records == [{"n": 0}]
+
+
+@pytest.mark.parametrize(
+    "given", ["d/codes.csv", "./d/codes.csv", "{here}/d/codes.csv", "d", "d/", ".", "{here}"]
+)
+def test_a_file_may_be_spelled_in_another_way_than_the_option(
+    lake: Command, given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    (here / "d").mkdir(parents=True)
+    (here / "d" / "codes.csv").write_text("s\na\n")
+    for outside in (here / "dd.csv", tmp_path / "other.csv"):
+        outside.write_text("s\nb\n")
+    (here / "d" / "link.csv").symlink_to(tmp_path / "other.csv")
+    monkeypatch.chdir(here)
+    files = ["--files", given.format(here=here)]
+    for name in ("d/codes.csv", "./d/codes.csv", "d//codes.csv", "d/../d/codes.csv", f"{here}/d/codes.csv"):
+        assert lake("query", *files, f"FROM '{name}'", "--json").records == [{"s": "a"}]
+    for name in ("d/../../other.csv", f"{tmp_path}/other.csv", "../other.csv"):
+        assert "--files" in lake.fails(NOT_FOUND, "query", *files, f"FROM '{name}'")
+
+
 def test_the_shell_answers_statements_of_several_lines(
     lake: Command, pool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

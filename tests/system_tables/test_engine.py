@@ -196,7 +196,8 @@ def test_an_explanation_of_a_select_is_given(lake: Lake, sql: str) -> None:
 
 def test_a_query_of_a_file_says_to_load_it(lake: Lake, folder: Path) -> None:
     with pytest.raises(
-        InvalidInput, match=r"^query: SQL reads pools and no files; load the file first: Perm"
+        InvalidInput,
+        match=r"^query: SQL reads pools, and no files but .*; name the file so, or load it: Perm",
     ):
         query(lake, f"SELECT * FROM read_text('{folder}/secret.csv')")
 
