@@ -1,7 +1,7 @@
 """`lake shell`: a prompt for SQL over pools, made of Python's own `cmd`.
 
 Each statement is one SELECT on a connection of its own, locked as that of `lake query` (docs/trust.md).  It ends
-with a semicolon.  Arrow keys and history come from readline, if Python has it.
+with a semicolon; a line may have several.  Arrow keys and history come from readline, if Python has it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from functools import partial
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from log_lake.console.logged import error_text
 from log_lake.console.output import print_table, say, write_records
 from log_lake.lake import Lake
 from log_lake.system_tables import query
+from log_lake.system_tables.statement import split
 
 HELP = """\
 one SELECT, ended by a semicolon:   SELECT count(*) FROM "logs";   also "logs@7", "logs:objects", "lake:pools"
@@ -75,10 +77,13 @@ class Prompt(cmd.Cmd):
             return self._guarded(lambda: self._dot(line))
         if line.strip() or self._lines:
             self._lines.append(line)
-        if line.rstrip().endswith(";"):
-            sql = "\n".join(self._lines)
+        if ";" in line:
+            statements, rest = split("\n".join(self._lines))
             self._reset()
-            return self._guarded(lambda: self._ask(sql))
+            self._lines = [rest] if rest else []
+            for sql in statements:
+                if self._guarded(partial(self._ask, sql)):
+                    return True
         self.prompt = "  ... " if self.prompts and self._lines else self.prompt
         return False
 
@@ -104,7 +109,7 @@ class Prompt(cmd.Cmd):
             return True
 
     def _ask(self, sql: str) -> bool:
-        reader = query(self.lake, sql.rstrip().rstrip(";"), files=self._files)
+        reader = query(self.lake, sql, files=self._files)
         tables = (pa.Table.from_batches([batch]) for batch in reader)
         write_records(tables, reader.schema, format="json" if self._as_json else "table", path=None)
         return False

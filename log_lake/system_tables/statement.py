@@ -5,6 +5,7 @@ Called by `sql`, and by operators for the links and the lineage of a query.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -132,6 +133,26 @@ def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
         if not tree["error"]:
             return tree
     raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
+
+
+def split(sql: str) -> tuple[list[str], str]:
+    """The statements that end with a semicolon, without it, and the text after the last of them.
+
+    DuckDB finds the semicolons: one in quotes or in a comment ends nothing.  No statement and no rest is blank or
+    a comment alone.
+    """
+    text = sql.encode(errors="surrogatepass")  # the positions are those of bytes
+    tokens = duckdb.tokenize(re.sub("[\ud800-\udfff]", "\ufffd", sql))  # as many bytes
+    ends = [at for at, kind in tokens if kind == duckdb.token_type.operator and text[at : at + 1] == b";"]
+    begins = [0, *(at + 1 for at in ends)]
+    words = [at for at, kind in tokens if kind != duckdb.token_type.comment]
+    parts = [
+        text[begin:end].decode(errors="surrogatepass").strip()
+        if any(begin <= word < end for word in words)
+        else ""
+        for begin, end in zip(begins, [*ends, len(text)], strict=True)
+    ]
+    return [part for part in parts[:-1] if part], parts[-1]
 
 
 def _explained(sql: str) -> list[str]:

@@ -174,6 +174,26 @@ def test_a_file_may_be_spelled_in_another_way_than_the_option(
         assert "--files" in lake.fails(NOT_FOUND, "query", *files, f"FROM '{name}'")
 
 
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ("SELECT 'a;\nb' AS s;\n", [{"s": "a;\nb"}]),
+        ("SELECT 1 AS n -- one;\n, 2 AS m;\n", [{"n": 1, "m": 2}]),
+        ("/* ;\n*/ SELECT 1 AS n; -- the end;\n", [{"n": 1}]),
+        ("SELECT $$;\n$$ AS s; ;\n", [{"s": ";\n"}]),
+        ("SELECT 'é' AS s; SELECT 2\nAS n; .pools\n;", [{"s": "é"}, {"n": 2}]),
+        ("SELECT 1 AS n; SELECT 2 AS n", [{"n": 1}, {"n": 2}]),
+    ],
+)
+def test_the_shell_ends_a_statement_where_sql_does(
+    lake: Command, pool: str, text: str, answers: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    outcome = lake.run("shell", "--json")
+    assert [json.loads(line) for line in outcome.out.splitlines()] == answers
+    assert (outcome.status == 0) == (".pools" not in text)
+
+
 def test_the_shell_answers_statements_of_several_lines(
     lake: Command, pool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
