@@ -152,7 +152,9 @@ def split(sql: str) -> tuple[list[str], str]:
         else ""
         for begin, end in zip(begins, [*ends, len(text)], strict=True)
     ]
-    return [part for part in parts[:-1] if part], parts[-1]
+    last = text[begins[-1] :].decode(errors="surrogatepass").strip()
+    is_open = last.startswith("/*") and not last.endswith("*/")  # a comment that goes on in the next line
+    return [part for part in parts[:-1] if part], last if is_open else parts[-1]
 
 
 def _explained(sql: str) -> list[str]:
