@@ -190,8 +190,8 @@ class CheckpointReferences:
             try:
                 yield from self.file.rows_of(part, decode)
             except CheckpointDamaged:  # all of them again, from rows that are rebuilt
-                found = self.overlapping(key_range, sub_pool=sub_pool)
-                yield from (reference for reference in found if reference.first_seq <= sequence)
+                again = self.overlapping(key_range, sub_pool=sub_pool)
+                yield from (reference for reference in again if reference.first_seq <= sequence)
                 return
 
     def _found(self, look_up: Callable[..., pa.Table], sub_pool: str) -> list[Reference]:
