@@ -24,6 +24,7 @@ from fastapi.responses import Response
 
 from airflow_lake.reach import open_lake, view_lakes
 from log_lake.agents.roster import AGENTS
+from log_lake.view.bodies import NamedRecords, body_of
 from log_lake.view.guard import SameOrigin
 from log_lake.view.lakes import Lakes
 from log_lake.view.matching import matching
@@ -56,6 +57,15 @@ def may_start(user: BaseUser, dag_id: str) -> bool:
             method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag_id), user=user
         )
     )
+
+
+async def _starts_erasures(request: Request, user: User) -> None:
+    if not await request.app.work.run(lambda: may_start(user, ERASURE)):
+        raise HTTPException(403, f"a count needs the right to start {ERASURE}")
+
+
+may_erase = Depends(_starts_erasures)
+"""Lets a request through if its user may start an erasure; otherwise 403."""
 
 
 def build(lakes: Lakes | None = None) -> SameOrigin:
@@ -91,20 +101,14 @@ def app_of(lakes: Lakes) -> LakeApp:
             ]
         )
 
-    @app.get("/data/matching")
-    async def matching_records(
-        user: User,
-        lake: str,
-        pool: str,
-        where: str | None = None,
-        key: str | None = None,
-        low: str | None = None,
-        high: str | None = None,
-    ) -> Response:
-        if not await app.work.run(lambda: may_start(user, ERASURE)):
-            raise HTTPException(403, f"a count needs the right to start {ERASURE}")
+    @app.post("/data/matching", dependencies=[may_erase])  # it changes nothing; an address would be logged
+    async def matching_records(request: Request) -> Response:
+        named = await body_of(request, NamedRecords)
         return await app.read(
-            lake, lambda opened, _: matching(opened, pool, where=where, key=key, low=low, high=high)
+            named.lake,
+            lambda opened, _: matching(
+                opened, named.pool, where=named.where, key=named.key, low=named.low, high=named.high
+            ),
         )
 
     return app

@@ -1,6 +1,6 @@
 """The requests that the page makes: files of the page, and what it shows as JSON.
 
-All of them read.  The server of the app says what each of them depends on: in Airflow a login and the right to see
+All of them read.  An address names a lake, a pool, a branch or a version, and no value of a record (`bodies`).  The server of the app says what each of them depends on: in Airflow a login and the right to see
 assets.  The dependency is the app's and not a route's, so a route cannot be forgotten.  Errors of the lake are
 answers with one line, which the page shows.
 """
@@ -22,6 +22,7 @@ from lake_core.naming import MAIN
 from log_lake.agents.jobs import list_jobs
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.view.bodies import JSON
 from log_lake.view.graph import Graph, graph
 from log_lake.view.lakes import Lakes, ShownLake
 from log_lake.view.pool_page import pool_page
@@ -35,7 +36,6 @@ FILES = {
     **{f"{name}.js": "text/javascript" for name in SCRIPTS},
 }
 """The files of the page, and what they are; no other name is looked up."""
-JSON = "application/json"
 MAX_LOG = 200
 """Versions of one answer of the log."""
 MAX_JOBS = 200
@@ -50,7 +50,12 @@ class LakeApp(FastAPI):
 
     def __init__(self, lakes: Lakes, *, server: str = "", dependencies: Sequence[Depends] = ()) -> None:
         super().__init__(
-            title="Lake", dependencies=list(dependencies), docs_url=None, redoc_url=None, openapi_url=None
+            title="Lake",
+            dependencies=list(dependencies),
+            docs_url=None,
+            redoc_url=None,
+            openapi_url=None,
+            redirect_slashes=False,  # a redirect would not know the prefix, such as the token of lake ui
         )
         self.lakes = lakes
         self.work = LakeThreads()

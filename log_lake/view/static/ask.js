@@ -1,7 +1,7 @@
 // The questions before an agent starts.  An agent that deletes begins with a dry run; without one, the person types
 // the name of what it works on, after the form has said how much that is.
 
-import { $, counted, el, moment, read, size } from "./dom.js";
+import { $, counted, el, moment, post, read, size } from "./dom.js";
 
 /** The switch "Dry run", and what must be typed without it; `ready` says whether the run may start. */
 function safeguard({ deletes, name, changed }) {
@@ -90,7 +90,7 @@ export function askErasure({ agent, dag, lake, pool, begin }) {
     found.textContent = "Counting…";
     found.className = "quiet";
     try {
-      const answer = await read("matching", { lake: lake.key, pool, ...asked, low, high });
+      const answer = await post("matching", { lake: lake.key, pool, ...asked, low, high });
       if (about !== JSON.stringify(said())) return;
       countedFor = about;
       found.textContent = `${answer.says}.`;

@@ -54,6 +54,8 @@ def test_retention_begins_with_a_dry_run_and_asks_for_the_name_without_one(open_
 
 def test_an_erasure_is_counted_tried_and_confirmed(open_page: Open, shown: Shown) -> None:
     page = open_page(f"pool/{SHOWN}/flights", role="user")
+    addresses: list[str] = []
+    page.on("request", lambda request: addresses.append(request.url))
     page.get_by_role("button", name="erasure…").click()
     assert page.is_checked("#dry")
     assert page.is_disabled("#start")
@@ -85,6 +87,8 @@ def test_an_erasure_is_counted_tried_and_confirmed(open_page: Open, shown: Shown
         "dry_run": True,
     }
     assert runs["dag_runs"][0]["conf"] == conf
+    assert any(address.endswith("/data/matching") for address in addresses), "servers log what follows a ?"
+    assert not any("carrier" in address for address in addresses)
 
 
 @contextmanager

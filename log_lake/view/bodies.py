@@ -1,0 +1,51 @@
+"""What a page asks in the body of a request, because it may name a person.
+
+Servers and proxies log addresses; Airflow's server logs the text behind the question mark too.  So a condition and
+a key never stand in an address of the view.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from fastapi.requests import Request
+
+from lake_core.errors import InvalidInput
+
+MAX_BODY = 64 * 1024
+"""Bytes of a body; a longer one is refused before it is read to its end."""
+JSON = "application/json"
+
+T = TypeVar("T")
+
+
+class NamedRecords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The records that an erasure would remove, as its form names them."""
+
+    lake: str
+    pool: str
+    where: str | None = None
+    key: str | None = None
+    low: str | None = None
+    high: str | None = None
+
+
+async def body_of(request: Request, kind: type[T]) -> T:
+    """The JSON in the body of a request as a value of this type.
+
+    Raises InvalidInput if the body is too long, is not declared as JSON, or is no such value.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+        raise InvalidInput(f"the body of the request is not declared as JSON; send it as {JSON}")
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY:
+            raise InvalidInput(
+                f"the body of the request has more than {MAX_BODY:,} bytes; write a shorter condition"
+            )
+    try:
+        return msgspec.json.decode(bytes(body), type=kind)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:  # ValueError: not UTF-8
+        raise InvalidInput(f"the body of the request is not as expected: {error}") from error
