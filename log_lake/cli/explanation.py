@@ -17,7 +17,7 @@ from log_lake.cli.opening import open_lake
 from log_lake.console.output import json_of, print_json
 from log_lake.console.sink import print_text
 from log_lake.reading.explain import StoredRecord
-from log_lake.texts.keytext import show_key
+from log_lake.texts.keytext import range_words, show_key
 from log_lake.where import show
 
 
@@ -122,7 +122,7 @@ def _tombstone_line(tombstone: Tombstone, key: PoolKey) -> str:
     if tombstone.self_only:
         return (
             f"The load of version {tombstone.version:,} was {tombstone.reason}, which hides its records "
-            f"{_range(tombstone, key)}{where}."
+            f"of {_range(tombstone, key)}{where}."
         )
     return f"{_delete(tombstone)} reaches {_range(tombstone, key)}: records written before it{where}."
 
@@ -134,6 +134,7 @@ def _delete(tombstone: Tombstone) -> str:
 
 
 def _range(tombstone: Tombstone, key: PoolKey) -> str:
-    low = json_of(show_key(tombstone.low, key)) if tombstone.low else "the first key"
-    high = json_of(show_key(tombstone.high, key)) if tombstone.high is not None else "the last key"
-    return f"over the key {low}" if low == high else f"from {low} to {high}"
+    words = range_words(
+        tombstone.low, tombstone.high, key, text=lambda bound, key: json_of(show_key(bound, key))
+    )
+    return words or "all keys"

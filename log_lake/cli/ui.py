@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import webbrowser
+import signal
 from argparse import Namespace
+from collections.abc import Iterator
 
 from lake_core.extras import need
+from log_lake.cli.browser import opener
 from log_lake.console.output import print_json, say
 from log_lake.console.sink import flush
 
@@ -23,8 +25,26 @@ def ui(args: Namespace) -> None:
         else:
             say(f"the web view of this lake: {address}")
             say("only you know the address; the view changes nothing; Ctrl-C ends it")
-        if args.open:
-            webbrowser.open(address)
 
-    with bound(args.port) as listening, contextlib.suppress(KeyboardInterrupt):  # the way to end it
-        serve(args.lake, listening=listening, told=told)
+    with (
+        bound(args.port) as listening,
+        opener() as open_address,
+        _ended_by_signal(),
+        contextlib.suppress(KeyboardInterrupt),  # the way to end it
+    ):
+        serve(
+            args.lake,
+            listening=listening,
+            told=told,
+            started=open_address if args.open else lambda _: None,
+        )
+
+
+@contextlib.contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """SIGTERM ends the command as Ctrl-C does, so that it removes its files."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

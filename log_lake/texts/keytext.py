@@ -18,7 +18,7 @@ import contextlib
 import json
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,6 +159,28 @@ def key_text(data: bytes | None, key: PoolKey) -> str:
     if len(values) != 1:
         return json.dumps([_as_json(v) for v in values], ensure_ascii=False)
     return "null" if values[0] is None else show(values[0])
+
+
+def range_words(
+    low: bytes, high: bytes | None, key: PoolKey, *, text: Callable[[bytes, PoolKey], str] = key_text
+) -> str:
+    """A range of keys as people say it: `the key 7`, `keys from 3 to below 5`, `keys after 3 up to 9
+    (inclusive)`; "" for all keys.
+
+    A bound may end in `AFTER`: then it is above every key that begins with its values.  `text` shows a bound.
+    """
+    if low and high == low + AFTER and not low.endswith(AFTER):
+        whole = len(decode_key(low, key)) == len(key.fields)
+        return f"{'the key' if whole else 'keys that begin with'} {text(low, key)}"
+    words = []
+    if low:
+        words.append(f"{'after' if low.endswith(AFTER) else 'from'} {text(low, key)}")
+        if high is None:
+            words.append("on")
+    if high is not None:
+        ends = f"up to {text(high, key)} (inclusive)" if high.endswith(AFTER) else f"below {text(high, key)}"
+        words.append(ends if not low or high.endswith(AFTER) else f"to {ends}")
+    return " ".join(["keys", *words]) if words else ""
 
 
 def show_key(data: bytes | None, key: PoolKey) -> object:

@@ -36,11 +36,20 @@ def is_foreign(headers: dict[bytes, bytes]) -> bool:
         return True
 
 
-class SameOrigin:
-    """Refuses requests of pages of other origins, and adds `HEADERS` to every answer; ASGI around `app`."""
+def is_opened(headers: dict[bytes, bytes]) -> bool:
+    """Whether a browser asks for a whole page, in a tab of its own, because a link or a file led there."""
+    asks = (headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest"), b"origin" in headers)
+    return asks == (b"navigate", b"document", False)
 
-    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
-        self._app = app
+
+class SameOrigin:
+    """Refuses requests of pages of other origins, and adds `HEADERS` to every answer; ASGI around `app`.
+
+    `entrance` is the path of the one page that a link of another page, or a file, may open; "" for none.
+    """
+
+    def __init__(self, app: Callable[..., Awaitable[None]], *, entrance: str = "") -> None:
+        self._app, self._entrance = app, entrance
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -52,7 +61,9 @@ class SameOrigin:
                 message["headers"] = [*message.get("headers", []), *HEADERS]
             await send(message)
 
-        if is_foreign(dict(scope["headers"])):
+        headers = dict(scope["headers"])
+        enters = scope["path"] == self._entrance and scope["method"] == "GET" and is_opened(headers)
+        if is_foreign(headers) and not enters:
             body = json.dumps({"detail": "refused: a page of another origin asked"}).encode()
             json_type = (b"content-type", b"application/json")
             await sent({"type": "http.response.start", "status": 403, "headers": [json_type]})

@@ -1,8 +1,9 @@
 """The requests that the page makes: files of the page, and what it shows as JSON.
 
-All of them read.  An address names a lake, a pool, a branch or a version, and no value of a record (`bodies`).  The server of the app says what each of them depends on: in Airflow a login and the right to see
-assets.  The dependency is the app's and not a route's, so a route cannot be forgotten.  Errors of the lake are
-answers with one line, which the page shows.
+All of them read.  An address names a lake, a pool, a branch or a version, and no value of a record (`bodies`).
+The server of the app says what each of them depends on: in Airflow a login and the right to see assets.  The
+dependency is the app's and not a route's, so a route cannot be forgotten.  Errors of the lake are answers with one
+line, which the page shows.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from lake_core.records import (
     SetTag,
     Transaction,
 )
-from log_lake.texts.keytext import key_text
+from log_lake.texts.keytext import key_text, range_words
 from log_lake.where import show
 
 MAX_CONDITION = 200
@@ -99,14 +99,8 @@ def _exchanged(removed: Sequence[RemoveReference], outputs: Sequence[AddObject])
 def _covered(delete: AddTombstone, key: PoolKey) -> str:
     """The records that a tombstone covers: `keys from 200 to below 260 where carrier = 'AA'`."""
     key = ARRIVAL if delete.sub_pool else key
-    low, high = (_cut(key_text(bound, key)) if bound else "" for bound in (delete.low, delete.high))
-    words = []
-    if low and high:
-        words.append(f"keys from {low} to below {high}")
-    elif low:
-        words.append(f"keys from {low} on")
-    elif high:
-        words.append(f"keys below {high}")
+    covered = range_words(delete.low, delete.high, key, text=lambda bound, key: _cut(key_text(bound, key)))
+    words = [covered] if covered else []
     if delete.condition is not None:
         words.append(f"{'' if words else 'records '}where {_cut(show(delete.condition))}")
     if delete.sub_pool:

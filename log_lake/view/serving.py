@@ -81,6 +81,19 @@ async def _refuse(send: Any, status: int, detail: str) -> None:
     await send({"type": "http.response.body", "body": json.dumps({"detail": detail}).encode()})
 
 
+class _Telling(uvicorn.Server):
+    """Calls `started` once it answers requests."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._started()
+
+
 def bound(port: int) -> socket.socket:
     """A socket on the loopback address; port 0 is any free one.  Raises InvalidInput if the port is in use."""
     try:
@@ -91,9 +104,17 @@ def bound(port: int) -> socket.socket:
         ) from error
 
 
-def serve(uri: str, *, listening: socket.socket, told: Callable[[str], None], token: str = "") -> None:
-    """Serve the pages of a lake until the process is asked to end; `told` gets their address first.
+def serve(
+    uri: str,
+    *,
+    listening: socket.socket,
+    told: Callable[[str], None],
+    started: Callable[[str], None],
+    token: str = "",
+) -> None:
+    """Serve the pages of a lake until the process is asked to end.
 
+    `told` gets their address before the server runs, `started` as soon as it answers; it must not wait.
     Raises what opening the lake raises, before anything is served.
     """
     open_to_read(uri)
@@ -101,12 +122,13 @@ def serve(uri: str, *, listening: socket.socket, told: Callable[[str], None], to
     port = listening.getsockname()[1]
     app = app_of(Lakes([uri], opener=open_to_read))
     config = uvicorn.Config(
-        SameOrigin(LocalOnly(app, port=port, token=token)),
+        SameOrigin(LocalOnly(app, port=port, token=token), entrance=f"/{token}/"),
         lifespan="off",
         log_level="warning",
         access_log=False,
         server_header=False,
         ws="none",
     )
-    told(f"http://{ADDRESS}:{port}/{token}/")
-    uvicorn.Server(config).run(sockets=[listening])
+    address = f"http://{ADDRESS}:{port}/{token}/"
+    told(address)
+    _Telling(config, lambda: started(address)).run(sockets=[listening])

@@ -326,8 +326,7 @@ def test_explain_says_in_words_who_wrote_a_version_and_why_it_is_visible_or_not(
         "   Visible: no delete covers it, and no newer version replaces it.",
         '   The record: {"k":1,"v":"d"}',
         "",
-        "The delete of version 3 (asked for) reaches from the first key to the last key: "
-        "records written before it where v = 'b'.",
+        "The delete of version 3 (asked for) reaches all keys: records written before it where v = 'b'.",
     ]
 
 
@@ -353,7 +352,7 @@ def test_a_load_that_a_replace_overtook_is_told_so_and_explained(
         "   Not visible: its load was overtaken by the replace of version 3.",
         '   The record: {"k":1,"v":"late"}',
         "",
-        "The replace of version 3 reaches from 0 to 3: records written before it.",
+        "The replace of version 3 reaches keys from 0 to below 3: records written before it.",
         "The load of version 4 was overtaken by the replace of version 3, which hides its records from 0 to 3.",
     ]
 

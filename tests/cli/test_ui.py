@@ -6,9 +6,10 @@ import json
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pyarrow as pa
 import pytest
@@ -105,6 +106,53 @@ def test_only_the_loopback_address_is_listened_on(served: Served) -> None:
             pass
     with pytest.raises(OSError), socket.create_connection(("::1", served.port), timeout=5):
         pass
+
+
+def test_no_answer_leads_to_an_address_without_the_token(served: Served) -> None:
+    status, _, headers = served.ask(f"{served.path}data/pools/?lake=x")
+    assert (status, "location" in headers) == (404, False)
+
+
+BROWSER = """#!/bin/sh
+printf '%s' "$1" > {told}.new && mv {told}.new {told}
+while kill -0 $PPID; do sleep 0.2; done
+"""
+"""A browser in the terminal: it notes what it is asked to open, and does not end before `lake ui`."""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_browser_that_stays_holds_nothing_up_and_gets_no_token(
+    tmp_path: Path, ending: signal.Signals
+) -> None:
+    filled(tmp_path / "lake")
+    told, browser = tmp_path / "told", tmp_path / "browser"
+    browser.write_text(BROWSER.format(told=told))
+    browser.chmod(0o700)
+    with serving(tmp_path / "lake", "--open", BROWSER=f"{browser} %s", TMPDIR=str(tmp_path)) as served:
+        assert served.ask(served.path)[0] == 200
+        deadline = time.monotonic() + 120
+        while not told.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        opened = told.read_text()
+        assert opened.startswith("file:///")
+        page = Path(urlsplit(opened).path)
+        assert served.address not in opened
+        assert served.address in page.read_text()
+        assert (page.stat().st_mode & 0o777, page.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        served.process.send_signal(ending)
+        assert served.process.wait(timeout=60) == 0
+        assert not page.parent.exists()
+
+
+def test_a_file_or_a_link_may_open_the_page_and_nothing_else(served: Served) -> None:
+    """What a browser sends when a file leads to the page."""
+    opens = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+    assert served.ask(served.path, **opens)[0] == 200
+    for other in ({"Sec_Fetch_Dest": "iframe"}, {"Sec_Fetch_Mode": "cors"}, {"Origin": "null"}):
+        assert served.ask(served.path, **(opens | other))[0] == 403
+    assert served.ask(served.path, method="POST", **opens)[0] == 403
+    assert served.ask(f"{served.path}data/about", **opens)[0] == 403
+    assert served.ask("/", **opens)[0] == 403
 
 
 def test_another_lake_is_not_opened(served: Served) -> None:

@@ -50,15 +50,18 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Served]:
-    """`lake ui` on the lake in the folder, named as `./NAME`, from the line with its address to its end."""
+def serving(folder: Path, *more: str, **environ: str) -> Iterator[Served]:
+    """`lake ui` on the lake in the folder, named as `./NAME`, from the line with its address to its end.
+
+    `more` are arguments of the command.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "log_lake.cli.main", "ui", "--lake", f"./{folder.name}", "--json"],
+        [sys.executable, "-m", "log_lake.cli.main", "ui", "--lake", f"./{folder.name}", "--json", *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
     )
     assert process.stdout is not None
     try:

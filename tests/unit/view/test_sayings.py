@@ -9,7 +9,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
-from log_lake.texts.keytext import RangeText
+from log_lake.texts.keytext import RangeText, range_words
 from log_lake.view.sayings import MAX_CONDITION, says
 
 
@@ -45,6 +45,27 @@ def test_a_delete_says_its_keys_and_its_condition(pool: Pool) -> None:
         "deleted keys from 7 to below 9 where user = 'ada'",
         "deleted records where user = 'bob'",
     ]
+
+
+def test_a_delete_of_a_key_names_it_and_an_end_says_whether_it_belongs_to_it() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("pairs", key="a,b")
+    pool.branch().append(pa.table({"a": [1, 1, 2], "b": [4, 5, 6]}))
+    one, other = "[1, 4]", "[2, 6]"
+    for span in (RangeText(prefix=one), RangeText(prefix="1"), RangeText(low=one, high=other)):
+        pool.branch().delete(key_range=span)
+    assert told(pool)[1:] == [
+        "deleted the key [1, 4]",
+        "deleted keys that begin with 1",
+        "deleted keys from [1, 4] to below [2, 6]",
+    ]
+    first, last = (
+        RangeText(prefix=text).read(pool.config.key, {"a": "number", "b": "number"}) for text in (one, other)
+    )
+    assert range_words(first.low, last.high, pool.config.key) == "keys from [1, 4] up to [2, 6] (inclusive)"
+    assert range_words(first.high or b"", last.low, pool.config.key) == "keys after [1, 4] to below [2, 6]"
+    assert range_words(first.high or b"", None, pool.config.key) == "keys after [1, 4] on"
+    assert range_words(b"", last.high, pool.config.key) == "keys up to [2, 6] (inclusive)"
+    assert range_words(b"", None, pool.config.key) == ""
 
 
 def test_a_long_condition_is_cut(pool: Pool) -> None:
