@@ -24,7 +24,7 @@ from fastapi.responses import Response
 
 from airflow_lake.reach import open_lake, view_lakes
 from log_lake.agents.roster import AGENTS
-from log_lake.view.bodies import NamedRecords, body_of
+from log_lake.view.bodies import AskedRecords, body_of
 from log_lake.view.guard import SameOrigin
 from log_lake.view.lakes import Lakes
 from log_lake.view.matching import matching
@@ -103,7 +103,7 @@ def app_of(lakes: Lakes) -> LakeApp:
 
     @app.post("/data/matching", dependencies=[may_erase])  # it changes nothing; an address would be logged
     async def matching_records(request: Request) -> Response:
-        named = await body_of(request, NamedRecords)
+        named = await body_of(request, AskedRecords)
         return await app.read(
             named.lake,
             lambda opened, _: matching(

@@ -20,7 +20,7 @@ JSON = "application/json"
 T = TypeVar("T")
 
 
-class NamedRecords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AskedRecords(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The records that an erasure would remove, as its form names them."""
 
     lake: str
