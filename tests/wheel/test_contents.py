@@ -31,6 +31,7 @@ EXTRAS = {
     "locks": {"psycopg"},
     "spark": {"pyspark", "pandas"},
     "iceberg": {"pyiceberg"},
+    "ui": {"fastapi", "uvicorn"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
     "airflow-spark": {
         "apache-airflow",

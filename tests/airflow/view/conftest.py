@@ -114,8 +114,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
         yield Shown(server, lake, many)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """For the tests of one file: while it runs, no other test can run an event loop of its own."""
     with chromium() as browser:
         yield browser
 
