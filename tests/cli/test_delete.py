@@ -353,7 +353,8 @@ def test_a_load_that_a_replace_overtook_is_told_so_and_explained(
         '   The record: {"k":1,"v":"late"}',
         "",
         "The replace of version 3 reaches keys from 0 to below 3: records written before it.",
-        "The load of version 4 was overtaken by the replace of version 3, which hides its records of keys from 0 to below 3.",
+        "The load of version 4 was overtaken by the replace of version 3, "
+        "which hides its records of keys from 0 to below 3.",
     ]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_lake.reach import is_uri, lake_name, open_lake
+from airflow_lake.reach import lake_name, open_lake
 from log_lake.lake import Lake
+from log_lake.view.addresses import is_uri
 
 
 @pytest.mark.parametrize(
