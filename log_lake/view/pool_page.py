@@ -10,7 +10,7 @@ import msgspec
 
 from lake_core.errors import without_secrets
 from lake_core.history import Snapshot
-from lake_core.naming import MAIN
+from lake_core.naming import MAIN, REJECTED
 from lake_core.schemas.hidden import user_fields
 from lake_core.values.types import show_type
 from log_lake.lake import Lake
@@ -30,7 +30,6 @@ MAX_FIELDS = 1_000
 """Fields that are listed, the first of the pool."""
 MAX_BOUND = 80
 """Characters of a least or greatest value that are shown."""
-REJECTED = "$rejected"
 
 
 class SubPoolRow(msgspec.Struct, frozen=True):
