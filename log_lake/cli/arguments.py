@@ -43,6 +43,17 @@ def add_at(parser: ArgumentParser) -> None:
     )
 
 
+def add_files(parser: ArgumentParser) -> None:
+    """`--files`: what SQL reads beside pools."""
+    parser.add_argument(
+        "--files",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a local file or folder that the SQL may read too: FROM 'PATH'; repeatable",
+    )
+
+
 def add_range(parser: ArgumentParser) -> None:
     """`--from` and `--to`: a range of keys."""
     parser.add_argument(

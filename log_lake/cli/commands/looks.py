@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from log_lake.cli.arguments import RECORD_FORMATS, add_at, port, positive
+from log_lake.cli.arguments import RECORD_FORMATS, add_at, add_files, port, positive
 from log_lake.cli.command import Command, Writes
 
 LOOKED_AT = 1_000_000
@@ -37,13 +37,7 @@ def _du(parser: ArgumentParser) -> None:
 
 
 def _shell(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--files",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a local file or folder that the SQL may read too: FROM 'PATH'; repeatable",
-    )
+    add_files(parser)
 
 
 def _ui(parser: ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from log_lake.cli.arguments import (
     FILE_FORMATS,
     add_at,
+    add_files,
     add_lease,
     add_on_missing,
     add_output,
@@ -87,13 +88,7 @@ def _get(parser: ArgumentParser) -> None:
 
 def _query(parser: ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL")
-    parser.add_argument(
-        "--files",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a local file or folder that the SQL may read too: FROM 'PATH'; repeatable",
-    )
+    add_files(parser)
     add_output(parser)
     add_on_missing(parser)
     add_lease(parser)
