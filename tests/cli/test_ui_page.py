@@ -23,7 +23,7 @@ from log_lake.agents.ingest.parking import park
 from log_lake.lake import Lake
 from log_lake.loading.source_files import SourceFile
 from log_lake.rewriting.compaction import compact
-from tests.support.servers.chromium import chromium
+from tests.support.servers.chromium import chromium, watched
 from tests.support.ui import Served, serving
 
 pytestmark = pytest.mark.slow
@@ -75,25 +75,15 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def open_page(served: Served, browser: Any) -> Iterator[Open]:
     """Opens the address that was printed; no page may complain, and no text may run as a script."""
-    complaints: list[str] = []
-    contexts: list[Any] = []
+    with watched(browser, within_ms=WITHIN_MS) as new_page:
 
-    def open_page(*, width: int = 1280, height: int = 800, scheme: str = "light") -> Any:
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        context.set_default_timeout(WITHIN_MS)
-        page = context.new_page()
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(served.address)
-        page.wait_for_selector("#pools tbody tr:nth-child(4)")
-        return page
+        def open_page(*, width: int = 1280, height: int = 800, scheme: str = "light") -> Any:
+            page = new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            page.goto(served.address)
+            page.wait_for_selector("#pools tbody tr:nth-child(4)")
+            return page
 
-    yield open_page
-    for context in contexts:
-        assert all(page.title() != "owned" for page in context.pages)
-        context.close()
-    assert complaints == []
+        yield open_page
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.airflow.view.pages import WITHIN_MS, Open
 from tests.support.repository import ROOT
 from tests.support.servers.airflow_api import ApiServer, api_server
 from tests.support.servers.auth_by_dag import BLIND, COMPACTOR
-from tests.support.servers.chromium import chromium
+from tests.support.servers.chromium import chromium, watched
 
 SHOWN, MANY, HOSTILE, LATER = "lake_shown", "lake_many", "lake_hostile", "lake_later"
 HOSTILE_POOL = "<script>document.title=`owned`;<img-src=x>&amp;"
@@ -124,23 +124,13 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def open_page(shown: Shown, browser: Any) -> Iterator[Open]:
     """Opens the view as a user of a role; no page may complain, and no text may run as a script."""
-    complaints: list[str] = []
-    contexts: list[Any] = []
+    with watched(browser, within_ms=WITHIN_MS) as new_page:
 
-    def open_page(hash: str = "", *, role: str = "viewer", path: str = "/lake/", **how: Any) -> Any:
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, **how)
-        contexts.append(context)
-        context.set_default_timeout(WITHIN_MS)
-        context.add_cookies([{"name": "_token", "value": shown.server.token(role), "url": shown.server.url}])
-        page = context.new_page()
-        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-        page.goto(f"{shown.server.url}{path}{hash and '#' + hash}")
-        return page
+        def open_page(hash: str = "", *, role: str = "viewer", path: str = "/lake/", **how: Any) -> Any:
+            page = new_page(viewport={"width": 1280, "height": 800}, **how)
+            cookie = {"name": "_token", "value": shown.server.token(role), "url": shown.server.url}
+            page.context.add_cookies([cookie])
+            page.goto(f"{shown.server.url}{path}{hash and '#' + hash}")
+            return page
 
-    yield open_page
-    for context in contexts:
-        assert all(page.title() != "owned" for page in context.pages)
-        context.close()
-    assert complaints == []
+        yield open_page

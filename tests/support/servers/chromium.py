@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -35,3 +35,29 @@ def chromium() -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
+
+
+@contextlib.contextmanager
+def watched(browser: Any, *, within_ms: int) -> Iterator[Callable[..., Any]]:
+    """A function that makes a page in a context of its own, from what `Browser.new_context` takes.
+
+    A page waits `within_ms` at most.  At the end no page may have complained, and no text may have run as a script.
+    """
+    complaints: list[str] = []
+    contexts: list[Any] = []
+
+    def new_page(**how: Any) -> Any:
+        context = browser.new_context(**how)
+        contexts.append(context)
+        context.set_default_timeout(within_ms)
+        page = context.new_page()
+        page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        return page
+
+    yield new_page
+    for context in contexts:
+        assert all(page.title() != "owned" for page in context.pages)
+        context.close()
+    assert complaints == []
