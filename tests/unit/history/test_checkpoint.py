@@ -348,7 +348,7 @@ def test_a_row_that_is_no_reference_stops_no_look_at_older_ones(store: ScriptedS
     writer = history(store)
     state = writer.load().state
     expected = {r.object for r in snapshot(state).reaching(2**62, EVERYTHING)}
-    bad = {"section": "reference", "branch": "main", "sub": "", "object": "no id"}
+    bad = {"value": b"\xc1"}  # no statistics: seen when the row is decoded
 
     def damage(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         first = next(row for row in rows if row["section"] == "reference")

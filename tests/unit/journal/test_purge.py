@@ -586,6 +586,27 @@ def test_a_writer_that_met_others_looks_again_much_sooner(store: ScriptedStore) 
     assert store.asked("list") == 3
 
 
+def test_a_writer_that_is_said_to_be_contended_begins_with_the_entries_of_others(
+    store: ScriptedStore,
+) -> None:
+    """From a state of some seconds ago it would meet them one after another."""
+    time = [0.0]
+    ours = journal(store)
+    ours.retry = replace(ours.retry, clock=lambda: time[0])
+    ours.load()
+    for n in range(3):
+        write(journal(store.behind), f"of another {n}")
+    time[0] += 2 * CONTENDED_FRESH
+    begun: list[int] = []
+
+    def propose(head: LoadedState[State]) -> Note:
+        begun.append(head.version)
+        return Note("ours", "ours")
+
+    ours.append(propose, id="ours", contended=True)
+    assert begun == [8]
+
+
 def test_a_store_that_refuses_the_look_for_a_fence_is_asked_again(store: ScriptedStore) -> None:
     ours = journal(store)
     ours.load()
