@@ -64,9 +64,12 @@ def serving(folder: Path, *more: str, **environ: str) -> Iterator[Served]:
         env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
     )
     assert process.stdout is not None
+    assert process.stderr is not None
     try:
         yield Served(json.loads(process.stdout.readline())["address"], folder, process)
     finally:
         if process.poll() is None:
             process.kill()
-            process.communicate()
+            process.wait(60)  # and not for the end of its output, which a browser that it began may hold open
+        process.stdout.close()
+        process.stderr.close()
