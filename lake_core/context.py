@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from lake_core.ids import IdSource
 from lake_core.store import Store
 
-FORMAT_VERSION = 2
-"""The newest version of what a lake stores (docs/format.md); lakes of version 1 have no branches and tags."""
+FORMAT_VERSION = 3
+"""The newest version of what a lake stores (docs/format.md); lakes of version 1 have no branches and tags, those of
+version 2 no split points."""
 
 
 @dataclass(frozen=True)
 class Context:
     """`ids` makes new ids and holds the clock; `author` is the name on transactions.
 
-    `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata.  `metadata` goes with
+    `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata, and
+    version 2 no split points.  `metadata` goes with
     every transaction of a pool.
     """
 

@@ -23,6 +23,11 @@ from lake_core.records.decoding import check_counts, decoding
 FOOTER = b"lake"
 CHECKSUM = b"lake.crc32"
 VERSION = 1
+"""The version of a checkpoint without sections of `SINCE_2`."""
+
+NEWEST, SINCE_2 = 2, frozenset({"point"})
+"""The version of a checkpoint with one of these sections.  Programs that know only version 1 refuse it: they would
+leave the section out of the next checkpoint."""
 
 MAX_GROUP_ROWS = 1 << 20
 """Rows of a row group, at most: a reader decodes it whole, and a few bytes can say any number of rows."""
@@ -115,7 +120,7 @@ def decode_footer(pairs: Mapping[bytes, bytes], *, name: str) -> CheckpointFoote
         raise Corrupt(f"{name}: not a checkpoint, or its footer is damaged")
     with decoding(name, "not a checkpoint"):
         footer = _DECODER.decode(data)
-    if footer.format_version > VERSION:
+    if footer.format_version > NEWEST:
         raise Corrupt(
             f"{name}: written by a newer version (format {footer.format_version}); upgrade this program"
         )

@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lake_core.checkpoints.layout import (
+    NEWEST,
     ROW,
+    SINCE_2,
     CheckpointFooter,
     RowGroup,
     SectionPart,
@@ -72,7 +74,8 @@ def write_rows(
             for table in _grouped(part.tables, rows=limits.group_rows):
                 writer.write_table(complete(table, part), row_group_size=limits.group_rows)
                 groups.append(_group(table, part))
-        footer = msgspec.structs.replace(footer, groups=tuple(groups))
+        version = NEWEST if any(group.section in SINCE_2 for group in groups) else footer.format_version
+        footer = msgspec.structs.replace(footer, groups=tuple(groups), format_version=version)
         writer.add_key_value_metadata(encode_footer(footer))
     return footer
 

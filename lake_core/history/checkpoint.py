@@ -13,6 +13,7 @@
     settled      yes      its name         value: `Tombstone`
     lift         ""       its base         value: the sequences that it lifts, packed
     tag          ""       the name         value: `Tag`
+    point        ""       the split point  none
     removed      ""       the object       seq: the version that removed it; applied: when; size
     vacuum       ""       its sequence     value: `Vacuum`; only of those that have not ended
     vacuuming    ""       ""               value: `VacuumingRow`
@@ -53,7 +54,7 @@ from lake_core.history.lift import Lift, pack
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.removal import OFF, Removal, Removed, Vacuum
 from lake_core.history.restored import check_restored
-from lake_core.history.rows import check_rows
+from lake_core.history.rows import POINT, check_rows
 from lake_core.history.snapshot.fixed import REFERENCE, CheckpointReferences, by_key, without
 from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
@@ -157,6 +158,7 @@ class PoolStateFormat:
         yield _values(FORK, ((name, _fork_row(b.fork)) for name, b in branches if b.fork is not None))
         yield _values(LIFT, ((f"{base:020d}", lift.writes) for base, lift in sorted(state.lifts.items())))
         yield _values(TAG, ((name, msgspec.msgpack.encode(tag)) for name, tag in sorted(state.tags.items())))
+        yield SectionPart(POINT, "", "", (rows(key=batch) for batch in _batches(state.points)))
         yield from _removed_parts(state.removed)
         yield SectionPart(SCHEMA, "", "", _schemas(state))
         yield from _sources(state)
@@ -194,6 +196,7 @@ class PoolStateFormat:
             lifts=HashTrieMap(lifts),
             tags=HashTrieMap(tags),
             removed=_removed(file),
+            points=tuple(p for t in file.scan(POINT, columns=("key",)) for p in t["key"].to_pylist()),
             time=_time(file),
         )
         if any(group.section == REFERENCE and group.reach <= group.last for group in file.footer.groups):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lake_core.records import Action, AddObject, AddTombstone
-from lake_core.records.transactions import VERSION_2
+from lake_core.records.transactions import VERSION_2, VERSION_3
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,15 @@ class Draft:
     @property
     def is_own(self) -> bool:
         """Whether only its own writer may commit it."""
-        return self.oldest_only or self.keeps_fields or self.needs_version_2
+        return self.oldest_only or self.keeps_fields or self.needs_version > 1
 
     @property
-    def needs_version_2(self) -> bool:
-        """Whether only a lake of format version 2 can hold it."""
-        return self.is_exact or any(
+    def needs_version(self) -> int:
+        """The oldest format version of a lake that can hold it."""
+        if any(isinstance(action, VERSION_3) for action in self.actions):
+            return 3
+        needs_2 = self.is_exact or any(
             isinstance(action, VERSION_2) or (isinstance(action, AddTombstone) and action.only is not None)
             for action in self.actions
         )
+        return 2 if needs_2 else 1

@@ -5,7 +5,8 @@ that does not fit the state is Corrupt, and then nothing of the entry counts.
 
 A transaction is of a branch, or of none:
 
-- Of none: it sets and deletes tags, or moves objects along the list of the removed.  Nothing else changes.
+- Of none: it changes tags or split points, or moves objects along the list of the removed.  Nothing else
+  changes.
 - Of a branch: `_begun` takes the branch at its tip, which must be the transaction's parent.  `_FOLDS` has one small
   function for each kind of action, which applies it.  `_ended` puts the branch back, with the transaction's version
   as its tip.
@@ -35,6 +36,7 @@ from lake_core.history.branching import (
 )
 from lake_core.history.layered_map import LayeredMap
 from lake_core.history.lift import Lift
+from lake_core.history.points import pointed
 from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuum
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import Snapshot
@@ -49,7 +51,6 @@ from lake_core.records import (
     Consume,
     CreateBranch,
     DeleteBranch,
-    DeleteTag,
     Entry,
     MarkApplied,
     Merge,
@@ -61,7 +62,6 @@ from lake_core.records import (
     Reopen,
     SetMerged,
     SetSchema,
-    SetTag,
     Transaction,
 )
 from lake_core.records.transactions import sequence
@@ -92,7 +92,8 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         branches = state.branches
         for parent in {tag.parent for name, tag in state.tags.items() if tag.deleted and name not in tags}:
             branches = with_settled(branches, parent, roots=roots_of(tags))
-        return replace(state, branches=branches, tags=tags, removed=removed, time=time)
+        points = pointed(state.points, transaction.actions)
+        return replace(state, branches=branches, tags=tags, removed=removed, points=points, time=time)
     change = _begun(state, version, seq, transaction, time=time)
     for action in transaction.actions:
         fold = _FOLDS.get(type(action))
@@ -211,6 +212,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         lifts=change.lifts,
         tags=change.tags,
         removed=change.removed,
+        points=state.points,
     )
 
 
@@ -387,8 +389,7 @@ _FOLDS: dict[type[Action], Callable[[_Change, Any], None]] = {
 def _vacuumed(removed: Removed, seq: int, transaction: Transaction) -> Removed:
     """The list of the removed after a transaction of no branch."""
     for action in transaction.actions:
-        if not isinstance(action, SetTag | DeleteTag):
-            assert isinstance(action, VacuumAction)  # no other belongs to no branch
+        if isinstance(action, VacuumAction):
             removed = fold_vacuum(removed, action, seq=seq, id=transaction.id, time=transaction.time)
     return removed
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from lake_core import naming
+from lake_core.context import FORMAT_VERSION
 from lake_core.errors import (
     Conflict,
     InvalidInput,
@@ -54,7 +55,7 @@ class History:
         retry: Retry | None = None,
         token_keep: float = 30 * 86400,
         limits: HistoryLimits = HISTORY_LIMITS,
-        format_version: int = 2,
+        format_version: int = FORMAT_VERSION,
         metadata: Mapping[str, str] | None = None,
     ) -> None:
         self.pool_name = ""
@@ -144,10 +145,10 @@ class History:
 
     def check_draft(self, draft: Draft) -> None:
         """Raises InvalidInput if the lake's format cannot hold the draft, or a text of it is too long."""
-        if self._format_version < 2 and draft.needs_version_2:
+        if self._format_version < (needed := draft.needs_version):
+            lacks = "branches, tags, reverts and vacuum" if needed == 2 else "split points"
             raise InvalidInput(
-                f"this lake has format version {self._format_version}, which has no branches, tags, reverts and "
-                "vacuum: run lake upgrade"
+                f"this lake has format version {self._format_version}, which has no {lacks}: run lake upgrade"
             )
         check_text("message", draft.message)
         check_text("token", draft.token)

@@ -19,6 +19,8 @@ state and returns the transaction to write, or the one that the draft's token co
 - If a revert has taken a delete back since a compaction began, which may have left its records out: PlanAgain.
 - If a revert has put back what lies between records that a compaction of an aggregate pool combines: PlanAgain.
 - If an expiry, or a compaction that drops delete markers, would show older versions of records: PlanAgain.
+- Split points that are there by now are not added, and those that are gone not removed.  If nothing is left to do,
+  the outcome is None: no entry is written.
 - Schemas that the state knows by now are not announced again.
 
 What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
@@ -37,6 +39,7 @@ from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
 from lake_core.history.fields import check_fields, check_kept, check_room, check_room_of_merge, check_width
 from lake_core.history.merge import merging
+from lake_core.history.points import pointing
 from lake_core.history.revealing import must_stay
 from lake_core.history.snapshot.reference import Reference, span_of
 from lake_core.history.state import PoolState, Remembered
@@ -74,18 +77,22 @@ class Committed:
 
     `repeated`: the first commit of the token, if this was not it.  `overtaken`: the reasons of its self-only
     tombstones, one for each replace that overtook it; empty if the outcome was learned from an entry alone.
+    `unchanged`: nothing was left to do in the version, so no entry was written.
     """
 
     version: int
     transaction_id: str
     repeated: Remembered | None = None
     overtaken: tuple[str, ...] = ()
+    unchanged: bool = False
 
 
 def rebase(
     state: PoolState, draft: Draft, *, key: PoolKey, rule: Rule = APPEND, time: int
-) -> Transaction | Remembered:
+) -> Transaction | Remembered | None:
     """The transaction that puts the draft onto the branch's tip, or the one that its token committed before.
+
+    None if the draft only adds split points that are there, and removes those that are gone.
 
     `time` is in microseconds since 1970.  Raises NotFound (the pool was dropped, no such branch), Conflict (a
     source file, an input or a range was taken meanwhile), InvalidInput (a key field that cannot be ordered with
@@ -95,7 +102,8 @@ def rebase(
     _check_drops(state, draft, first)
     if not draft.branch:
         check_vacuum(state, draft)
-        return _transaction(draft, tagging(state, draft), parent=0, time=time)
+        actions = pointing(state.points, tagging(state, draft))
+        return _transaction(draft, actions, parent=0, time=time) if actions else None
     if isinstance(first, CreateBranch):
         check_objects(state, draft)
         return _transaction(draft, creating(state, draft, first), parent=0, time=time)

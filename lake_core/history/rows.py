@@ -15,12 +15,13 @@ from lake_core.journal.loaded_state import RECENT
 from lake_core.naming import FORMATS, PARQUET
 from lake_core.records.transactions import MAX_TRANSACTIONS
 
-REFERENCE, REMOVED, SOURCE = "reference", "removed", "source"
+REFERENCE, REMOVED, SOURCE, POINT = "reference", "removed", "source", "point"
 
 _OBJECT = rf"^[0-9A-Za-z]{{{ID_LENGTH}}}(\.({'|'.join(f for f in FORMATS if f != PARQUET)}))?$"
 _FILLED = {
     REFERENCE: ("high", "object", "seq", "applied", "place", "records", "size", "schema", "value"),
     REMOVED: ("seq", "applied", "size"),
+    POINT: (),
     RECENT: ("seq",),
 }
 """Columns of a section that have no null, beside the key; those of others: `value`."""

@@ -9,7 +9,7 @@ Entries make it (`fold`).  The state holds
   that; the fold keeps the newest use, because a writer whose state had forgotten the token may have used it
   again.
 - sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too,
-- lifts of merges, and tags,
+- lifts of merges, tags, and split points,
 - the objects that branches gave up and that are not deleted yet (`removal`),
 - whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks, until one
   opens it again (decision 78).
@@ -148,7 +148,8 @@ class PoolState:
 
     `time`, in microseconds since 1970, is the latest time of its transactions and its checkpoint; a writer whose
     clock is behind cannot turn it back.  `used` is that time when a token was used, if it is later than the
-    writer's.  `reopened` is the version that opened the pool again after its last drop, 0 if none did.
+    writer's.  `reopened` is the version that opened the pool again after its last drop, 0 if none did.  `points`
+    are encoded keys, ascending, that cut the keys of all branches into ranges (`records.points`).
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -163,6 +164,7 @@ class PoolState:
     lifts: HashTrieMap[int, Lift] = field(default_factory=HashTrieMap)
     tags: HashTrieMap[str, Tag] = field(default_factory=HashTrieMap)
     removed: Removed = field(default_factory=Removed)
+    points: tuple[bytes, ...] = ()
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 

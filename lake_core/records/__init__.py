@@ -1,7 +1,7 @@
 """Typed, frozen, tagged records of the journals, and their bytes.
 
 `transactions` are the actions on a pool's data, `branching` those on its branches and tags, `vacuuming` those on
-objects that may be deleted, `pools` the actions on
+objects that may be deleted, `points` those on split points, `pools` the actions on
 the list of pools, `conditions` the conditions that such actions hold; `codec` turns entries into MessagePack and
 back.  A record states its guarantees and checks them when it is made.  An unknown action is an error ("written by a
 newer version"); an unknown optional field is ignored.
@@ -18,6 +18,7 @@ from lake_core.records.branching import (
     SetTag,
 )
 from lake_core.records.column import Column
+from lake_core.records.points import Join, Split
 from lake_core.records.pools import (
     ConfigurePool,
     CreatePool,
@@ -67,6 +68,7 @@ __all__ = [
     "EndVacuum",
     "Entry",
     "ForgetPool",
+    "Join",
     "MarkApplied",
     "Merge",
     "PoolAction",
@@ -84,5 +86,6 @@ __all__ = [
     "SetSchema",
     "SetTag",
     "Source",
+    "Split",
     "Transaction",
 ]

@@ -29,10 +29,13 @@ T = TypeVar("T")
 
 
 class Codec(Generic[T]):
-    """Encodes and decodes one kind of entry.  Encodes for lakes of a format version; decodes those of all."""
+    """Encodes and decodes one kind of entry.  Encodes for lakes of a format version; decodes those of all.
+
+    Lakes of version 3 have the framing of version 2.
+    """
 
     def __init__(self, kind: type[T], *, version: int = VERSION) -> None:
-        self.version = version
+        self.version = min(version, VERSION)
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
         self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
 

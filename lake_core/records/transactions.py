@@ -31,6 +31,7 @@ from lake_core.records.branching import (
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
 from lake_core.records.decoding import check_counts, check_times
+from lake_core.records.points import Join, Split
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
 MAX_TRANSACTIONS = 65_536
@@ -205,9 +206,11 @@ Action = (
     | BeginVacuum
     | ConfirmVacuum
     | EndVacuum
+    | Split
+    | Join
 )
 
-OF_NO_BRANCH = (SetTag, DeleteTag, ScanOrphans, Discard, BeginVacuum, ConfirmVacuum, EndVacuum)
+OF_NO_BRANCH = (SetTag, DeleteTag, ScanOrphans, Discard, BeginVacuum, ConfirmVacuum, EndVacuum, Split, Join)
 """Actions of transactions that belong to no branch."""
 
 VERSION_2 = (
@@ -229,14 +232,17 @@ VERSION_2 = (
 )
 """Actions that a lake of format version 1 cannot hold."""
 
+VERSION_3 = (Split, Join)
+"""Actions that a lake of format version 2 cannot hold."""
+
 
 class Transaction(msgspec.Struct, frozen=True, omit_defaults=True):
     """One atomic change to one branch.
 
     `parent` is the version of the branch's tip when this was committed (0: none), `read_version` the version that
     the work began on.  `time` is in microseconds since 1970, by the writer's clock.  The same `token` commits
-    once.  `metadata` are texts of the writer's own.  `branch` is "" for tags and for what a vacuum does, which
-    belong to no branch.
+    once.  `metadata` are texts of the writer's own.  `branch` is "" for tags, split points and what a vacuum
+    does, which belong to no branch.
     """
 
     id: str

@@ -130,7 +130,7 @@ def recency(entries: Iterable[Entry], before: Recency) -> Recency:
 
 
 def is_upkeep(transaction: Transaction) -> bool:
-    """Whether the transaction is upkeep of `main`: maintenance of it, or a vacuum, which has no branch."""
+    """Whether the transaction is upkeep of `main`: maintenance of it, or what has no branch, but no tag."""
     if transaction.branch:
         return transaction.branch == MAIN and is_maintenance(transaction)
     return not any(isinstance(action, SetTag | DeleteTag) for action in transaction.actions)

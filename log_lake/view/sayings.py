@@ -22,6 +22,7 @@ from lake_core.records import (
     DeleteTag,
     Discard,
     EndVacuum,
+    Join,
     MarkApplied,
     Merge,
     PutReference,
@@ -30,6 +31,7 @@ from lake_core.records import (
     Reopen,
     ScanOrphans,
     SetTag,
+    Split,
     Transaction,
 )
 from log_lake.texts.keytext import key_text, range_words
@@ -123,6 +125,10 @@ def _other(action: Action) -> str:
             return "closed the pool: it was dropped"
         case Reopen():
             return "opened the pool again: it was restored"
+        case Split():
+            return f"added {counted(len(action.points), 'split point')}"
+        case Join():
+            return f"removed {counted(len(action.points), 'split point')}"
         case ScanOrphans():
             return "looked for objects that nothing refers to"
         case Discard():

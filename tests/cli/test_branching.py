@@ -118,11 +118,11 @@ def test_metadata_is_kept_with_the_transactions(lake: Command) -> None:
 def test_an_old_lake_is_upgraded(lake: Command) -> None:
     lake("create", "p", "--key", "k")
     head = Path(lake.uri) / "lake.json"
-    head.write_text(head.read_text().replace('"version": 2', '"version": 1'))
+    head.write_text(head.read_text().replace('"version": 3', '"version": 1'))
     load(lake, 1)
     assert "run lake upgrade" in lake.fails(INVALID_INPUT, "branch", "p", "dev")
-    assert "has format version 2 now; it had 1" in lake("upgrade").err
-    assert "has format version 2 already" in lake("upgrade").err
-    assert lake("upgrade", "--json").records[0]["after"] == 2
+    assert "has format version 3 now; it had 1" in lake("upgrade").err
+    assert "has format version 3 already" in lake("upgrade").err
+    assert lake("upgrade", "--json").records[0]["after"] == 3
     lake("branch", "p", "dev")
     assert keys(lake, "--at", "dev") == [1]

@@ -40,7 +40,7 @@ def test_a_lake_is_made_once(tmp_path: Path) -> None:
     assert len(made["id"]) == 27
     assert "there is a lake already" in lake.fails(ALREADY_EXISTS, "init")
     assert lake("inspect", "lake.json", "--json").records == [
-        {"magic": "lake", "version": 2, "id": made["id"]}
+        {"magic": "lake", "version": 3, "id": made["id"]}
     ]
 
 

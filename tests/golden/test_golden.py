@@ -1,4 +1,5 @@
-"""What is stored, byte by byte: each record against the bytes in `version1/`, and what is new in `version2/`.
+"""What is stored, byte by byte: each record against the bytes in `version1/`, and what is new in `version2/` and
+`version3/`.
 
 Somewhere a lake holds such bytes, and every later program must read them.  So a failure here means that the
 code is wrong.  These files change only together with a format version: a new version gets a folder of its own
@@ -53,6 +54,7 @@ from lake_core.records import (
     EndVacuum,
     Entry,
     ForgetPool,
+    Join,
     MarkApplied,
     Merge,
     PoolsEntry,
@@ -69,6 +71,7 @@ from lake_core.records import (
     SetSchema,
     SetTag,
     Source,
+    Split,
     Transaction,
 )
 from lake_core.records.branching import Restored
@@ -96,6 +99,7 @@ from tests.support.zng_files import lines_of, zng_of
 
 FOLDER = Path(__file__).parent / "version1"
 NEWEST = Path(__file__).parent / "version2"
+VERSION_3 = Path(__file__).parent / "version3"
 KEY = PoolKey.parse("ts,id.orig_h:desc")
 
 
@@ -341,6 +345,21 @@ def test_an_entry_that_deletes_objects() -> None:
     assert Codec(Entry).decode(stored, name="x") == VACUUM_ENTRY
 
 
+SPLITTING_ENTRY = Entry(
+    an_id(36),
+    (
+        transaction(Split((encode_value(1), encode_value(5))), id=an_id(37), branch=""),
+        transaction(Join((encode_value(1),)), id=an_id(38), branch=""),
+    ),
+)
+
+
+def test_an_entry_of_split_points() -> None:
+    stored = bytes.fromhex((VERSION_3 / "splitting_entry.hex").read_text())
+    assert Codec(Entry, version=3).encode(SPLITTING_ENTRY) == stored
+    assert Codec(Entry, version=3).decode(stored, name="x") == SPLITTING_ENTRY
+
+
 def test_a_lease() -> None:
     note = LeaseNote("write", 7, "vera", 600.0, "load", an_id(1), {"run": "r"})
     stored = (NEWEST / "lease.json").read_bytes().rstrip(b"\n")
@@ -397,21 +416,22 @@ def test_an_entry_of_the_journal_of_pools() -> None:
 def test_the_head_of_a_lake() -> None:
     store = MemoryStore()
     made = Lake.create_on(store, ids=fixed_ids())
-    stored = (NEWEST / "lake.json").read_bytes()
+    stored = (VERSION_3 / "lake.json").read_bytes()
     assert store.get("lake.json") == stored
     store.put("lake.json", stored)
     assert Lake.open_on(store).id == made.id == json.loads(stored)["id"]
 
 
-def test_the_head_of_a_lake_of_version_1_is_upgraded() -> None:
+@pytest.mark.parametrize(("folder", "version"), [(FOLDER, 1), (NEWEST, 2)])
+def test_the_head_of_an_older_lake_is_upgraded(folder: Path, version: int) -> None:
     store = MemoryStore()
-    old = (FOLDER / "lake.json").read_bytes()
+    old = (folder / "lake.json").read_bytes()
     store.put("lake.json", old)
     lake = Lake.open_on(store)
-    assert (lake.id, lake.context.format_version) == (json.loads(old)["id"], 1)
-    assert lake.upgrade() == (1, 2)
-    assert store.get("lake.json") == old.replace(b'"version": 1', b'"version": 2')
-    assert Lake.open_on(store).context.format_version == 2
+    assert (lake.id, lake.context.format_version) == (json.loads(old)["id"], version)
+    assert lake.upgrade() == (version, 3)
+    assert store.get("lake.json") == old.replace(b'"version": %d' % version, b'"version": 3')
+    assert Lake.open_on(store).context.format_version == 3
 
 
 KEYS: dict[str, Any] = {
@@ -691,6 +711,11 @@ def reopened_history(store: MemoryStore) -> History:
     return closed_history(store)
 
 
+def split_history(store: MemoryStore) -> History:
+    store.create(naming.entry("p/journal", 4), Codec(Entry, version=3).encode(SPLITTING_ENTRY))
+    return pool_history(store)
+
+
 def pools(store: MemoryStore) -> Catalog:
     catalog = Catalog(Context(store, "", fixed_ids(), "vera"), check=check_pool)
     store.create(naming.entry("pools", 1), Codec(PoolsEntry, version=1).encode(POOLS_ENTRY))
@@ -737,11 +762,14 @@ CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "closed_checkpoint": closed_history,
     "branched_checkpoint": branched_history,
     "reopened_checkpoint": reopened_history,
+    "split_checkpoint": split_history,
     "pools_checkpoint": pools,
     "dropped_pools_checkpoint": dropped_pools,
 }
 ONLY_VERSION_2 = ("branched_checkpoint", "reopened_checkpoint", "dropped_pools_checkpoint")
 """Checkpoints that no lake of version 1 has."""
+ONLY_VERSION_3 = ("split_checkpoint",)
+"""Checkpoints that no lake of version 2 has."""
 
 
 def content(data: bytes) -> Any:
@@ -770,7 +798,8 @@ def test_a_checkpoint_holds_the_stored_rows(name: str) -> None:
     store = MemoryStore()
     journal = CHECKPOINTS[name](store).journal
     mark = write_state(journal, journal.load(), id=an_id(77), now=0.0)
-    assert content(store.get(mark.name) or b"") == json.loads((NEWEST / f"{name}.json").read_text())
+    folder = VERSION_3 if name in ONLY_VERSION_3 else NEWEST
+    assert content(store.get(mark.name) or b"") == json.loads((folder / f"{name}.json").read_text())
 
 
 def test_a_checkpoint_of_a_lake_of_version_1_has_the_footer_of_version_1() -> None:
@@ -789,7 +818,7 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     stored, whole = MemoryStore(), MemoryStore()
     journal, folded = CHECKPOINTS[name](stored).journal, CHECKPOINTS[name](whole).journal.load()
     kept = naming.checkpoint(journal.name, folded.version, an_id(77))
-    folder = NEWEST if name in ONLY_VERSION_2 else FOLDER
+    folder = VERSION_3 if name in ONLY_VERSION_3 else NEWEST if name in ONLY_VERSION_2 else FOLDER
     stored.put(kept, bytes.fromhex((folder / f"{name}.hex").read_text()))
     (mark,) = journal.marks().checkpoints
     restored = journal.restore(mark)
@@ -817,6 +846,7 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
         assert dict(ours.branches[branch].tombstones) == dict(held.tombstones)
         assert dict(ours.branches[branch].settled) == dict(held.settled)
     assert dict(ours.tags) == dict(theirs.tags)
+    assert ours.points == theirs.points
     assert dict(ours.lifts) == dict(theirs.lifts)
 
 

@@ -19,7 +19,7 @@ from lake_core.journal import JournalLimits, LoadedState, purge, write_state
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import SUB_POOLS
-from lake_core.records import Action, Column, Consume, Entry, RemoveReference, SetSchema, Source
+from lake_core.records import Action, Column, Consume, Entry, Join, RemoveReference, SetSchema, Source, Split
 from lake_core.store.memory import MemoryStore
 from tests.support.histories import history
 from tests.support.records import KNOWN, add, an_id, transaction
@@ -55,7 +55,12 @@ SOURCES = st.builds(
 )
 ACTIONS = st.one_of(additions(), additions(), additions(), REMOVALS, SOURCES)
 TOKENS = st.one_of(st.just(""), st.integers(1, 8).map(lambda n: f"t{n}"))
-STEPS = st.tuples(st.lists(ACTIONS, min_size=1, max_size=3), TOKENS, st.integers(0, 9))
+POINTS = st.sets(st.integers(1, 5).map(encode_value), min_size=1, max_size=3).map(lambda p: tuple(sorted(p)))
+POINTING = st.lists(st.one_of(st.builds(Split, POINTS), st.builds(Join, POINTS)), min_size=1, max_size=2)
+STEPS = st.one_of(
+    *[st.tuples(st.lists(ACTIONS, min_size=1, max_size=3), TOKENS, st.integers(0, 9))] * 3,
+    st.tuples(POINTING, st.just(""), st.integers(0, 9)),
+)
 HISTORIES = st.lists(STEPS, max_size=20)
 CUTS = st.sets(st.integers(0, 12), max_size=4)
 
@@ -74,11 +79,11 @@ def grown(
             parent = head.state.branches["main"].tip
             transactions = []
             for actions, token, time in changes:
-                one = transaction(
-                    *actions, id=an_id(next(numbers)), parent=parent, token=token, time=time * 1_000_000
-                )
+                of_none = isinstance(actions[0], Split | Join)
+                at: dict[str, Any] = {"branch": "", "parent": 0} if of_none else {"parent": parent}
+                one = transaction(*actions, id=an_id(next(numbers)), token=token, time=time * 1_000_000, **at)
                 transactions.append(one)
-                parent = head.version + 1
+                parent = parent if of_none else head.version + 1
             return Entry(transactions[0].id, tuple(transactions))
 
         try:
@@ -118,6 +123,7 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
         "tokens": dict(state.tokens.items()),
         "token": [state.tokens.get(f"t{n}") for n in range(9)],
         "sources": dict(state.sources.items()),
+        "points": state.points,
         "source": [state.sources.get(("main", f"s{n}")) for n in range(5)],
     }
 

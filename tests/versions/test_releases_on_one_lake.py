@@ -1,7 +1,8 @@
 """The last release and this program on one lake: each reads what the other wrote, and goes on with it.
 
 What the last release would get wrong has a format that it does not know, so it says "upgrade this program" and
-changes nothing (docs/format.md, "When a format is raised").  The release comes from git's history; a shallow clone
+changes nothing (docs/format.md, "When a format is raised").  A lake that it made keeps its format version until
+`lake upgrade`, so both programs write to it.  The release comes from git's history; a shallow clone
 skips.  `last_release.tar.gz` is a lake that it wrote, kept, so that the bytes are read without git, too.
 """
 
@@ -41,10 +42,9 @@ def files(tmp_path: Path) -> Path:
 
 
 def written(files: Path) -> list[str]:
-    """Commands that make a lake with every kind of stored thing."""
+    """Commands that put every kind of stored thing into a lake."""
     load = {number: files / f"{number}.ndjson" for number in range(5)}
     return [
-        "init",
         *(f"create {format} --key ts --format {format}" for format in FORMATS),
         "create newest --key ts --kind upsert",
         "create sums --key ts --kind aggregate --aggregate n=sum",
@@ -97,6 +97,7 @@ def test_the_last_release_reads_a_lake_of_this_program_and_goes_on_with_it(
     last: Program, files: Path, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
+    last.do(lake, "init")
     THIS.do(lake, *written(files))
     seen = THIS.do(lake, *READ)
     assert last.do(lake, *READ) == seen
@@ -114,7 +115,7 @@ def test_this_program_reads_a_lake_of_the_last_release_and_goes_on_with_it(
     last: Program, files: Path, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
-    last.do(lake, *written(files))
+    last.do(lake, "init", *written(files))
     seen = last.do(lake, *READ)
     assert THIS.do(lake, *READ) == seen
     assert not damage(THIS.do(lake, "fsck"))
@@ -130,6 +131,7 @@ def test_the_last_release_does_not_go_on_with_an_erasure_that_means_only_what_wa
     last: Program, files: Path, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
+    last.do(lake, "init")
     THIS.do(lake, *written(files))
     (pending,) = THIS.run(lake, *PENDING)
     assert pending.status == 11, pending
@@ -142,6 +144,20 @@ def test_the_last_release_does_not_go_on_with_an_erasure_that_means_only_what_wa
     assert last.do(lake, *READ) == seen
     THIS.do(lake, *PENDING)
     assert THIS.do(lake, *READ) == seen
+
+
+@pytest.mark.slow
+def test_the_last_release_refuses_a_newer_lake_and_changes_nothing(
+    last: Program, files: Path, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    last.do(lake, "init", "create p --key ts", f"load p {files / '0.ndjson'}")
+    THIS.do(lake, "upgrade", f"load p {files / '1.ndjson'}")
+    stored = {path: path.read_bytes() for path in lake.rglob("*") if path.is_file()}
+    for refused in last.run(lake, "scan p", f"load p {files / '2.ndjson'}", "compact p", "checkpoint p"):
+        assert refused.status == 8
+        assert "written by a newer version (format 3); upgrade this program" in refused.err
+    assert {path: path.read_bytes() for path in lake.rglob("*") if path.is_file()} == stored
 
 
 def test_a_lake_that_the_last_release_wrote_is_read(tmp_path: Path) -> None:

@@ -112,6 +112,9 @@ class Attempt:
         if isinstance(rebased, Remembered):
             self.answer = Committed(rebased.version, rebased.transaction_id, repeated=rebased)
             return None
+        if rebased is None:
+            self.answer = Committed(loaded.version, self.draft.id, unchanged=True)
+            return None
         collected: list[Transaction] = []
         if self.state is not State.IDLE or (loaded.version + 1) % COLLECT_EVERY == 0:
             collected = self._collect_requests(loaded, rebased)
@@ -144,7 +147,8 @@ class Attempt:
             overtaken = [t.reason for t in tombstones if t.self_only and t.transaction_id == self.draft.id]
             return Committed(appended.version, self.draft.id, overtaken=tuple(sorted(overtaken)))
         assert isinstance(self.answer, Committed)  # propose returns None only after setting it
-        log.info("%s: %s is committed already, in version %d", *self._named, self.answer.version)
+        how = "has nothing to do" if self.answer.unchanged else "is committed already"
+        log.info("%s: %s %s, in version %d", *self._named, how, self.answer.version)
         return self.answer
 
     def fail(self, error: BaseException) -> None:
@@ -216,7 +220,7 @@ class Attempt:
             return self.journal.read_stored(loaded.version + 1)
         return None
 
-    def _rebase(self, state: PoolState, draft: Draft) -> Transaction | Remembered:
+    def _rebase(self, state: PoolState, draft: Draft) -> Transaction | Remembered | None:
         return rebase(state, draft, key=self.key, rule=self.rule, time=self.now())
 
     def _collect_requests(self, loaded: LoadedState[PoolState], first: Transaction) -> list[Transaction]:

@@ -13,7 +13,7 @@ import pytest
 
 from lake_core.checkpoints import CheckpointFile, CheckpointFooter, SectionPart, write_checkpoint
 from lake_core.checkpoints.content import TEXTS
-from lake_core.checkpoints.layout import ROW, VERSION, RowGroup, encode_footer, rows
+from lake_core.checkpoints.layout import NEWEST, ROW, VERSION, RowGroup, encode_footer, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.checkpoints.write import write_rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
@@ -228,7 +228,7 @@ def test_a_store_that_does_not_answer_is_unavailable_and_nothing_is_called_damag
 
 def test_a_checkpoint_of_a_newer_version_is_not_read() -> None:
     store = MemoryStore()
-    write_checkpoint(store, NAME, CheckpointFooter(VERSION + 1, "j", 7, "id"), [])
+    write_checkpoint(store, NAME, CheckpointFooter(NEWEST + 1, "j", 7, "id"), [])
     with pytest.raises(Corrupt, match="newer version"):
         CheckpointFile(store, NAME)
 

@@ -263,7 +263,7 @@ def test_a_lake_of_version_1_has_no_branches_until_it_is_upgraded() -> None:
     store = MemoryStore()
     Lake.create_on(store).create_pool("p", key="k")
     head = store.get(naming.LAKE_FILE) or b""
-    store.put(naming.LAKE_FILE, head.replace(b'"version": 2', b'"version": 1'))
+    store.put(naming.LAKE_FILE, head.replace(b'"version": 3', b'"version": 1'))
     lake = Lake.open_on(store)
     pool = lake.pool("p")
     load(pool, 1)

@@ -78,7 +78,7 @@ def test_too_much_metadata_is_refused(metadata: dict[str, str]) -> None:
 def test_a_lake_of_version_1_has_no_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     store = a_store()
     head = store.get(naming.LAKE_FILE) or b""
-    store.put(naming.LAKE_FILE, head.replace(b'"version": 2', b'"version": 1'))
+    store.put(naming.LAKE_FILE, head.replace(b'"version": 3', b'"version": 1'))
     with pytest.raises(InvalidInput, match="run lake upgrade"):
         Lake.open_on(store, metadata={"a": "b"})
     monkeypatch.setenv("AIRFLOW_CTX_DAG_ID", "d")
