@@ -12,14 +12,13 @@ on it; people import that one.  Its rooms stand on floors, and a lower floor nev
     conditions     which objects and keys a condition can concern
     schemas        fields of records, how they unite, how equal keys combine
     context        store, lake id, ids, clock, author: one value from `Lake` down
-    store          local folders, memory, S3, Google Cloud Storage, locks
+    store          the port to a store, local folders, memory
 
     records        typed actions and their bytes (docs/format.md); from here down no I/O
     values         types of fields, comparisons of values of two classes
     naming         every name on the store
     keys           keys as bytes that sort in the same order
     ids            ids that sort by time
-    extras         packages that an extra of the wheel brings
     errors         every error, named by what the caller does next
     phrases        how messages write numbers, choices and unknown names
     faces          packages that import a name when it is first used

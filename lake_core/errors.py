@@ -105,7 +105,7 @@ class InvalidInput(LakeError):
 
 class NoCreate(InvalidInput):
     """The store has no create-only put, or only claims to have one; a lake on it needs a lock
-    (`store.locked`)."""
+    (`log_lake.stores.locked`)."""
 
     def __init__(self, message: str) -> None:
         super().__init__(

@@ -42,7 +42,9 @@ list to pyproject.toml):
     texts          values as people write them, for a field or a key
     workers        where units of work run: in this process, or on Spark
     leases         which processes work on a pool, so that a vacuum keeps what they need
-    stores         which store an address and the environment mean, and its lock
+    stores         S3, Google Cloud Storage, locks; which store an address and the environment mean
+
+    extras         packages that an extra of the wheel brings
 
 Read `lake.lake` for what users call, docs/architecture.md for the paths of a load, a scan and a compaction.
 """

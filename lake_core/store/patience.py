@@ -18,7 +18,8 @@ store has one `Patience`, and each of its calls is a `Wait`.
 LAKE_STORE_TIMEOUT.  Calls of the operating system, such as those to a file server that
 hangs, cannot be bounded.  `waits` only shows them.
 
-`failures` makes a wait of each call, `sends` tells it of requests, `cli.waiting` shows waits to people.
+`failures` makes a wait of each call, `log_lake.stores.sends` reports requests to it, and `cli.waiting` shows waits
+to people.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ import signal
 from argparse import Namespace
 from collections.abc import Iterator
 
-from lake_core.extras import need
 from log_lake.cli.browser import opener
 from log_lake.console.output import print_json, say
 from log_lake.console.sink import flush
+from log_lake.extras import need
 
 
 def ui(args: Namespace) -> None:

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput, NotFound
-from lake_core.extras import need
 from lake_core.naming import MAIN
 from lake_core.records.decoding import decoding
 from lake_core.schemas.hidden import ORDER
+from log_lake.extras import need
 from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from lake_core.errors import InvalidInput, Unavailable
-from lake_core.extras import need
-from lake_core.store.locked import Lock, LockCheck
+from log_lake.extras import need
+from log_lake.stores.locked import Lock, LockCheck
 
 if TYPE_CHECKING:
     import psycopg

@@ -13,16 +13,16 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from lake_core.errors import InvalidInput
-from lake_core.extras import need_of_bucket
 from lake_core.store import memory
 from lake_core.store.address import Address
 from lake_core.store.failures import words
 from lake_core.store.local import LocalStore
-from lake_core.store.locked import LockedStore
 from lake_core.store.patience import Patience, given_seconds, parse_seconds
 from lake_core.store.port import Store
 from lake_core.store.ranges import RequestSizes, parse_hole
 from lake_core.store.read_only import ReadOnlyStore, is_read_only
+from log_lake.extras import need_of_bucket
+from log_lake.stores.locked import LockedStore
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
@@ -97,7 +97,7 @@ def _store_at(
     if not uri.isprintable():  # the stand-ins for bytes that are not UTF-8 are not printable either
         raise InvalidInput(f"lake {uri!r}: a prefix in a bucket must be printable text")
     need_of_bucket(uri)
-    from lake_core.store.cloud import CloudStore  # loads slowly
+    from log_lake.stores.cloud import CloudStore  # loads slowly
 
     store = CloudStore(uri, options, patience=patience, reach=reach)
     store.options.update(own)  # for workers, which open it by its address

@@ -13,10 +13,10 @@ import pytest
 from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.naming import SMALL
 from lake_core.store import Created, Store
-from lake_core.store.listing import PAGE
 from lake_core.store.probe import probe_create
 from log_lake.lake import Lake
 from log_lake.stores import open_store
+from log_lake.stores.listing import PAGE
 from tests.contract.conftest import LOCKED, PLACES, Place
 from tests.support.racers import race_processes, race_threads
 

@@ -56,7 +56,7 @@ OF_VIEW = ("airflow_lake/view/", "log_lake/view/")
 OF_AIRFLOW = ("airflow_lake/", "dags/", "local/")
 
 SLOW = (
-    Slow("tests/contract/", 2.0, ("lake_core/store/", "tests/support/servers/")),
+    Slow("tests/contract/", 2.0, ("lake_core/store/", "log_lake/stores/", "tests/support/servers/")),
     Slow("tests/simulation/", 1.5, (*OF_HISTORIES, "log_lake/vacuum/", "log_lake/agents/")),
     Slow("tests/airflow/view/test_page.py", 1.0, OF_VIEW),
     Slow("tests/airflow/view/test_starting.py", 1.0, OF_VIEW),
@@ -66,7 +66,9 @@ SLOW = (
     Slow("tests/airflow/test_lineage.py", 1.0, ("airflow_lake/",)),
     Slow("tests/spark/test_native.py", 1.0, ("spark_apps/native/", *OF_READING)),
     Slow("tests/spark/test_masters.py", 2.0, (*OF_WORKERS, "pyspark_lake/")),
-    Slow("tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/")),
+    Slow(
+        "tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/", "log_lake/stores/")
+    ),
     Slow("tests/spark/test_kills.py", 1.0, (*OF_WORKERS, "log_lake/agents/ingest/")),
     Slow("tests/spark/test_stream_reader.py", 1.0, ("spark_apps/datasource/",)),
     Slow("tests/spark/test_stream_writer.py::test_spark_killed", 1.0, ("spark_apps/datasource/",)),

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.extras import need
+from log_lake.extras import need
 from log_lake.loading.opening import remote
 from log_lake.stores import open_store
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.store import Address, LockedStore, address_of, guarded
+from lake_core.store import Address, address_of, guarded
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.stores import open_store
+from log_lake.stores.locked import LockedStore
 
 OPTIONS = {"key": "AKIA", "secret": "hush", "client_kwargs": {"region_name": "eu-north-1"}}
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lake_core.errors import Unavailable
-from lake_core.store import Created, LockedStore
-from lake_core.store.locked import LockCheck
+from lake_core.store import Created
 from lake_core.store.memory import MemoryStore
+from log_lake.stores.locked import LockCheck, LockedStore
 
 NAME, OURS, THEIRS = "p/journal/1", b"ours", b"theirs"
 UNAVAILABLE = "unavailable"

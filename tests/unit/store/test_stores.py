@@ -19,10 +19,10 @@ import pytest
 
 from lake_core.errors import InvalidInput, Unavailable
 from lake_core.store import Created, Store, guarded
-from lake_core.store.cloud import _status
 from lake_core.store.local import LocalStore
 from lake_core.store.probe import probe_create
 from log_lake.stores import open_store
+from log_lake.stores.cloud import _status
 from tests.support.stores import ScriptedStore, lost, raising, unavailable
 
 # ---------------------------------------------------------------- the probe

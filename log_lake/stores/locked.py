@@ -1,7 +1,7 @@
 """Creating an object at most once on a store without create-only put, under a lock of the object's name.
 
-`LockedStore` puts a lock in front of any store (`open_store` does so if the user names one); `log_lake.stores`
-implements the locks.  All writers of a lake must use the same lock; readers need none.
+`LockedStore` puts a lock in front of any store (`open_store` does so if the user names one); `locks` has
+the locks.  All writers of a lake must use the same lock; readers need none.
 
 1. The writer that holds the lock of a name checks whether the object exists, and writes it if not.  It still asks
    the store to create only, unless the store refuses such a request: a store that can is then safe even from a
@@ -16,7 +16,7 @@ Limits of a lock: a writer may overwrite an object in two cases.  It loses the l
 arrival of its write (the lock's server fails over, or cuts the connection, at that moment), or its write arrives
 after it stopped repeating.  If another writer has read its own bytes back by then, its acknowledged entry is lost;
 the next entry names its checksum, so that the pool is Corrupt.  A store with create-only put has no such moment;
-prefer one.  `lake init` warns about a store without it (`probe.creates_once`).
+prefer one.  `lake init` warns about a store without it (`lake_core.store.probe.creates_once`).
 """
 
 from __future__ import annotations

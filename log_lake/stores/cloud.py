@@ -27,14 +27,14 @@ import pyarrow as pa
 
 from lake_core.errors import Denied, NoCreate, Unavailable
 from lake_core.naming import most_bytes
-from lake_core.store import sends
-from lake_core.store.credentials import open_filesystem, refused_credentials
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, code_of, unavailable, words
-from lake_core.store.listing import PAGE, PAGES
 from lake_core.store.patience import Patience, Waiting, given_seconds
-from lake_core.store.pieces import ASK, ASK_WHOLE
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
 from lake_core.store.ranges import REQUESTS, Range, RangeAnswer, RangedFile, Ranges, RequestSizes
+from log_lake.stores import sends
+from log_lake.stores.credentials import open_filesystem, refused_credentials
+from log_lake.stores.listing import PAGE, PAGES
+from log_lake.stores.pieces import ASK, ASK_WHOLE
 
 log = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from fsspec.asyn import sync
 from fsspec.config import apply_config
 
 from lake_core.errors import InvalidInput, Unavailable
-from lake_core.extras import need_of_bucket
 from lake_core.store.failures import words
 from lake_core.store.patience import given_seconds
+from log_lake.extras import need_of_bucket
 
 METADATA_SECONDS = 1.0
 """Seconds to wait for Google's metadata server, which is on the machine's own network if it exists."""
@@ -45,7 +45,7 @@ def open_filesystem(uri: str, options: Mapping[str, Any] | None = None) -> Any:
     """
     need_of_bucket(uri)
     opened, sources = (_s3, _S3_SOURCES) if uri.startswith("s3") else (_gcs, _GCS_SOURCES)
-    from lake_core.store import sends  # needs the client's own packages
+    from log_lake.stores import sends  # needs the client's own packages
 
     counted = (sends.s3_options if uri.startswith("s3") else sends.gs_options)(options or {})
     try:
