@@ -37,7 +37,7 @@ from lake_core.history.branching import (
 from lake_core.history.layered_map import LayeredMap
 from lake_core.history.lift import Lift
 from lake_core.history.points import pointed
-from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuum
+from lake_core.history.removal import Removal, Removed, VacuumAction, fold_vacuums
 from lake_core.history.snapshot.reference import Reference
 from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import Closing, Ingested, PoolState, Tag, ingested_as, remembered
@@ -232,7 +232,7 @@ def _put_reference(change: _Change, action: PutReference) -> None:
     _refer(change, reference)
     if change.lift is not None and reference.lifts:
         change.lifts = change.lifts.insert(change.lift.base, change.lift)
-    change.removed = change.removed.without(action.object)
+    change.removed = change.removed.without((action.object,))
 
 
 def _check_announced(change: _Change, action: AddObject | PutReference) -> None:
@@ -248,9 +248,8 @@ def _refer(change: _Change, reference: Reference) -> None:
 
 def _remove_reference(change: _Change, action: RemoveReference) -> None:
     change.snapshot, taken = change.snapshot.take(action.object, action.low)
-    change.removed = change.removed.with_removed(
-        action.object, Removal(change.version, change.time, taken.size)
-    )
+    removal = Removal(change.version, change.time, taken.size)
+    change.removed = change.removed.with_removed({action.object: removal})
 
 
 def _mark_applied(change: _Change, action: MarkApplied) -> None:
@@ -388,10 +387,8 @@ _FOLDS: dict[type[Action], Callable[[_Change, Any], None]] = {
 
 def _vacuumed(removed: Removed, seq: int, transaction: Transaction) -> Removed:
     """The list of the removed after a transaction of no branch."""
-    for action in transaction.actions:
-        if isinstance(action, VacuumAction):
-            removed = fold_vacuum(removed, action, seq=seq, id=transaction.id, time=transaction.time)
-    return removed
+    actions = [action for action in transaction.actions if isinstance(action, VacuumAction)]
+    return fold_vacuums(removed, actions, seq=seq, id=transaction.id, time=transaction.time)
 
 
 def _reference(action: AddObject, seq: int) -> Reference:

@@ -6,7 +6,7 @@ Keys are never removed: the next checkpoint leaves out those that may be forgott
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -61,6 +61,10 @@ class LayeredMap(Generic[K, V]):
     def insert(self, key: K, value: V) -> LayeredMap[K, V]:
         """The map with this value for the key."""
         return LayeredMap(self.below, self.added.insert(key, value))
+
+    def update(self, items: Mapping[K, V]) -> LayeredMap[K, V]:
+        """The map with these items."""
+        return LayeredMap(self.below, self.added.update(items))
 
     def __contains__(self, key: object) -> bool:
         return self.get(key) is not None  # type: ignore[arg-type]

@@ -16,9 +16,9 @@ older version may lack objects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 import msgspec
 from rpds import HashTrieMap
@@ -120,30 +120,53 @@ class Removed:
         begun = (seq for seq, vacuum in self.vacuums.items() if vacuum.transaction_id == transaction_id)
         return next(begun, None)
 
-    def with_removed(self, object_id: str, removal: Removal) -> Removed:
-        """The list with the object."""
-        return replace(self, objects=self.objects.insert(object_id, removal))
+    def with_removed(self, removals: Mapping[str, Removal]) -> Removed:
+        """The list with these objects."""
+        return replace(self, objects=self.objects.update(removals))
 
-    def without(self, object_id: str) -> Removed:
-        """The list without the object.  It does not check whether the object is there: that would read the
+    def without(self, objects: Iterable[str]) -> Removed:
+        """The list without these objects.  It does not check whether they are there: that would read the
         checkpoint."""
-        if self.is_empty():
-            return self
-        return replace(self, objects=self.objects.insert(object_id, OFF))
+        return self if self.is_empty() else self.with_removed(dict.fromkeys(objects, OFF))
 
 
-def fold_vacuum(removed: Removed, action: VacuumAction, *, seq: int, id: str, time: int) -> Removed:
-    """The list after an action of the transaction `id`, of sequence `seq`.  Raises Corrupt if it does not fit."""
+def fold_vacuums(
+    removed: Removed, actions: Iterable[VacuumAction], *, seq: int, id: str, time: int
+) -> Removed:
+    """The list after these actions of the transaction `id`, of sequence `seq`.
+
+    Discards that follow each other are applied at once, so that a million of them take no longer than their
+    objects.  Raises Corrupt if an action does not fit.
+    """
+    for is_discard, group in groupby(actions, lambda action: isinstance(action, Discard)):
+        if is_discard:
+            removed = _discarded(removed, group, seq=seq, time=time)
+            continue
+        for action in group:
+            removed = _folded(removed, action, seq=seq, id=id, time=time)
+    return removed
+
+
+def _discarded(removed: Removed, discards: Iterable[VacuumAction], *, seq: int, time: int) -> Removed:
+    removals: dict[str, Removal] = {}
+    scanned = removed.scanned
+    for action in discards:
+        assert isinstance(action, Discard)
+        version = 0 if action.never_read else version_of(seq)
+        for object_id, size in zip_longest(action.objects, action.sizes, fillvalue=0):
+            removals[str(object_id)] = Removal(version, time, int(size))
+        scanned = max(scanned, action.scanned)
+    return replace(removed.with_removed(removals), scanned=scanned)
+
+
+def _folded(removed: Removed, action: VacuumAction, *, seq: int, id: str, time: int) -> Removed:
     match action:
         case ScanOrphans():
             if action.upto < removed.floor:
                 raise Corrupt(f"scan_orphans: the floor is {removed.floor} already, not {action.upto}")
             return replace(removed, floor=action.upto, known_from=removed.known_from or action.now)
         case Discard():
-            version = 0 if action.never_read else version_of(seq)
-            for object_id, size in zip_longest(action.objects, action.sizes, fillvalue=0):
-                removed = removed.with_removed(str(object_id), Removal(version, time, int(size)))
-            return replace(removed, scanned=max(removed.scanned, action.scanned))
+            return _discarded(removed, (action,), seq=seq, time=time)
         case BeginVacuum():
             return _begun(removed, action, seq=seq, id=id, time=time)
         case ConfirmVacuum():
@@ -162,7 +185,7 @@ def _begun(removed: Removed, action: BeginVacuum, *, seq: int, id: str, time: in
         if removal is None:
             raise Corrupt(f"begin_vacuum: object {object_id} is not on the list of the removed")
         removals.append(removal)
-        removed = removed.without(object_id)
+    removed = removed.without(action.objects)
     vacuum = Vacuum(action.objects, tuple(removals), id, time)
     horizon = max(removed.horizon, *(removal.version for removal in removals))
     return replace(removed, vacuums=removed.vacuums.insert(seq, vacuum), horizon=horizon)
@@ -173,11 +196,13 @@ def _confirmed(removed: Removed, action: ConfirmVacuum) -> Removed:
     if vacuum is None or vacuum.confirmed:
         raise Corrupt(f"confirm_vacuum {action.vacuum}: it was not begun, or is confirmed")
     removals = vacuum.by_object()
+    spared: dict[str, Removal] = {}
     for object_id in action.spared:
         removal = removals.pop(object_id, None)
         if removal is None:
             raise Corrupt(f"confirm_vacuum: object {object_id} is not one of the vacuum")
-        removed = removed.with_removed(object_id, removal)
+        spared[object_id] = removal
+    removed = removed.with_removed(spared)
     after = msgspec.structs.replace(
         vacuum, objects=tuple(removals), removals=tuple(removals.values()), confirmed=True
     )

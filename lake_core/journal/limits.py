@@ -16,6 +16,10 @@ class JournalLimits:
 
     checkpoints: CheckpointLimits = CHECKPOINT_LIMITS
 
+    checkpoints_tried: int = 16
+    """Checkpoints that a reader or a purge opens, at most, to find one that it can read.  More than a few damaged
+    ones are forged: 20,000 of them would hold each reader of the list of pools (decision 288)."""
+
     clock_skew: float = 900.0
     """Seconds between the clocks of a machine and of the store at which work that drops or forgets is refused.
     S3 refuses every request of a machine whose clock is wrong by as much."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -116,7 +116,7 @@ def _forgettable(journal: Journal[Any, Any], *, own: float) -> int:
 
 def is_kept(journal: Journal[Any, Any], version: int) -> bool:
     """Whether the version has a sound checkpoint."""
-    return any(is_sound(journal, mark) for mark in journal.marks().at(version))
+    return _first_sound(journal, journal.marks().at(version)) is not None
 
 
 def keep_version(journal: Journal[Any, Any], loaded: LoadedState[Any], *, id: str, now: float) -> None:
@@ -161,8 +161,13 @@ def choose(journal: Journal[Any, Any], marks: Marks, *, until: int) -> Mark | No
 
     A purge would delete the entries up to it.
     """
-    between = (mark for mark in marks.checkpoints if marks.fence < mark.version <= until)
-    return next((mark for mark in between if is_sound(journal, mark)), None)
+    return _first_sound(journal, [mark for mark in marks.checkpoints if marks.fence < mark.version <= until])
+
+
+def _first_sound(journal: Journal[Any, Any], marks: Sequence[Mark]) -> Mark | None:
+    """The first sound one of these checkpoints; None if those that are tried are damaged."""
+    tried = marks[: journal.limits.checkpoints_tried]
+    return next((mark for mark in tried if is_sound(journal, mark)), None)
 
 
 def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:

@@ -26,7 +26,7 @@ from lake_core.journal.loaded_state import E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, read_marks
 from lake_core.journal.newest import check_end
 from lake_core.journal.recent import Recent
-from lake_core.journal.restored import first_restored, restored
+from lake_core.journal.restored import first_restored, restored, unreadable
 from lake_core.journal.retry import CONTENDED_FRESH, FRESH, Retry
 from lake_core.records.codec import Codec
 from lake_core.records.decoding import decoding
@@ -322,7 +322,9 @@ class JournalReader(Generic[E, S]):
     def _restored_of(self, usable: list[Mark]) -> tuple[LoadedState[S] | None, LakeError | None]:
         """The state of the first of these checkpoints that can be read, and why the one before could not be."""
         return first_restored(
-            [mark for mark in usable if self.format and mark.name not in self._damaged], self.restore
+            [mark for mark in usable if self.format and mark.name not in self._damaged],
+            self.restore,
+            limits=self.limits,
         )
 
     def _start(self, *, until: int | None = None) -> LoadedState[S]:
@@ -342,9 +344,7 @@ class JournalReader(Generic[E, S]):
             if not marks.fence:
                 return self._empty()
             if not isinstance(problem, CheckpointGone) and self.marks() == marks:
-                raise Corrupt(
-                    f"{self.name}: purged up to version {marks.fence}, and no checkpoint from there on can be read"
-                ) from problem
+                raise unreadable(self.name, marks, limits=self.limits) from problem
         raise self._purged_too_fast()
 
     def _step(self, loaded: LoadedState[S], entry: StoredEntry[E]) -> LoadedState[S]:

@@ -9,7 +9,7 @@ from lake_core.checkpoints import CheckpointFile
 from lake_core.errors import CheckpointGone, Corrupt, LakeError
 from lake_core.journal.limits import JournalLimits
 from lake_core.journal.loaded_state import RECENT, LoadedState, S, StateFormat
-from lake_core.journal.marks import Mark
+from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.recent import Recent
 from lake_core.records.decoding import decoding
 from lake_core.store import Store
@@ -49,14 +49,16 @@ def restored(
 
 
 def first_restored(
-    marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]]
+    marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]], *, limits: JournalLimits
 ) -> tuple[LoadedState[S] | None, LakeError | None]:
     """The state of the first of these checkpoints that can be read, and why the one before it could not be.
 
-    Raises Unavailable.
+    If there are more than a reader tries, it tries the first ones and the last one: that is the checkpoint of the
+    fence, which a purge read whole before it put the fence.  Raises Unavailable.
     """
     problem: LakeError | None = None
-    for mark in marks:
+    most = limits.checkpoints_tried
+    for mark in marks if len(marks) <= most else (*marks[: most - 1], marks[-1]):
         try:
             loaded = restore(mark)
             log.info("starts from the checkpoint of version %d, %s", mark.version, mark.name)
@@ -65,3 +67,15 @@ def first_restored(
             log.warning("checkpoint %s is passed over: %s", mark.name, error)
             problem = error
     return None, problem
+
+
+def unreadable(journal: str, marks: Marks, *, limits: JournalLimits) -> Corrupt:
+    """The error if no checkpoint above the fence could be read."""
+    usable, most = len(marks.usable()), limits.checkpoints_tried
+    none = (
+        "no checkpoint from there on can be read"
+        if usable <= most
+        else f"of {usable:,} checkpoints from there on, the {most} that were tried cannot be read; delete damaged "
+        "ones, which lake fsck names"
+    )
+    return Corrupt(f"{journal}: purged up to version {marks.fence}, and {none}")

@@ -41,10 +41,12 @@ class Discard(msgspec.Struct, frozen=True, tag="discard", omit_defaults=True):
 
     def __post_init__(self) -> None:
         check_objects(self.objects, what="discard")
-        check_objects((self.scanned,) if self.scanned else (), what="discard: `scanned`")
-        check_counts("discard", size=min(self.sizes, default=0), largest=max(self.sizes, default=0))
-        if self.sizes and len(self.sizes) != len(self.objects):
-            raise Corrupt(f"discard: {len(self.objects)} objects, but {len(self.sizes)} sizes")
+        if self.scanned:
+            check_objects((self.scanned,), what="discard: `scanned`")
+        if self.sizes:
+            check_counts("discard", size=min(self.sizes), largest=max(self.sizes))
+            if len(self.sizes) != len(self.objects):
+                raise Corrupt(f"discard: {len(self.objects)} objects, but {len(self.sizes)} sizes")
 
 
 class BeginVacuum(msgspec.Struct, frozen=True, tag="begin_vacuum"):

@@ -41,7 +41,7 @@ def begins(*, planned_on: int, removed_in: int | None) -> None:
     """A vacuum that was planned on a version begins on a state that removed its object in another one."""
     state = PoolState.empty(min_changes=1)
     if removed_in is not None:
-        state = replace(state, removed=state.removed.with_removed(ID, Removal(removed_in, 0)))
+        state = replace(state, removed=state.removed.with_removed({ID: Removal(removed_in, 0)}))
     check_vacuum(state, Draft("x", "", planned_on, "me", (BeginVacuum((ID,)),)))
 
 
