@@ -26,7 +26,7 @@ from lake_core.journal.loaded_state import E, HasId, LoadedState, S, StateFormat
 from lake_core.journal.marks import Mark, Marks, read_marks
 from lake_core.journal.newest import check_end
 from lake_core.journal.recent import Recent
-from lake_core.journal.restored import first_restored, restored, unreadable
+from lake_core.journal.restored import few_of, first_restored, restored, unreadable
 from lake_core.journal.retry import CONTENDED_FRESH, FRESH, Retry
 from lake_core.records.codec import Codec
 from lake_core.records.decoding import decoding
@@ -321,10 +321,11 @@ class JournalReader(Generic[E, S]):
 
     def _restored_of(self, usable: list[Mark]) -> tuple[LoadedState[S] | None, LakeError | None]:
         """The state of the first of these checkpoints that can be read, and why the one before could not be."""
+        few = few_of(
+            usable, limits=self.limits
+        )  # those known to be damaged count, so that others do not follow
         return first_restored(
-            [mark for mark in usable if self.format and mark.name not in self._damaged],
-            self.restore,
-            limits=self.limits,
+            [mark for mark in few if self.format and mark.name not in self._damaged], self.restore
         )
 
     def _start(self, *, until: int | None = None) -> LoadedState[S]:

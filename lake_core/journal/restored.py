@@ -48,17 +48,24 @@ def restored(
     return LoadedState(mark.version, state, recent, mark, footer.entry_checksum), file
 
 
+def few_of(marks: Sequence[Mark], *, limits: JournalLimits) -> Sequence[Mark]:
+    """Those of the checkpoints that a reader tries: all; of too many the first ones and the last one.
+
+    The last one is the checkpoint of the fence, which a purge read whole before it put the fence.
+    """
+    most = limits.checkpoints_tried
+    return marks if len(marks) <= most else (*marks[: most - 1], marks[-1])
+
+
 def first_restored(
-    marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]], *, limits: JournalLimits
+    marks: Sequence[Mark], restore: Callable[[Mark], LoadedState[S]]
 ) -> tuple[LoadedState[S] | None, LakeError | None]:
     """The state of the first of these checkpoints that can be read, and why the one before it could not be.
 
-    If there are more than a reader tries, it tries the first ones and the last one: that is the checkpoint of the
-    fence, which a purge read whole before it put the fence.  Raises Unavailable.
+    Raises Unavailable.
     """
     problem: LakeError | None = None
-    most = limits.checkpoints_tried
-    for mark in marks if len(marks) <= most else (*marks[: most - 1], marks[-1]):
+    for mark in marks:
         try:
             loaded = restore(mark)
             log.info("starts from the checkpoint of version %d, %s", mark.version, mark.name)

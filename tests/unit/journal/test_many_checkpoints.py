@@ -13,6 +13,7 @@ from lake_core import naming
 from lake_core.errors import Corrupt
 from lake_core.journal import JOURNAL_LIMITS, purge, write_state
 from lake_core.journal.purge import is_kept
+from tests.support.damage import turn_a_bit
 from tests.support.notes import journal, write
 from tests.support.records import an_id
 from tests.support.stores import InPlaceStore, ScriptedStore
@@ -95,3 +96,18 @@ def test_a_purge_and_a_writer_of_checkpoints_try_no_more(store: ScriptedStore) -
     assert not is_kept(ours, 5)
     assert opened(store) == MOST
     assert purge(ours, until=4).fence == 4
+
+
+def test_damage_that_is_found_in_a_row_group_lets_no_others_follow(store: ScriptedStore) -> None:
+    name = write_checkpoint(store, at=5, id=5)
+    purge(journal(store.behind), until=5)
+    turn_a_bit(store.behind, name, section="note")
+    data = store.behind.get(name) or b""
+    for number in range(50):
+        store.behind.put(naming.checkpoint("j", 5, an_id(1_000 + number)), data)
+    store.behind.delete(name)
+    ours = journal(store, limits=LIMITS)
+    for _ in range(5):
+        with pytest.raises(Corrupt):
+            ours.load()
+    assert opened(store) == MOST
