@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -238,15 +238,15 @@ class JournalReader(Generic[E, S]):
         repaired from older checkpoints and entries.
         """
         loaded, file = self._restored(mark)
-        file.rebuild = partial(self._parts_at, mark.version)
+        alone = replace(self, _loaded=None)  # a state that leads to a reader that leads to it is never freed
+        file.rebuild = partial(alone._parts_at, mark.version, loaded.checksum)
         return loaded
 
     def _restored(self, mark: Mark) -> tuple[LoadedState[S], CheckpointFile]:
         if self.format is None:
             raise Corrupt(f"{mark.name}: this journal has no checkpoints")
-        on_damage = self._damaged.add
         return restored(
-            self.store, self.name, mark, format=self.format, limits=self.limits, on_damage=on_damage
+            self.store, self.name, mark, format=self.format, limits=self.limits, on_damage=self._damaged.add
         )
 
     def verify(self, mark: Mark) -> None:
@@ -264,11 +264,12 @@ class JournalReader(Generic[E, S]):
             self._damaged.add(mark.name)
             raise
 
-    def _parts_at(self, version: int) -> Iterable[SectionPart]:
-        """The state at a version as rows, without using damaged checkpoints.  Raises as `at`."""
+    def _parts_at(self, version: int, checksum: int) -> Iterable[SectionPart]:
+        """The state after the entry of a version and checksum (0: any) as rows, without damaged checkpoints."""
         loaded = self.load_version(version)
         if loaded is None or self.format is None:
             raise Corrupt(f"{self.name}: the journal does not reach version {version} any more")
+        check_link(checksum, loaded.checksum, journal=self.name, version=version)
         return self.format.parts(loaded.state, now=0.0, forget=0)
 
     def _sound(self) -> LoadedState[S] | None:
@@ -324,9 +325,8 @@ class JournalReader(Generic[E, S]):
         few = few_of(
             usable, limits=self.limits
         )  # those known to be damaged count, so that others do not follow
-        return first_restored(
-            [mark for mark in few if self.format and mark.name not in self._damaged], self.restore
-        )
+        marks = [mark for mark in few if self.format and mark.name not in self._damaged]
+        return first_restored(marks, self.restore)
 
     def _start(self, *, until: int | None = None) -> LoadedState[S]:
         """The newest state that needs no folding: of the newest readable checkpoint, otherwise the initial state.

@@ -3,7 +3,7 @@
 pyarrow looks at a column chunk without a guard.  If its sizes, size statistics or encryption contradict the
 schema, C++ throws, and the whole process ends (`terminate called after throwing`).  So `check_column_chunks`
 first lets Arrow plan a read of all chunks, which makes the same checks but reports errors.  The plan is for a
-file that refuses the first read, so no data are read.  This costs less than opening the file (decision 193).
+file that has no bytes, so no data are read.  This costs less than opening the file (decision 193).
 
 Callers: the container of Parquet, and the reader of Parquet files that are loaded, before they look at a chunk.
 """
@@ -17,15 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 
-class _PlannedError(Exception):
-    """The plan is made: Arrow begins to read."""
-
-
 class _OnlyPlanned(io.RawIOBase):
-    """A file of a given size that cannot be read; it only counts positions."""
+    """A file of a given size without bytes; it counts positions, and knows whether Arrow began to read.
+
+    It raises nothing: Arrow keeps an error of Python with its traceback, which leads back to Arrow's reader, so
+    neither would ever be freed.
+    """
 
     def __init__(self, size: int) -> None:
         self._size, self._at = size, 0
+        self.is_planned = False
 
     def readable(self) -> bool:
         return True
@@ -41,15 +42,17 @@ class _OnlyPlanned(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        raise _PlannedError
+        self.is_planned = True
+        return b""
 
 
 def check_column_chunks(footer: pq.FileMetaData, *, size: int) -> None:
     """Raises an error of Arrow if a column chunk is impossible; `size` is that of the file, in bytes."""
     groups = list(range(footer.num_row_groups))
-    source = pa.PythonFile(_OnlyPlanned(size), mode="r")
-    planned = pq.ParquetFile(source, metadata=footer, pre_buffer=True)
+    file = _OnlyPlanned(size)
+    planned = pq.ParquetFile(pa.PythonFile(file, mode="r"), metadata=footer, pre_buffer=True)
     try:
         planned.read_row_groups(groups, use_threads=False)
-    except _PlannedError:
-        return
+    except (OSError, pa.ArrowException):
+        if not file.is_planned:
+            raise
