@@ -100,7 +100,8 @@ bench: env
 	@$(with_java) $(PY) -m benchmarks $(BENCH)
 
 fuzz: env
-	@LAKE_TEST_MUTATIONS=$(or $(COUNT),5000) $(PY) -m pytest tests/unit/rights/test_mutations.py -q -s
+	@LAKE_TEST_MUTATIONS=$(or $(COUNT),5000) $(PY) -m pytest -q -s \
+		tests/unit/rights/test_mutations.py tests/unit/publish/test_damaged_tables.py
 
 sim: env
 	@$(PY) -m tests.simulation $(or $(SEEDS),1000) $(if $(FROM),--first $(FROM))

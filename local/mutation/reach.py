@@ -2,55 +2,46 @@
 
     {"tests/unit/a/test_a.py::test_x": [seconds, {"lake_core/history/merge.py": [12, 13]}]}
 
-`sys.settrace` does it, in all threads.  Files below the folders in `$LAKE_MUTATION_FOLDERS`
-are traced by line.
+`coverage` traces the files below the folders in `$LAKE_MUTATION_FOLDERS`, in all threads.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
+import coverage
 import pytest
 
-HERE = f"{Path.cwd()}/"
-FOLDERS = tuple(f"{HERE}{folder}" for folder in os.environ["LAKE_MUTATION_FOLDERS"].split(":"))
-_reached: dict[str, set[int]] = defaultdict(set)
-_tests: dict[str, tuple[float, dict[str, list[int]]]] = {}
-
-
-def _lines(frame: FrameType, event: str, arg: object) -> Any:
-    if event == "line":
-        _reached[frame.f_code.co_filename].add(frame.f_lineno)
-    return _lines
-
-
-def _calls(frame: FrameType, event: str, arg: object) -> Any:
-    return _lines if frame.f_code.co_filename.startswith(FOLDERS) else None
+FOLDERS = [f"{Path.cwd()}/{folder}/*" for folder in os.environ["LAKE_MUTATION_FOLDERS"].split(":")]
+_seconds: dict[str, float] = {}
+_coverage = coverage.Coverage(data_file=None, include=FOLDERS, config_file=False)
+_coverage.start()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Trace one test with its fixtures."""
-    _reached.clear()
-    threading.settrace(_calls)
-    sys.settrace(_calls)
+    _coverage.switch_context(item.nodeid)
     began = time.perf_counter()
     yield
-    sys.settrace(None)
-    threading.settrace(None)
-    files = {name.removeprefix(HERE): sorted(lines) for name, lines in _reached.items()}
-    _tests[item.nodeid] = time.perf_counter() - began, files
+    _seconds[item.nodeid] = time.perf_counter() - began
+    _coverage.switch_context("")
 
 
 def pytest_sessionfinish() -> None:
     """Write what was reached."""
-    Path(os.environ["LAKE_MUTATION_REACH"]).write_text(json.dumps(_tests))
+    _coverage.stop()
+    data = _coverage.get_data()
+    files: dict[str, dict[str, list[int]]] = defaultdict(dict)
+    for file in data.measured_files():
+        name = os.path.relpath(file)
+        for line, tests in sorted(data.contexts_by_lineno(file).items()):
+            for test in filter(None, tests):
+                files[test].setdefault(name, []).append(line)
+    reach = {test: (seconds, files[test]) for test, seconds in _seconds.items()}
+    Path(os.environ["LAKE_MUTATION_REACH"]).write_text(json.dumps(reach))

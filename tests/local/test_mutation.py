@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from local.mutation.__main__ import FOLDERS, NoTests, is_seen, survivors
+from local.mutation.__main__ import FOLDERS, NoTests, ReachOfTests, batches, is_seen, survivors
 from local.mutation.changes import LineChange, changed, changes
 from tests.support.repository import ROOT
 
@@ -130,3 +131,40 @@ def test_a_run_on_a_measure_of_tests_that_are_gone_ends_with_an_error(tmp_path: 
     assert done.returncode == 2
     assert "its tests are not there:" in done.stderr
     assert done.stderr.endswith("measure again: --reach with the name of a new file\n")
+
+
+def test_the_tests_of_a_files_room_run_first_and_none_beyond_their_time() -> None:
+    own, other, late = (
+        "tests/unit/history/test_a.py::test_a",
+        "tests/unit/lake/test_b.py::test_b",
+        "tests/unit/history/test_c.py::test_c",
+    )
+    file = "lake_core/history/merge.py"
+    reach: ReachOfTests = {
+        late: (9.0, {file: [7]}),
+        other: (0.1, {file: [7]}),
+        own: (2.0, {file: [7]}),
+        "tests/unit/history/test_d.py::test_d": (0.1, {file: [8]}),
+    }
+    assert batches(reach, file, 7, seconds=20) == [[own, late], [other]]
+    assert batches(reach, file, 7, seconds=10) == [[own], [other]]
+    assert batches(reach, file, 9, seconds=10) == []
+
+
+def test_the_lines_that_a_test_reaches_are_measured(tmp_path: Path) -> None:
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core/rule.py").write_text(CORE)
+    (tmp_path / "test_core.py").write_text(TESTS_OF_CORE.replace("from core", "from core.rule"))
+    environment = {
+        **os.environ,
+        "LAKE_MUTATION_FOLDERS": "core",
+        "LAKE_MUTATION_REACH": str(tmp_path / "reach.json"),
+        "PYTHONPATH": f"{tmp_path}:{ROOT}",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "local.mutation.reach", "test_core.py"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    reach = json.loads((tmp_path / "reach.json").read_text())
+    assert {test: files for test, (_, files) in reach.items()} == {
+        "test_core.py::test_equal": {"core/rule.py": [3]},
+        "test_core.py::test_more": {"core/rule.py": [3]},
+    }

@@ -19,7 +19,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.codec import frame, unframe
 from lake_core.store import GuardedStore
 from log_lake.agents.ingest.parking import parked_files
-from log_lake.agents.packs import read_packs
+from log_lake.agents.packs import read_outcome, read_packs
 from log_lake.agents.put_off_jobs import WAY
 from log_lake.agents.put_off_jobs import _read as _said
 from log_lake.agents.quiet import Quiet
@@ -277,10 +277,20 @@ KINDS: dict[str, Kind] = {
     "list of pools": Kind("pools/0*.txn", entry, pools, of=bare, alone=False),
     "list of pools, damaged": Kind("pools/0*.txn", one(flipped), pools, exact=True, of=bare, alone=False),
     "list of pools, heads": Kind("pools/HEAD", one(changed_hint), pools, exact=True, alone=False),
+    "list of pools, tails": Kind("pools/TAIL", one(changed_hint), pools, exact=True, alone=False),
+    "list of pools, signs": Kind("pools-begun", one(changed_hint), pools, exact=True, alone=False),
+    "list of pools, fences": Kind(
+        "pools/marks/*.fence", one(changed_hint), pools, exact=True, of=purged, alone=False
+    ),
     "list of pools, checkpoints": Kind("pools/marks/*.checkpoint", CheckpointRows(), pools, alone=False),
     "list of pools, footers": Kind("pools/marks/*.checkpoint", one(checkpoint_footer), pools, alone=False),
     "lake.json": Kind("lake.json", one(changed_json), pools, alone=False),
-    "packs": Kind("packs/*", one(changed_json), alone(lambda w, n: read_packs(w.lake(), [n])), alone=False),
+    "packs": Kind(
+        "packs/*.??.*.json", one(changed_json), alone(lambda w, n: read_packs(w.lake(), [n])), alone=False
+    ),
+    "results of packs": Kind(
+        "packs/*.??.json", one(changed_json), alone(lambda w, n: read_outcome(w.lake(), n)), alone=False
+    ),
     "quiet": Kind("quiet/*", one(changed_json), alone(quiet_of), alone=False),
     "activity": Kind("activity/*", one(changed_hint), alone(quiet_of), exact=True, alone=False),
 }

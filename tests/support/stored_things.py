@@ -25,7 +25,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.ingest.parking import park
-from log_lake.agents.packs import write_packs
+from log_lake.agents.packs import write_outcome, write_packs
 from log_lake.agents.put_off_jobs import record_put_off
 from log_lake.agents.quiet import Quiet
 from log_lake.agents.request import Request as Asked
@@ -154,6 +154,7 @@ def notes(lake: Lake) -> None:
     low = encode_value(900)
     erase(a, key_range=KeyRange(low, low + b"\xff"), where=None, grace=0.0)
     write_packs(lake, [[{"pool": "a", "title": "t", "inputs": [an_id(1)]}]])
+    write_outcome(lake, naming.pack(an_id(24), 0), [{"pool": "a", "title": "t", "version": 3}])
     park(a, SourceFile("s3://in/bad.json", 3, "e", 1.0), why="bad", now=1.0)
     give_up(lake.context, a.config.id, why="no")
     quiet = Quiet.of(lake, Asked(URI), agent="compact")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import zlib
 from collections.abc import Callable
@@ -19,6 +20,12 @@ from log_lake.publish.published import MAX_NUMBER
 from log_lake.publish.run import publish_iceberg
 from tests.support.iceberg import a_local_pool
 from tests.support.mutations import changed_json, flipped
+
+COUNT = int(os.environ.get("LAKE_TEST_MUTATIONS", "25"))
+"""Changes of the table's files that are tried (`make fuzz`)."""
+
+EACH = 50
+"""Changes of one table: each that is published lengthens its pool's journal."""
 
 
 def inflated(data: bytes) -> bytes:
@@ -106,12 +113,13 @@ def test_a_number_that_no_publication_reached_is_corrupt_and_ends(number: int, t
         publish_iceberg(pool)
 
 
-def test_a_table_that_was_changed_at_random_is_published_or_corrupt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", range(0, COUNT, EACH))
+def test_a_table_that_was_changed_at_random_is_published_or_corrupt(first: int, tmp_path: Path) -> None:
     pool = a_published_pool(tmp_path)
     names = [one.name for one in pool.store.list(f"{pool.config.id}/published") if "metadata/" in one.name]
     sound = {name: pool.store.get(name) or b"" for name in names}
     lines: list[str] = []
-    for number in range(25):
+    for number in range(first, min(first + EACH, COUNT)):
         rng = random.Random(number)
         name = rng.choice(names)
         change = changed_json if name.endswith(".json") else flipped
