@@ -45,6 +45,8 @@ DAG = "lake_ingest"
 DAG_SECONDS = 300.0
 RUN_SECONDS = 900.0
 KEPT = "kept"
+SCRATCH = "memory://demo"
+"""A lake in which a key is tried."""
 PARTS = 4
 FLIGHTS_QUESTION = """
 SELECT carrier, count(*) AS flights, count(*) FILTER (dep_time IS NULL) AS cancelled,
@@ -145,14 +147,15 @@ def forget(run_dir: Path) -> None:
 
 
 def demonstrate_alone(run_dir: Path, *, data: str | None, key: str | None) -> int:
+    own = own_files(data, key) if data and key else None
+    if own is not None:  # before anything of an earlier demo is removed
+        check_key(pool_of(own, Lake.create(SCRATCH)), own.settings["ingest.source"])
     forget(run_dir)
     kept = run_dir / KEPT
     kept.mkdir(parents=True)
     lake = Lake.create(str(kept / "lake"))
-    dataset = own_files(data, key) if data and key else year_of_flights(kept / "incoming")
-    pool = lake.create_pool(dataset.pool, key=dataset.key, settings=dataset.settings)
-    if data:
-        check_key(pool, dataset.settings["ingest.source"])
+    dataset = own or year_of_flights(kept / "incoming")
+    pool = pool_of(dataset, lake)
     steps = Steps(display())
     services = Services(run_dir=run_dir, lake=str(kept / "lake"), env={"LAKE_INGEST_SCHEDULE": ""})
     begun = time.monotonic()
@@ -206,6 +209,11 @@ def year_of_flights(incoming: Path) -> Dataset:
     )
 
 
+def pool_of(dataset: Dataset, lake: Lake) -> Pool:
+    """A new pool for the data."""
+    return lake.create_pool(dataset.pool, key=dataset.key, settings=dataset.settings)
+
+
 def own_files(data: str, key: str) -> Dataset:
     """The user's files where they are; one run loads them."""
     source = data if "://" in data else os.path.abspath(data)
@@ -217,7 +225,7 @@ def own_files(data: str, key: str) -> Dataset:
 
 
 def check_key(pool: Pool, source: str) -> None:
-    """Raises LocalError if the first records of the first file lack a key field, before anything is started."""
+    """Raises LocalError if the first records of the first file lack a key field, before anything is changed."""
     files = find_files([source], may_be_empty=True, access=address_of(pool.store))
     first = next((file.uri for file in files if file.size), None)
     if first is None:
@@ -225,12 +233,12 @@ def check_key(pool: Pool, source: str) -> None:
     reading = replace(pool.branch().readings([first])[first], keyless="accept")
     block = next(read_blocks(reading), None)
     names = block.table.schema.names if block is not None else []
-    key = pool.config.key.names[0]
-    if not may_have_key(key, names):
-        raise LocalError(
-            f"KEY={pool.config.key}: the first records of {first} have no field {key!r}; their fields are "
-            f"{', '.join(names[:40]) or 'none'}; name one of these"
-        )
+    for key in pool.config.key.names:
+        if not may_have_key(key, names):
+            raise LocalError(
+                f"KEY={pool.config.key}: the first records of {first} have no field {key!r}; their fields are "
+                f"{', '.join(names[:40]) or 'none'}; name one of these"
+            )
 
 
 def ingest(services: Services, pool_name: str, tell: Callable[[str], None], arrived: str) -> None:

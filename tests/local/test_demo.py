@@ -66,12 +66,15 @@ def test_an_empty_folder_and_one_of_an_earlier_demo_are_used(tmp_path: Path, run
                 assert (folder / "demo.lock").exists()
 
 
-def test_a_wrong_key_is_refused_at_once_with_the_fields_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["ts", "time,ts"])
+def test_a_wrong_key_is_refused_at_once_with_the_fields_of_the_file(tmp_path: Path, key: str) -> None:
     (tmp_path / "a.ndjson").write_text('{"time": 1, "level": "info"}\n')
+    earlier = tmp_path / "demo" / demo.KEPT / "lake"
+    earlier.mkdir(parents=True)
     done = subprocess.run(
         [
             *(sys.executable, "-m", "local.demo", "--run-dir", str(tmp_path / "demo")),
-            *("--data", str(tmp_path / "*.ndjson"), "--key", "ts"),
+            *("--data", str(tmp_path / "*.ndjson"), "--key", key),
         ],
         cwd=ROOT,
         capture_output=True,
@@ -81,7 +84,8 @@ def test_a_wrong_key_is_refused_at_once_with_the_fields_of_the_file(tmp_path: Pa
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"demo: KEY=ts: the first records of {tmp_path}/a.ndjson have no field 'ts'; their fields are time, level; "
-        "name one of these\n"
+        f"demo: KEY={key}: the first records of {tmp_path}/a.ndjson have no field 'ts'; their fields are time, "
+        "level; name one of these\n"
     )
     assert not (tmp_path / "demo" / "airflow").exists(), "nothing was started"
+    assert earlier.exists(), "what an earlier demo left stays"
