@@ -13,7 +13,7 @@ from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_table, say, write_records
 from log_lake.lake import Lake
 from log_lake.reading.scan import result_schema
-from log_lake.system_tables.description import FieldDescription, describe_fields
+from log_lake.system_tables.description import Description, FieldDescription, describe_fields
 from log_lake.vacuum.reach import reach
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -40,10 +40,15 @@ def describe(args: Namespace) -> None:
         right=("distinct",),
         whole=("field",),
     )
-    which = "all" if description.is_all else "the first"
-    say(
-        f"{args.pool}: {which} {counted(description.records, 'record')}; numbers of distinct values are estimates"
-    )
+    say(f"{args.pool}: {_read(description)}; numbers of distinct values are estimates")
+
+
+def _read(description: Description) -> str:
+    """The records that were read: `140 records`, `the first 100 records`, `the first record`."""
+    records = counted(description.records, "record")
+    if description.is_all:
+        return records
+    return "the first record" if description.records == 1 else f"the first {records}"
 
 
 def _shown(one: FieldDescription) -> dict[str, Any]:

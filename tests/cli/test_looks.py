@@ -55,7 +55,8 @@ def test_describe_summarizes_each_field(lake: Command, pool: str) -> None:
     assert (found["="]["greatest"], found["S"]["greatest"], found["b"]["frequent"]) == ("1", "2", ["true"])
     shown = lake("describe", pool, "--limit", "2")
     assert "the first 2 records" in shown.err
-    assert "the first 1 record;" in lake("describe", pool, "--limit", "1").err
+    assert f"{pool}: the first record; " in lake("describe", pool, "--limit", "1").err
+    assert f"{pool}: 3 records; " in lake("describe", pool).err
     assert [line.split()[0] for line in shown.out.splitlines()[1:]] == list(found)
 
 
