@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow_lake.allowed import NONE, Places, defaults
@@ -56,23 +56,30 @@ def marked_for_form(params: Mapping[str, Any] | None) -> frozenset[str]:
 
 
 def without_form(
-    params: Mapping[str, Any], conf: Mapping[str, Any], *, marked: frozenset[str], task: str
-) -> Mapping[str, Any]:
+    params: Mapping[str, Any], conf: Mapping[str, Any], *, marked: frozenset[str]
+) -> dict[str, Any]:
     """The parameters without what only the trigger form says: those that are `marked`, and not in the conf.
 
-    Raises InvalidInput if the form was sent without a dry run, and without the names of the pools typed again.
+    The names that a person types again are no parameter of an agent.
+    """
+    kept = (name for name in params if name not in marked or (name in conf and name != CONFIRM))
+    return {name: params[name] for name in kept}
+
+
+def check_typed(
+    conf: Mapping[str, Any], names: Sequence[str], *, marked: frozenset[str], what: str, task: str
+) -> None:
+    """Raises InvalidInput if the form was sent without the names of the pools typed again; none: all pools.
+
+    `what` the run would do.  A conf without this parameter does not come from the form.
     """
     from lake_core.errors import InvalidInput
 
-    if not marked:
-        return params
-    values = {name: value for name, value in params.items() if name not in marked or name in conf}
-    typed = values.pop(CONFIRM, None)
-    if CONFIRM in conf and not values.get("dry_run"):
-        names = " ".join(values.get("pools") or ()) or "all pools"
-        if (typed or "").split() != names.split():
-            raise InvalidInput(
-                f"{task}: this run would delete for good: to start it, type {names!r} in Confirm, or switch Dry "
-                "run on; nothing was done"
-            )
-    return values
+    if CONFIRM not in marked or CONFIRM not in conf:
+        return
+    expected = " ".join(names) or "all pools"
+    if sorted((conf[CONFIRM] or "").split()) != sorted(expected.split()):
+        raise InvalidInput(
+            f"{task}: this run would {what}: to start it, type {expected!r} in Confirm, or switch Dry run on; "
+            "nothing was done"
+        )

@@ -26,7 +26,7 @@ from airflow_lake.groups.bounds import Bounds
 from airflow_lake.groups.config import LakeConfig, checked, request_of
 from airflow_lake.groups.decorator import lake_task
 from airflow_lake.groups.question import ANSWER
-from airflow_lake.runs import conf_of, marked_for_form, params_of, without_form
+from airflow_lake.runs import check_typed, conf_of, marked_for_form, params_of, without_form
 from log_lake.agents.roster import AGENTS
 
 
@@ -131,7 +131,10 @@ class AgentGroup(TaskGroup):
         def given(context: Any) -> dict[str, Any]:
             params, conf = params_of(context, task="find") if bounds.reads_params else None, conf_of(context)
             if takes_params:
-                params = without_form(params or {}, conf, marked=marked, task="find")
+                params = without_form(params or {}, conf, marked=marked)
+                if not params.get("dry_run"):
+                    pools = params.get("pools") or ()
+                    check_typed(conf, pools, marked=marked, what="delete for good", task="find")
             return {"params": params if takes_params else None, "bounds": bounds, "conf": conf}
 
         return given

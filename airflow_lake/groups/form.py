@@ -120,6 +120,13 @@ OF_APPLY = {
         title="It may remove",
         description="Without this, a run that would drop pools or let agents remove more fails",
     ),
+    CONFIRM: Param(
+        None,
+        type=["null", "string"],
+        title="Confirm",
+        description="If pools are dropped: their names again, with spaces between, as a dry run lists them",
+        **{OF_FORM: True},
+    ),
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_lake import allowed, given
 from airflow_lake.effects import ALTER, CREATE, DROP, Effect
 from airflow_lake.operators.base import LakeOperator
-from airflow_lake.runs import conf_of, marked_for_form, params_of, without_form
+from airflow_lake.runs import check_typed, conf_of, marked_for_form, params_of, without_form
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -28,8 +28,9 @@ class LakeApplyOperator(LakeOperator):
     `path`: a file on the worker, s3:// or gs://.  A relative path begins at the folder of the DAG file, so the
     policy file may be beside it in its bundle.  Empty: the variable LAKE_POLICY_FILE of the worker.  `dry_run`
     logs the difference and changes nothing.  Unless `yes` is set, the task fails if pools would be dropped, or
-    if agents would remove more than before.  All three flags accept true and false as texts too, so templates
-    may set them.
+    if agents would remove more than before.  If the run comes from a trigger form with the field
+    `confirm`, the names of dropped pools must be typed there.  All three flags accept true and false as texts
+    too, so templates may set them.
 
     With `takes_params`, parameters that the run sets take precedence, as in the groups.  A run cannot turn off a
     `dry_run` of the operator, because an untouched trigger form says false.
@@ -68,7 +69,7 @@ class LakeApplyOperator(LakeOperator):
     def execute(self, context: Context) -> Any:
         """Reads the parameters of the run first, if `takes_params` is set."""
         params = params_of(context, task=self.task_id) if self.reads_params else {}
-        params = without_form(params, conf_of(context), marked=self.of_form, task=self.task_id)
+        params = without_form(params, conf_of(context), marked=self.of_form)
         for name in self.template_fields if self.takes_params else ():
             value = params.get(name)
             # an empty lake or path says nothing; an empty flag is refused
@@ -100,6 +101,7 @@ class LakeApplyOperator(LakeOperator):
     def act(self, context: Context) -> dict[str, Any]:
         """How many pools were created, changed and dropped, and the version of the list of pools."""
         from lake_core.errors import InvalidInput
+        from lake_core.phrases import counted
         from lake_core.store import address_of
         from log_lake.policies.apply import carry_out, read_text
         from log_lake.policies.difference import compare
@@ -127,6 +129,10 @@ class LakeApplyOperator(LakeOperator):
             raise InvalidInput(
                 f"{self.task_id}: to {removal_question(difference)}, set yes; nothing was changed"
             )
+        if difference.dropped:
+            names = [pool.name for pool in difference.dropped]
+            what = f"drop {counted(len(names), 'pool')}"
+            check_typed(conf_of(context), names, marked=self.of_form, what=what, task=self.task_id)
         applied = carry_out(lake, difference)
         self.effects = self._changes(difference)
         return {

@@ -71,7 +71,12 @@ def test_a_file_is_shown_applied_once_and_pruned_only_with_a_yes(
     assert state == "failed"
     assert "- pool old: key k, kind append" in log
     assert "old" in described(other)
-    state, done, _ = apply(agent, other, path, prune=True, yes=True)
+    form = {"dry_run": False, "prune": True, "yes": True}  # the form sends each of its values
+    state, _, log = apply(agent, other, path, **form, confirm=None)
+    assert state == "failed"
+    assert "this run would drop 1 pool: to start it, type 'old' in Confirm" in log
+    assert "old" in described(other)
+    state, done, _ = apply(agent, other, path, **form, confirm="old")
     assert (state, done["dropped"]) == ("success", 1)
     assert list(described(other)) == ["logs", "metrics"]
 

@@ -81,7 +81,8 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
     applying = loaded["dags"].pop("lake_apply")
     assert (applying["tasks"], applying["schedule"], applying["catchup"]) == ({"apply": []}, None, False)
-    assert applying["params"] == {"lake": "", "path": "", "dry_run": True, "prune": False, "yes": False}
+    flags = {"dry_run": True, "prune": False, "yes": False, "confirm": None}
+    assert applying["params"] == {"lake": "", "path": "", **flags}
     for found in loaded["dags"].values():
         assert found["tasks"]["run"] == ["find"]
         assert found["tasks"]["report"] == ["find", "run"]
@@ -247,5 +248,5 @@ def test_forms_of_agents_that_delete_begin_with_a_dry_run(forms: dict[str, dict[
     assert careful == {"lake_apply", "lake_retention", "lake_erasure"}
     for name, form in forms.items():
         marked = {one for one, param in form.items() if param["schema"].get("of_form")}
-        expected = {"dry_run", "confirm"} if "confirm" in form else {"dry_run"} if name in careful else set()
+        expected = {"dry_run", "confirm"} if name in careful else set()
         assert marked == expected, name

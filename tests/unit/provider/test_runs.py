@@ -9,7 +9,7 @@ import pytest
 
 from airflow_lake.groups.bounds import Bounds
 from airflow_lake.groups.config import LakeConfig
-from airflow_lake.runs import params_of, without_form
+from airflow_lake.runs import check_typed, params_of, without_form
 from lake_core.errors import InvalidInput
 
 
@@ -49,7 +49,7 @@ FORM = {"lake": "l", "pools": ["people"], "key": "7", "dry_run": True, "confirm"
 
 
 def asked(params: dict[str, Any], conf: dict[str, Any], marked: frozenset[str] = MARKED) -> dict[str, Any]:
-    return dict(without_form(params, conf, marked=marked, task="find"))
+    return without_form(params, conf, marked=marked)
 
 
 def test_a_form_that_deletes_begins_with_a_dry_run_and_a_schedule_does_not() -> None:
@@ -81,11 +81,14 @@ def test_without_a_dry_run_the_form_wants_the_names_again(
     pools: list[str], typed: str | None, may: bool
 ) -> None:
     conf = {**FORM, "pools": pools, "dry_run": False, "confirm": typed}
+    assert asked(conf, conf)["dry_run"] is False
+    how = {"marked": MARKED, "what": "delete for good", "task": "find"}
+    check_typed({}, pools, **how)  # a schedule sends no form
     if may:
-        assert asked(conf, conf)["dry_run"] is False
+        check_typed(conf, pools, **how)
         return
     with pytest.raises(InvalidInput, match=r"type '.*' in Confirm, or switch Dry run on; nothing was done"):
-        asked(conf, conf)
+        check_typed(conf, pools, **how)
 
 
 def test_a_dry_run_of_ones_own_dag_is_one_in_scheduled_runs_too() -> None:
