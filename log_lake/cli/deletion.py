@@ -13,9 +13,6 @@ from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, say
 from log_lake.console.progress import shown_progress
 from log_lake.console.read_options import read_options
-from log_lake.lake.counting import found_by, records_met
-from log_lake.lake.pool import Pool
-from log_lake.lake.results import DeleteResult
 from log_lake.loading.sources import files_to_read
 
 
@@ -29,11 +26,10 @@ def delete(args: Namespace) -> None:
         )
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch, to_delete=True).delete(
-        key_range=range_text(args), where=args.where, reason=args.reason, token=args.token
+        key_range=range_text(args), where=args.where, reason=args.reason, token=args.token, count=True
     )
-    met = _met(pool, done, args)
     if args.json:
-        print_json({**vars(done), "records": met})
+        print_json(vars(done))
     elif done.version is None:
         say(f"{args.pool}: nothing to delete; nothing was committed")
     elif done.repeated:
@@ -42,19 +38,11 @@ def delete(args: Namespace) -> None:
             f"{done.transaction_id}"
         )
     else:
-        what = "deleted" if met is None else f"deleted {counted(met, 'record')}"
+        what = _records(done.records, is_exact=done.is_exact) or "all such records"
         say(
-            f"{args.pool}: {what}; {counted(done.covers, 'object')} may hold such records; "
+            f"{args.pool}: deleted {what}; {counted(done.covers, 'object')} may hold such records; "
             f"version {done.version}, transaction {done.transaction_id}"
         )
-
-
-def _met(pool: Pool, done: DeleteResult, args: Namespace) -> int | None:
-    """How many records the delete met; None if it did nothing, or a look would be long."""
-    if done.version is None or done.repeated:
-        return None
-    view = found_by(pool, done.version, branch=args.branch)
-    return None if view is None else records_met(view, range_text(args), getattr(args, "where", None))
 
 
 def replace(args: Namespace) -> None:
@@ -74,21 +62,26 @@ def replace(args: Namespace) -> None:
             token=args.token,
             message=args.message,
             progress=progress,
+            count=True,
         )
-    report_load(result, pool_name=args.pool, as_json=args.json, verb="replaced the old records by")
+    old = _records(result.removed, is_exact=result.removed_is_exact) or "the old records"
+    report_load(result, pool_name=args.pool, as_json=args.json, verb=f"replaced {old} by")
 
 
 def drop_range(args: Namespace) -> None:
     """A replace by nothing."""
     pool = open_lake(args).pool(args.pool)
-    done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args))
-    before = None if done.version is None else found_by(pool, done.version, branch=args.branch or MAIN)
-    met = None if before is None else records_met(before, range_text(args), None)
+    done = pool.branch(args.branch or MAIN).replace([], key_range=range_text(args), count=True)
     if args.json:
-        print_json({**vars(done), "removed": met})
+        print_json(vars(done))
     else:
-        what = "the records" if met is None else counted(met, "record")
+        what = _records(done.removed, is_exact=done.removed_is_exact) or "the records"
         say(
             f"{args.pool}: removed {what} of the range; version {done.version}, transaction "
             f"{done.transaction_id}"
         )
+
+
+def _records(count: int | None, *, is_exact: bool) -> str:
+    """`27 records`, `at most 27 records`; "" if the number is not known."""
+    return "" if count is None else f"{'' if is_exact else 'at most '}{counted(count, 'record')}"

@@ -88,6 +88,9 @@ def receipt_page(done: Receipt) -> Iterator[str]:
         "pool": pool,
         "status": done.status,
         "asked by": done.author,
+        "records": ""
+        if done.records is None
+        else f"readers of main saw {counted(done.records, 'such record')}",
         "begun": human_time(done.begun / 1e6),
         "ended": human_time(done.ended / 1e6) if done.ended else "",
         "deleted": f"{counted(len(done.erased), 'object')}, {human_size(done.size_erased)}",
@@ -109,8 +112,7 @@ def _print_sighting(sighting: Sighting, args: Namespace, *, met: int | None) -> 
     if args.json:
         print_json({"pool": args.pool, **vars(sighting), "records": met})
         return
-    seen = "" if met is None else f"; readers of main see {counted(met, 'such record', 'such records')}"
-    say(f"{sighting_line(args.pool, sighting)}{seen}")
+    say(sighting_line(args.pool, sighting, met=met))
 
 
 def erasures(args: Namespace) -> None:

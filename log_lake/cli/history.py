@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from argparse import Namespace
 from itertools import islice
+from typing import Any
 
+from lake_core.naming import MAIN
 from lake_core.phrases import human_time
+from lake_core.records import Transaction
 from log_lake.cli.opening import open_lake
-from log_lake.console.output import print_json, print_table
+from log_lake.console.output import print_json, print_table, terminal_width
+from log_lake.lake.counting import METADATA, removed_records
 from log_lake.lake.pool import Pool
 from log_lake.system_tables.inspection import inspect_object
 from log_lake.system_tables.tables import added_records
 
-COLUMNS = ["version", "transaction_id", "time", "branch", "added", "message", "author", "actions", "metadata"]
-COLUMNS += ["token", "parent"]
+COLUMNS = ["version", "transaction_id", "time", "branch", "added", "removed", "message", "author", "actions"]
+COLUMNS += ["metadata", "token", "parent"]
 """The columns of the table, those that identify a transaction first: a narrow terminal shows no others."""
 
 WHOLE = ("transaction_id", "time", "branch", "token")
@@ -24,39 +29,52 @@ WHOLE = ("transaction_id", "time", "branch", "token")
 def log(args: Namespace) -> None:
     """Transactions newest first."""
     pool = open_lake(args).pool(args.pool)
-    rows = [
-        {
-            "version": version,
-            "transaction_id": t.id,
-            "branch": t.branch,
-            "parent": t.parent,
-            "time": _iso_time(t.time),
-            "author": t.author,
-            "message": t.message,
-            "metadata": t.metadata,
-            "token": t.token,
-            "added": added_records(t),
-            "actions": t.action_counts,
-        }
-        for version, t in islice(pool.log(branch=args.branch), args.limit)
-    ]
+    transactions = islice(pool.log(branch=args.branch), args.limit)
     if args.json:
-        for row in rows:
-            print_json(row)
+        for version, t in transactions:
+            print_json({"version": version, **_values(t)})
         return
-    for row in rows:
-        counts = row["actions"]
-        assert isinstance(counts, dict)
-        row["actions"] = " ".join(f"{kind}:{count}" for kind, count in counts.items())
-        pairs = row["metadata"]
-        assert isinstance(pairs, dict)
-        row["metadata"] = " ".join(f"{name}={value}" for name, value in pairs.items())
+    narrow = terminal_width(sys.stdout) is not None
+    rows = [_for_people(version, t, narrow=narrow) for version, t in transactions]
     columns = [name for name in COLUMNS if any(row[name] not in ("", None) for row in rows)]
+    if narrow and all(row["branch"] in ("", MAIN) for row in rows):
+        columns = [name for name in columns if name != "branch"]
     print_table(
         [{name: row[name] for name in columns} for row in rows],
+        right=("removed",),
         whole=tuple(name for name in WHOLE if name in columns),
+        below="message",
         empty=f"{args.pool}: no transactions" + (" asked for" if args.limit == 0 else _begins(pool)),
     )
+
+
+def _values(t: Transaction) -> dict[str, Any]:
+    return {
+        "transaction_id": t.id,
+        "branch": t.branch,
+        "parent": t.parent,
+        "time": _iso_time(t.time),
+        "author": t.author,
+        "message": t.message,
+        "metadata": t.metadata,
+        "token": t.token,
+        "added": added_records(t),
+        "removed": removed_records(t),
+        "actions": t.action_counts,
+    }
+
+
+def _for_people(version: int, t: Transaction, *, narrow: bool) -> dict[str, Any]:
+    """A line of the table; with `narrow` the time has no fractions of a second."""
+    values = _values(t)
+    shown_apart = () if values["removed"] is None else (METADATA,)
+    return {
+        **values,
+        "version": version,
+        "time": human_time(t.time / 1e6) if narrow else values["time"],
+        "actions": " ".join(f"{kind}:{count}" for kind, count in t.action_counts.items()),
+        "metadata": " ".join(f"{k}={v}" for k, v in t.metadata.items() if k not in shown_apart),
+    }
 
 
 def _begins(pool: Pool) -> str:

@@ -47,6 +47,7 @@ def _print(pool_name: str, notes: list[Parked], *, as_json: bool) -> None:
         empty=f"{pool_name}: no file is parked",
         right=("size",),
         whole=("file",),
+        below="why",
     )
 
 

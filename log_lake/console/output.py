@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -18,7 +19,7 @@ from lake_core.errors import InvalidInput
 from lake_core.phrases import counted, printable
 from lake_core.values.types import show_type
 from log_lake.columns.json_text import for_people, json_lines
-from log_lake.console.alignment import aligned
+from log_lake.console.alignment import GAP, aligned, cut
 from log_lake.console.csvtext import csv_header, csv_lines
 from log_lake.console.sink import flush, print_message, print_text, sink
 
@@ -44,6 +45,9 @@ BINARY = ("parquet", "arrow", "zng", "zst")
 """Formats that are not for a terminal."""
 
 _WIDEST = 40
+"""Letters of a value in a table of records, at most."""
+_UNDER = " " * 4
+"""How far the text under a line of a table is indented."""
 _TABLE_ROWS = 1000
 
 
@@ -73,22 +77,47 @@ def print_table(
     empty: str,
     right: tuple[str, ...] = (),
     whole: tuple[str, ...] = (),
+    below: str = "",
 ) -> None:
     """Rows aligned under their names, numbers and `right` to the right; `empty` is said for no rows.
 
-    The columns `whole` identify something: they are never cut.
+    The columns `whole` identify something: they are never cut.  If a terminal is too narrow for all columns, the
+    text of the column `below` stands under each line.
     """
     if not rows:
         say(empty)
         return
-    names = list(rows[0])
+    names, total = list(rows[0]), terminal_width(sys.stdout)
+    under: list[str] = []
+    if total is not None and below in names and _is_wider(rows, total):
+        names.remove(below)
+        under = [str(row[below] or "") for row in rows]
     cells = [[str(row[name]) if name in whole else _cell(row[name]) for name in names] for row in rows]
     numeric = [name in right or all(isinstance(row[name], int | float) for row in rows) for name in names]
-    shown, left_out = aligned(
-        names, cells, right=numeric, total=terminal_width(sys.stdout), whole=[*map(names.index, whole)]
-    )
-    print_text("".join(line + "\n" for line in shown))
+    shown, left_out = aligned(names, cells, right=numeric, total=total, whole=[*map(names.index, whole)])
+    lines = shown[:1]
+    for number, line in enumerate(shown[1:]):
+        lines += [line, *(_indented(under[number], total or sys.maxsize) if under else ())]
+    print_text("".join(line + "\n" for line in lines))
     _say_left_out(left_out, "--json")
+
+
+def _is_wider(rows: list[dict[str, Any]], total: int) -> bool:
+    """Whether lines with all of every column are longer than `total` letters."""
+    widths = [max(len(name), *(len(_cell(row[name])) for row in rows)) for name in rows[0]]
+    return sum(widths) + len(GAP) * (len(widths) - 1) > total
+
+
+def _indented(text: str, total: int) -> list[str]:
+    """The lines of a text under a line of a table; a word longer than a line, such as a path, stays whole."""
+    return textwrap.wrap(
+        printable(text),
+        max(total, 2 * len(_UNDER)),
+        initial_indent=_UNDER,
+        subsequent_indent=_UNDER,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def terminal_width(stream: Any) -> int | None:
@@ -112,8 +141,7 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    text = str(value)
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return str(value)
 
 
 def say(message: str) -> None:
@@ -231,7 +259,7 @@ def _write_text(tables: Iterable[pa.Table], schema: pa.Schema, file: BinaryIO, *
     for table in tables:
         head = table.slice(0, _TABLE_ROWS - len(cells))
         texts = [for_people(c, f) for f, c in zip(schema, head.columns, strict=True)]
-        cells += [[_cell(v) for v in row] for row in zip(*texts, strict=True)]
+        cells += [[cut(_cell(v), _WIDEST) for v in row] for row in zip(*texts, strict=True)]
         more = head.num_rows < table.num_rows
         if more:
             break

@@ -15,6 +15,7 @@ from lake_core.keys.ranges import EVERYTHING
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.receipt import Receipt
 from log_lake.erasure.target import Target, target_of
+from log_lake.lake.counting import records_met
 from log_lake.lake.pool import Pool
 from log_lake.texts.keytext import check_classes
 
@@ -53,6 +54,7 @@ def begin(
         pool.history.load_open().version,
         int(context.now() * 1_000_000),
         keeps_history=keeps_history,
+        records=records_met(pool.at(), key_range, where),
     )
     receipts.write(pool, receipt)
     return receipt

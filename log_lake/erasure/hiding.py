@@ -7,7 +7,9 @@ erasure's condition, so they are forgotten in the end, when they hide nothing an
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from lake_core.errors import Conflict, NotFound
 from lake_core.history import Draft, Reference
@@ -18,6 +20,7 @@ from lake_core.records.transactions import sequence
 from log_lake.erasure.noting import METADATA
 from log_lake.erasure.search import Search
 from log_lake.erasure.target import Target
+from log_lake.lake.counting import METADATA as REMOVED
 from log_lake.lake.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -32,12 +35,16 @@ GOES_ON = "show that the journal goes on"
 """The message of a transaction that hides what is hidden already, so that there is a write after an orphan."""
 
 
+NO_COUNTS: Mapping[str, str] = MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class OwnTombstones:
-    """The tombstones of an erasure on the branches of its pool."""
+    """The tombstones of an erasure on the branches of its pool; `records`: as in its receipt."""
 
     pool: Pool
     erasure_id: str
+    records: int | None = None
 
     @property
     def reason(self) -> str:
@@ -68,7 +75,8 @@ class OwnTombstones:
             actions = tuple(
                 self._tombstone(search.target, id, loaded.version, sub_pool) for sub_pool in sorted(open_)
             )
-            self._commit(name, loaded.version, id, actions, HIDES)
+            counts = {} if name != MAIN or own or self.records is None else {REMOVED: str(self.records)}
+            self._commit(name, loaded.version, id, actions, HIDES, counts)
 
     def write_once_more(self, target: Target) -> bool:
         """Commits a tombstone again although everything is hidden: a write after the newest orphan.
@@ -122,7 +130,13 @@ class OwnTombstones:
         return tombstone.reason == self.reason
 
     def _commit(
-        self, branch: str, read_version: int, id: str, actions: tuple[Action, ...], what: str
+        self,
+        branch: str,
+        read_version: int,
+        id: str,
+        actions: tuple[Action, ...],
+        what: str,
+        counts: Mapping[str, str] = NO_COUNTS,
     ) -> None:
         context = self.pool.context
         draft = Draft(
@@ -132,7 +146,7 @@ class OwnTombstones:
             context.author,
             actions,
             message=f"{self.reason}: {what}",
-            metadata=self.metadata,
+            metadata={**counts, **self.metadata},
         )
         try:
             self.pool.history.commit(draft)

@@ -87,7 +87,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     matching records, `written` those that replaced them.  `not_searched`: records of sub-pools that the erasure
     did not search.  `purged`: the version up to which the journal is purged for it, 0 if it is not.
     `keeps_history`: no run of this erasure purges the journal.  `until`: records of later versions do not match,
-    because a run ended before they were loaded; 0: no run has ended.
+    because a run ended before they were loaded; 0: no run has ended.  `records`: how many such records readers
+    of `main` saw when it began; None if that is not known.
     """
 
     format: int
@@ -114,12 +115,17 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     statement: str = ""
     keeps_history: bool = False
     until: int = 0
+    records: int | None = None
 
     def __post_init__(self) -> None:
         check_id(self.id, what="receipt")
         check_id(self.pool_id, what="receipt: its pool")
         check_counts(
-            f"receipt {self.id}", began=self.version_before, version=self.version, purged=self.purged
+            f"receipt {self.id}",
+            began=self.version_before,
+            version=self.version,
+            purged=self.purged,
+            records=self.records or 0,
         )
         if self.sub_pool not in ("", *naming.SUB_POOLS):
             raise Corrupt(f"receipt {self.id}: there is no sub-pool {self.sub_pool[:80]!r}")

@@ -133,7 +133,7 @@ class _Run:
     def __init__(self, pool: Pool, receipt: Receipt, workers: Workers, *, grace: float | None) -> None:
         self.pool, self.workers, self.notes = pool, workers, Notes(pool, receipt, workers)
         self.grace: float = pool.settings["vacuum.grace"] if grace is None else grace
-        self.own = OwnTombstones(pool, receipt.id)
+        self.own = OwnTombstones(pool, receipt.id, receipt.records)
         self.reason, self.metadata = self.own.reason, self.own.metadata
         self.held: tuple[Held, ...] = ()
         self.waits_for = ""

@@ -108,14 +108,17 @@ class Branch(Line):
         where: str | Condition | None = None,
         reason: str = "",
         token: str = "",
+        count: bool = False,
     ) -> DeleteResult:
         """Delete the records of a key range that fulfil a condition: one small transaction, a tombstone.
 
         It does not hide records of loads that commit later, however early they began.  If there is surely nothing
-        to delete, nothing is committed.  Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown,
-        Unavailable.
+        to delete, nothing is committed.  `count`: count the records even if that means to read up to 100,000;
+        otherwise they are counted if the state tells their number.
+
+        Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
         """
-        write = WriteArguments(token=token, message=reason, key_range=key_range, where=where)
+        write = WriteArguments(token=token, message=reason, key_range=key_range, where=where, count=count)
         return deletes.delete(self, write)
 
     def may_delete(self, spec: DeleteSpec) -> bool:
@@ -133,11 +136,12 @@ class Branch(Line):
         token: str = "",
         message: str = "",
         progress: Callable[[str, float], None] = silent,
+        count: bool = False,
     ) -> LoadResult:
         """Replace the records of a key range that fulfil a condition by those of files, in one transaction.
 
         The new records must lie in the range and fulfil the condition.  Without files the range is dropped.  A
-        range as text is read as the class of the key, which the new records may tell.
+        range as text is read as the class of the key, which the new records may tell.  `count`: as in `delete`.
         Raises InvalidInput (nothing is committed), NotFound, Conflict (an overlapping replace committed since this
         one began), OutcomeUnknown, Unavailable.
         """
@@ -149,6 +153,7 @@ class Branch(Line):
             format=format,
             options=options or {},
             progress=progress,
+            count=count,
         )
         return replaces.replace_by_files(self, files, write)
 

@@ -1,6 +1,7 @@
 """How many records readers see, or a delete meets: by the state, otherwise by a bounded look.
 
-Called by the commands `show`, `delete`, `drop` and `erase`, and by the web view.
+Called by deletes and replaces, which record the number in their transaction; by the commands `show` and `erase`;
+and by the web view.
 """
 
 from __future__ import annotations
@@ -8,14 +9,21 @@ from __future__ import annotations
 from lake_core.errors import LakeError
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.records import AddTombstone, RemoveReference, Transaction
+from lake_core.records.conditions import Condition
 from lake_core.schemas.hidden import user_fields
-from log_lake.lake.pool import Pool
+from log_lake.lake.delete_spec import DeleteSpec
+from log_lake.lake.line import Line
 from log_lake.lake.view import View
-from log_lake.reading.live import LiveCount, live_count
-from log_lake.texts.keytext import RangeText
+from log_lake.reading.age_off import newer_than_all
+from log_lake.reading.live import LiveCount, hidden_count, live_count
 
 LOOKED_AT = 100_000
 """Records that a command reads to count some of them, at most; a second's work."""
+
+METADATA = "removed"
+"""The metadata of a transaction in which its writer records how many records it removed; a user's metadata of that
+name stays."""
 
 
 def records_seen(view: View, *, looked_at: int = LOOKED_AT) -> LiveCount:
@@ -31,7 +39,11 @@ def records_seen(view: View, *, looked_at: int = LOOKED_AT) -> LiveCount:
 
 
 def records_matching(
-    view: View, *, key_range: KeyRange = EVERYTHING, where: str | None = None, looked_at: int = LOOKED_AT
+    view: View,
+    *,
+    key_range: KeyRange = EVERYTHING,
+    where: str | Condition | None = None,
+    looked_at: int = LOOKED_AT,
 ) -> LiveCount:
     """How many records of a range that fulfil a condition readers see.
 
@@ -47,14 +59,13 @@ def records_matching(
     return LiveCount(sum(table.num_rows for table in view.run(plan)), True, stored)
 
 
-def records_met(view: View, key_range: KeyRange | RangeText, where: str | None) -> int | None:
+def records_met(view: View, key_range: KeyRange, where: str | Condition | None) -> int | None:
     """How many records of the view a delete of this range and condition meets; None if a look would be long.
 
     None also if they cannot be read: then the delete itself says why.
     """
     try:
-        span = key_range if isinstance(key_range, KeyRange) else key_range.read(view.key, view.key_classes)
-        met = records_matching(view, key_range=span, where=where)
+        met = records_matching(view, key_range=key_range, where=where)
     except LakeError:
         return None
     return met.records if met.is_exact else None
@@ -66,10 +77,35 @@ def _narrowest(view: View) -> list[str]:
     return [name for name in view.key.names if name in names][:1] or names[:1]
 
 
-def found_by(pool: Pool, version: int, *, branch: str) -> View | None:
-    """The branch before the transaction of `version`; None if that transaction began the branch, or if the
-    branch cannot be read."""
+def removed_by(branch: Line, spec: DeleteSpec, *, looks: bool) -> LiveCount | None:
+    """How many records that readers see a delete of the branch will remove; None if the branch cannot be read.
+
+    The state tells it if the delete covers whole objects of an append pool.  Otherwise it is a bound; with `looks`,
+    at most `LOOKED_AT` records are read to count them.
+    """
     try:
-        return pool.at_version(version - 1, branch=branch) if version > 1 else None
-    except LakeError:
+        revision = branch.revision(recent=True)
+        delete = newer_than_all("", spec.key_range, spec.condition, sub_pool=spec.sub_pool)
+        hidden = hidden_count(revision, delete)
+    except LakeError:  # the delete itself says why the state cannot be read
         return None
+    if hidden.is_exact or not looks:
+        return hidden
+    values = (revision.config, revision.version, revision.branch, revision.state, revision.now)
+    view = View(*values, revision.sub_pool, revision.limits, store=branch.store, history=branch.history)
+    met = records_met(view, spec.key_range, spec.condition)
+    return hidden if met is None else LiveCount(met, True, hidden.stored)
+
+
+def removed_metadata(removed: LiveCount | None) -> dict[str, str]:
+    """The metadata that records a number of removed records; empty if it is not known."""
+    return {METADATA: str(removed.records)} if removed is not None and removed.is_exact else {}
+
+
+def removed_records(transaction: Transaction) -> int | None:
+    """How many records a transaction removed, as its writer counted; None if it removes none, or recorded no
+    number."""
+    if not any(isinstance(action, AddTombstone | RemoveReference) for action in transaction.actions):
+        return None
+    text = transaction.metadata.get(METADATA, "")
+    return int(text) if text.isascii() and text.isdigit() else None

@@ -6,6 +6,7 @@ from lake_core.errors import LakeError
 from lake_core.history import Draft
 from lake_core.keys import KeyRange
 from log_lake.lake.branches import planned
+from log_lake.lake.counting import removed_by, removed_metadata
 from log_lake.lake.delete_spec import check_delete, may_delete
 from log_lake.lake.line import Line
 from log_lake.lake.results import DeleteResult, repeated_delete
@@ -30,11 +31,27 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
     check_classes(span, revision.key, classes)
     id = branch.context.ids.new()
     action, author = spec.tombstone(id, reason=write.message), branch.context.author
-    draft = Draft(id, branch.name, revision.version, author, (action,), message=write.message, token=token)
+    removed = removed_by(branch, spec, looks=write.count)
+    draft = Draft(
+        id,
+        branch.name,
+        revision.version,
+        author,
+        (action,),
+        message=write.message,
+        token=token,
+        metadata=branch.own_metadata(removed_metadata(removed)),
+    )
     committed = branch.commit_draft(draft, does="deletes")
     if committed.repeated:
         return repeated_delete(committed.repeated, token=token)
-    return DeleteResult(committed.version, committed.transaction_id, covers=_covers(branch, id))
+    return DeleteResult(
+        committed.version,
+        committed.transaction_id,
+        covers=_covers(branch, id),
+        records=None if removed is None else removed.records,
+        is_exact=removed is None or removed.is_exact,
+    )
 
 
 def _covers(branch: Line, tombstone_id: str) -> int:

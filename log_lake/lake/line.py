@@ -7,6 +7,7 @@ import `Branch`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -112,6 +113,10 @@ class Line(PoolPart):
         for reason in committed.overtaken:
             log.warning("%s: version %d was %s, which hides its records in that range", name, version, reason)
         return committed
+
+    def own_metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
+        """The lake's own metadata for a transaction, without the names that the user's metadata has."""
+        return {name: text for name, text in metadata.items() if name not in self.context.metadata}
 
     def check_writable(self) -> None:
         """Raises InvalidInput for a sub-pool."""

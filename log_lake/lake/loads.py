@@ -24,6 +24,7 @@ from lake_core.schemas.hidden import user_fields
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import stored_schema, unite_schemas
 from lake_core.store import Store
+from log_lake.lake.counting import removed_by, removed_metadata
 from log_lake.lake.field_changes import Misfits, field_changes, summed
 from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
@@ -198,6 +199,7 @@ def commit_written(
     written: Sequence[WrittenObject],
     *,
     replaced: DeleteSpec | None = None,
+    count: bool = False,
 ) -> LoadResult:
     """Commit the objects that a builder wrote."""
     objects, schemas = [w.action for w in written], [w.schema for w in written]
@@ -208,6 +210,7 @@ def commit_written(
         schemas=schemas,
         replaced=replaced,
         misfits=summed(one.misfits for one in written),
+        count=count,
     )
 
 
@@ -220,6 +223,7 @@ def commit_load(
     sources: list[Source] | None = None,
     replaced: DeleteSpec | None = None,
     misfits: Misfits | None = None,
+    count: bool = False,
 ) -> LoadResult:
     """Commit the objects of a load, as `Branch.commit` says."""
     check_rejected(objects, pending.max_rejected)
@@ -235,8 +239,9 @@ def commit_load(
     if not actions:
         return LoadResult(None)
     changed = field_changes(pending.fields, objects, schemas, misfits or {})
-    own = {name: text for name, text in changed.metadata.items() if name not in branch.context.metadata}
-    draft = replace(_draft(branch, pending, actions, schemas), metadata=own)  # the user's metadata stays
+    removed = removed_by(branch, replaced, looks=count) if replaced is not None else None
+    own = branch.own_metadata({**changed.metadata, **removed_metadata(removed)})
+    draft = replace(_draft(branch, pending, actions, schemas), metadata=own)
     does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
     committed = branch.commit_draft(draft, does=does)
     if committed.repeated:
@@ -245,7 +250,7 @@ def commit_load(
         log.warning("%s: version %d: %s", branch.config.name, committed.version, "; ".join(changed.lines))
     elif changed.lines:
         log.info("%s: version %d: %s", branch.config.name, committed.version, changed.lines[0])
-    return committed_load(committed, objects, changes=changed)
+    return committed_load(committed, objects, changes=changed, removed=removed)
 
 
 def _draft(

@@ -108,4 +108,4 @@ def replace_by_blocks(
             builder.add(block)
         written = builder.finish()
         spec = begun.settled(branch, [w.action for w in written], [w.schema for w in written])
-        return commit_written(branch, begun.load, written, replaced=spec)
+        return commit_written(branch, begun.load, written, replaced=spec, count=write.count)

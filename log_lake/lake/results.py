@@ -20,6 +20,7 @@ from log_lake.lake.field_changes import UNCHANGED, FieldChanges
 from log_lake.loading.contract import EVOLVE, Contract, contract_of
 from log_lake.loading.options import Limit
 from log_lake.objects.metadata import Origin
+from log_lake.reading.live import LiveCount
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class LoadResult:
     bytes of all objects.  `repeated`: the token was used before, and this is the first result.  `notes`: what was
     detected in the files.  `overtaken`: a reason for each replace that hides records of the load.  `changes`: what
     the load changed in the fields, in lines, compared with the version on which it began; `retyped`: the number of
-    fields that have another type now.
+    fields that have another type now.  `removed`: the records that a replace removed; None if that is not known, or
+    if the load replaced nothing; an upper bound unless `removed_is_exact`.
     """
 
     version: int | None
@@ -45,6 +47,8 @@ class LoadResult:
     overtaken: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     retyped: int = 0
+    removed: int | None = None
+    removed_is_exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,16 @@ class PendingLoad:
 class DeleteResult:
     """The result of a delete; `version` and `transaction_id` are None if there was nothing to delete.
 
-    `covers` counts references that may hold deleted records.
+    `covers` counts references that may hold deleted records.  `records`: the deleted records that readers saw, an
+    upper bound unless `is_exact`; None if that is not known.
     """
 
     version: int | None
     transaction_id: str | None = None
     covers: int = 0
     repeated: bool = False
+    records: int | None = None
+    is_exact: bool = True
 
 
 def repeated_load(first: Remembered) -> LoadResult:
@@ -131,7 +138,11 @@ def repeated_line(first: LoadResult | DeleteResult, *, pool_name: str, token: st
 
 
 def committed_load(
-    committed: Committed, objects: list[AddObject], *, changes: FieldChanges = UNCHANGED
+    committed: Committed,
+    objects: list[AddObject],
+    *,
+    changes: FieldChanges = UNCHANGED,
+    removed: LiveCount | None = None,
 ) -> LoadResult:
     """The result of a load that was just committed."""
 
@@ -149,4 +160,6 @@ def committed_load(
         overtaken=committed.overtaken,
         changes=changes.lines,
         retyped=changes.retyped,
+        removed=None if removed is None else removed.records,
+        removed_is_exact=removed is None or removed.is_exact,
     )

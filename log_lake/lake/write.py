@@ -21,13 +21,15 @@ class WriteArguments:
 
     `key_range` and `where`: which records are replaced or deleted.  `format`, `options` and `progress`: how files
     are read; `options` take precedence over the pool's settings of the same names.  `token` and `message` go with
-    the transaction; the reason of a delete is its message.
+    the transaction; the reason of a delete is its message.  `count`: read some
+    records, if need be, to count those that are removed.
     """
 
     token: str = ""
     message: str = ""
     key_range: KeyRange | RangeText = EVERYTHING
     where: str | Condition | None = None
+    count: bool = False
     format: str = "auto"
     options: Mapping[str, str] = field(default_factory=dict)
     progress: Callable[[str, float], None] = silent

@@ -1,14 +1,17 @@
-"""How many records of a revision readers see, from its state alone: exactly, or an upper bound.
+"""How many records of a revision readers see, or a delete hides, from its state alone: exactly, or an upper bound.
 
 Objects also hold records that deletes or `age_off` hide, and older versions of records.  References that a
 delete hides completely do not count.  The number is exact if nothing else may hide or combine records.  Pure;
-called by `lake ls` and `lake show`.
+called by `lake ls`, `lake show`, and by deletes, which record their count.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lake_core.history import Reference
+from lake_core.history.tombstone import Tombstone
 from lake_core.schemas.hidden import DELETED
 from log_lake.reading.plan import overlapping
 from log_lake.reading.revision import Revision
@@ -30,7 +33,22 @@ class LiveCount:
 
 def live_count(revision: Revision) -> LiveCount:
     """How many records readers see.  Raises Corrupt, Unavailable (checkpoints are read)."""
-    references = revision.references
+    return live_count_of(revision, revision.references)
+
+
+def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
+    """How many records that readers see a new delete hides; exact only in append pools.
+
+    Raises Corrupt, Unavailable (checkpoints are read).
+    """
+    references = revision.may_hide(delete)
+    live = live_count_of(revision, references)
+    whole = all(delete.covers_all(r, revision.state.schema) for r in references)
+    return replace(live, is_exact=live.is_exact and revision.rule.keeps_all and whole)
+
+
+def live_count_of(revision: Revision, references: Sequence[Reference]) -> LiveCount:
+    """How many records of some references readers see; of an append pool, or of all its references."""
     deletes = [*revision.tombstones, *revision.aged_off]
     visible = [r for r in references if not any(t.covers_all(r, revision.state.schema) for t in deletes)]
     names = {(r.object, r.low) for r in visible}

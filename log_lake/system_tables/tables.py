@@ -19,6 +19,7 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.records import AddObject, Transaction
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.by_type import TypeCount
+from log_lake.lake.counting import removed_records
 from log_lake.reading.live import LiveCount
 from log_lake.texts.keytext import show_key
 from log_lake.where import show
@@ -111,7 +112,10 @@ def tags_table(state: PoolState) -> pa.Table:
 
 
 def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
-    """`POOL:log`: a row a transaction, newest first; metadata as JSON: `metadata ->> 'dag'` in SQL."""
+    """`POOL:log`: a row a transaction, newest first; metadata as JSON: `metadata ->> 'dag'` in SQL.
+
+    `removed` is null if the transaction removed no records, or if their number is not known.
+    """
     rows = [
         {
             "version": version,
@@ -126,6 +130,7 @@ def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
             "token": t.token,
             "actions": len(t.actions),
             "added": added_records(t),
+            "removed": removed_records(t),
         }
         for version, t in transactions
     ]
@@ -143,6 +148,7 @@ def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
             ("token", pa.string()),
             ("actions", pa.int64()),
             ("added", pa.int64()),
+            ("removed", pa.int64()),
         ]
     )
     return pa.Table.from_pylist(rows, schema=schema)

@@ -34,6 +34,7 @@ from lake_core.records import (
     Split,
     Transaction,
 )
+from log_lake.lake.counting import removed_records
 from log_lake.texts.keytext import key_text, range_words
 from log_lake.where import show
 
@@ -44,6 +45,8 @@ MAX_CONDITION = 200
 def says(transaction: Transaction, key: PoolKey) -> str:
     """What the transaction did: `loaded 140 records`; of several things, in the order of what a reader asks."""
     parts = list(_parts(transaction.actions, key))
+    if (removed := removed_records(transaction)) is not None:
+        parts.append(f"removed {counted(removed, 'record')}")
     return "; ".join(parts) if parts else listed(list(transaction.action_counts))
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
+from log_lake import Lake
+from log_lake.agents.ingest.parking import park
 from log_lake.console.alignment import aligned
+from log_lake.loading.source_files import SourceFile
 from tests.support.command import Command
+from tests.support.terminal import on_terminal
 
 
 def counts(lake: Command, pool: str) -> list[tuple[int, bool, int]]:
@@ -57,11 +62,89 @@ def test_show_lists_the_settings_that_were_chosen_and_all_on_request(lake: Comma
 def test_the_log_counts_what_each_load_added(lake: Command) -> None:
     lake.pool("p", key="k")
     lake.load_records("p", [{"k": k} for k in range(1200)])
-    lake("delete", "p", "--all")
+    lake("delete", "p", "--from", "1000")
     header, delete, load = lake("log", "p").out.splitlines()
-    assert header.split()[:5] == ["version", "transaction_id", "time", "branch", "added"]
+    assert header.split()[:6] == ["version", "transaction_id", "time", "branch", "added", "removed"]
     assert load.split()[4] == "1,200"
-    assert delete.split()[4] == "0"
+    assert delete.split()[4:6] == ["0", "200"]
+
+
+def test_the_log_counts_what_each_write_removed(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k, "v": k % 3} for k in range(90)])
+    lake("delete", "p", "--where", "v = 1")
+    file = lake.file("new.ndjson", [{"k": 3, "v": 9}])
+    assert "p: replaced 7 records by 1 record" in lake("replace", "p", file, "--from", "0", "--to", "10").err
+    lake("drop", "p", "--from", "80", "--yes")
+    lake("erase", "p", "--where", "v = 2", "--yes", "--grace", "0s", "--keep-history")
+    removed = [row["removed"] for row in lake("log", "p", "--json").records]
+    assert [number for number in removed if number is not None] == [23, 7, 7, 30]
+    rows = lake.query('SELECT version, removed, message FROM "p:log" WHERE removed IS NOT NULL')
+    assert [row["removed"] for row in rows] == [23, 7, 7, 30]
+    assert "hide the records" in rows[0]["message"]
+
+
+def test_the_log_counts_what_expired(lake: Command) -> None:
+    lake.pool("p", key="k", expire_records="50")
+    for start in (0, 40, 80):
+        lake.load_records("p", [{"k": k} for k in range(start, start + 40)], f"{start}.ndjson")
+    lake("expire", "p")
+    (row,) = lake.query('SELECT removed FROM "p:log" WHERE removed IS NOT NULL')
+    assert row == {"removed": 40}
+
+
+def test_a_users_metadata_of_that_name_stays(lake: Command) -> None:
+    lake.pool("p", key="k")
+    lake.load_records("p", [{"k": k} for k in range(3)])
+    lake("delete", "p", "--all", "--meta", "removed=by hand")
+    (delete, load) = lake("log", "p", "--json").records
+    assert (delete["metadata"], delete["removed"]) == ({"removed": "by hand"}, None)
+    assert load["removed"] is None
+
+
+def test_a_number_that_is_not_known_is_a_bound(lake: Command) -> None:
+    lake.pool("p", key="k")
+    pool = Lake.open(lake.uri).pool("p")
+    pool.branch().append(pa.table({"k": range(1000), "v": [k % 2 for k in range(1000)]}))
+    whole = pool.branch().delete(key_range=pool.at().key_range(low=2000))
+    assert whole.version is None
+    part = pool.branch().delete(where="v = 1")
+    assert (part.records, part.is_exact) == (
+        1000,
+        False,
+    )  # the state does not tell, and a program did not ask
+    (row,) = [row for row in lake("log", "p", "--json").records if row["version"] == part.version]
+    assert row["removed"] is None
+    asked = pool.branch().delete(key_range=pool.at().key_range(low=900), count=True)
+    assert (asked.records, asked.is_exact) == (50, True)
+
+
+def test_a_narrow_terminal_shows_the_message_under_the_line(lake: Command) -> None:
+    lake.pool("p", key="k")
+    message = "the flights of January, once more, since the first delivery had been cut off in its middle"
+    lake.load_records("p", [{"k": k} for k in range(3)])
+    lake("delete", "p", "--key", "1", "--reason", message)
+    id = lake("log", "p", "--json").records[0]["transaction_id"]
+    shown = on_terminal("log", "p", "--lake", lake.uri, columns=80)
+    header, delete, *under = shown.lines[:4]
+    assert header.split() == ["version", "transaction_id", "time", "added", "removed"]
+    assert delete.split()[1] == id
+    assert delete.split()[-2:] == ["0", "1"]
+    assert " ".join(line.strip() for line in under) == message
+    assert max(map(len, shown.lines[:5])) <= 80
+    assert message in on_terminal("log", "p", "--lake", lake.uri, columns=240).lines[1]
+    assert message in lake("log", "p").out, "a pipe gets all of it"
+
+
+def test_a_narrow_terminal_shows_why_a_file_is_parked(lake: Command) -> None:
+    lake.pool("p", key="k")
+    pool = Lake.open(lake.uri).pool("p")
+    name = f"/data/{'landing/' * 12}part-0001.ndjson"
+    why = "line 1: malformed JSON in field 'ts': Expecting ',' delimiter (column 8)"
+    park(pool, SourceFile(name, 7, "", 0.0), why=why, now=1_700_000_000.0)
+    shown = on_terminal("parked", "p", "--lake", lake.uri, columns=80)
+    assert shown.lines[1].split()[0] == name
+    assert shown.lines[2].strip() == why
 
 
 def test_what_identifies_is_never_cut() -> None:
@@ -95,6 +178,7 @@ def test_an_erasure_says_how_many_records_it_meets_and_prints_a_page(lake: Comma
     facts = dict(line.split(maxsplit=1) for line in page.splitlines() if not line.startswith(" "))
     assert (facts["pool"], facts["status"]) == ("p", "done")
     assert facts["deleted"].startswith("1 object, ")
+    assert facts["records"] == "readers of main saw 5 such records"
     assert "v = 1" not in page  # the condition may be personal data
 
 

@@ -216,7 +216,7 @@ def test_an_upsert_pool_has_no_conditional_replace(lake: Command) -> None:
 def test_a_replace_says_that_it_replaced(lake: Command, pool: str) -> None:
     file = lake.file("new.ndjson", [{"k": 3, "v": "new", "n": 1}])
     words = ["replace", pool, file, "--from", "3", "--to", "4", "--token", "once"]
-    assert lake(*words).err.startswith("p: replaced the old records by 1 record in 1 object (")
+    assert lake(*words).err.startswith("p: replaced 1 record by 1 record in 1 object (")
     assert "which replaced the old records by 1 record" in lake(*words).err
 
 

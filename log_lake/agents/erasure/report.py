@@ -26,7 +26,7 @@ class ErasureResult:
     `deleted` objects of `freed` bytes held matching records; `written` objects of `size_written` bytes replaced
     them. `purged`: the version up to which the journal was purged, 0 if it was not.  `held` objects stay,
     because of `by`. `not_searched`: records of sub-pools that were not searched.  `version`: the newest version
-    that this run committed, None if it committed nothing.
+    that this run committed, None if it committed nothing.  `records`: as in the receipt.
     """
 
     pool: str
@@ -41,6 +41,7 @@ class ErasureResult:
     held: int
     by: list[str]
     not_searched: dict[str, int]
+    records: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,15 @@ def result_of(pool_name: str, receipt: Receipt, *, before: Receipt) -> ErasureRe
         held=len(ids),
         by=list(dict.fromkeys(one.by for one in receipt.held))[:MAX_HOLDERS],
         not_searched=receipt.not_searched,
+        records=receipt.records,
     )
 
 
-def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -> str:
-    """What a dry run found, in a line; `erasure_id` is the id of a pending erasure."""
+def sighting_line(pool_name: str, sighting: Sighting, *, met: int | None, erasure_id: str = "") -> str:
+    """What a dry run found, in a line; `erasure_id` is the id of a pending erasure.
+
+    `met`: the records that readers of `main` see, None if they were not counted.
+    """
     which = f"pending erasure {erasure_id}: " if erasure_id else ""
     line = (
         f"{pool_name}: {which}would rewrite {counted(len(sighting.referred), 'object')} "
@@ -83,6 +88,8 @@ def sighting_line(pool_name: str, sighting: Sighting, *, erasure_id: str = "") -
         f"{counted(len(sighting.uncommitted), 'orphan')} that hold such records"
     )
     objects = {one.object for one in sighting.held if one.object}
+    if met is not None:
+        line += f"; readers of main see {counted(met, 'such record')}"
     by = list(dict.fromkeys(one.by for one in sighting.held))
     if not by:
         return line
@@ -103,6 +110,8 @@ def erasure_line(result: ErasureResult) -> str:
         f"{counted(result.deleted, 'object')} ({human_size(result.freed)}), wrote {result.written:,} "
         f"({human_size(result.size_written)})"
     )
+    if result.records is not None:
+        line += f"; readers of main saw {counted(result.records, 'such record')} when it began"
     if result.purged:
         line += f", purged the journal up to version {result.purged:,}"
     if result.status == PENDING:

@@ -40,6 +40,7 @@ from log_lake.erasure.run import go_on
 from log_lake.erasure.sighting import bound
 from log_lake.erasure.sighting import look as look_for
 from log_lake.lake import Lake
+from log_lake.lake.counting import records_met
 from log_lake.lake.pool import Pool
 from log_lake.settings import Settings
 from log_lake.texts.keytext import RangeText
@@ -314,11 +315,13 @@ def _log_sightings(pool: Pool, work: ErasurePlan, named: NamedRecords | None, *,
     for one in work.pending:
         searched = replace(pool, sub_pool=one.sub_pool)
         sighting = look_for(searched, key_range=one.key_range, where=one.where, grace=policy.grace)
-        log.info("%s", sighting_line(pool.name, sighting, erasure_id=one.id))
+        met = records_met(searched.at(), one.key_range, one.where)
+        log.info("%s", sighting_line(pool.name, sighting, met=met, erasure_id=one.id))
     if work.is_new and named is not None:
         span = span_of(pool, named)
         sighting = look_for(pool, key_range=span, where=named.where, grace=policy.grace)
-        log.info("%s", sighting_line(pool.name, sighting))
+        met = records_met(pool.at(), span, named.where)
+        log.info("%s", sighting_line(pool.name, sighting, met=met))
 
 
 AGENT = ErasureAgent()

@@ -15,7 +15,7 @@ import logging
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lake_core.errors import Conflict, InvalidInput, NotFound
+from lake_core.errors import Conflict, InvalidInput, NotFound, without_secrets
 from lake_core.phrases import counted
 from lake_core.store import address_of
 from log_lake.agents.ingest.plan import FilePart, IngestBatch, Unit
@@ -89,7 +89,7 @@ def ingest_or_park(
         return BatchResult(_load(workers, lake, pool_name, files, branch=branch))
     except InvalidInput as error:
         if len(files) == 1:
-            return BatchResult(LoadResult(None), ((files[0], str(error)),))
+            return BatchResult(LoadResult(None), ((files[0], _why(str(error), files[0])),))
         log.warning("%s: %s; building each of %s on its own", pool_name, error, counted(len(files), "file"))
     target = lake.pool(pool_name).branch(branch)
     job = target.begin_load()
@@ -109,7 +109,7 @@ def ingest_or_park(
         try:
             results.append(_load(workers, lake, pool_name, [file], branch=branch))
         except InvalidInput as error:
-            refused.append((file, str(error)))
+            refused.append((file, _why(str(error), file)))
     return BatchResult(_summed(results), tuple(refused))
 
 
@@ -167,7 +167,7 @@ def _build_apart(
     answers = workers.map(partial(_build_or_refuse, work), units)
     for file, answer in zip(files, answers, strict=True):
         if isinstance(answer, str):
-            refused.append((file, answer))
+            refused.append((file, _why(answer, file)))
         else:
             built[file.uri] = answer
     return built, refused
@@ -197,3 +197,10 @@ def _summed(results: list[LoadResult]) -> LoadResult:
         repeated=not new,
         **{name: sum(getattr(one, name) for one in new or results) for name in figures},
     )
+
+
+def _why(text: str, file: SourceFile) -> str:
+    """The text of an error without the name of the file, beside which it stands."""
+    for name in (file.uri, without_secrets(file.uri)):
+        text = text.removeprefix(f"{name}, ").removeprefix(f"{name}: ")
+    return text

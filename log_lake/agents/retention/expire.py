@@ -20,8 +20,10 @@ from lake_core.records.transactions import version_of
 from log_lake.agents.retention.plan import AGE, ExpirePlan, plan_expiry
 from log_lake.agents.retention.policy import policy_of
 from log_lake.lake.branch import Branch
+from log_lake.lake.counting import removed_metadata
 from log_lake.lake.delete_spec import DeleteSpec, may_delete
 from log_lake.lake.pool import Pool
+from log_lake.reading.live import LiveCount, live_count_of
 from log_lake.reading.revision import Revision
 from log_lake.rewriting.exchange import Exchange, LostRace, exchange
 
@@ -107,7 +109,7 @@ def expire_and_look(pool: Pool, *, branch: str) -> tuple[ExpireResult, Revision]
             revision, work = _plan(pool, branch=branch)
             before = before or revision
             for part in _parts(work, keeps_all=pool.branch(branch).rule.keeps_all):
-                outcome = _commit(pool.branch(branch), part, done)
+                outcome = _commit(pool.branch(branch), revision, part, done)
                 if isinstance(outcome, LostRace):
                     lost = outcome.error
                     break
@@ -131,7 +133,9 @@ def _parts(work: ExpirePlan, *, keeps_all: bool) -> list[ExpirePlan]:
     return [*parts[:-1], replace(parts[-1], tombstone=work.tombstone)]
 
 
-def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResult | LostRace:
+def _commit(
+    branch: Branch, revision: Revision, work: ExpirePlan, done: ExpireResult
+) -> ExpireResult | LostRace:
     id, reason, hidden = branch.context.ids.new(), _reason(branch, work), work.tombstone
     others: list[Action] = []
     if hidden is not None:
@@ -143,6 +147,7 @@ def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResul
         removed=[e.reference for e in work.removed],
         others=others,
         message=reason,
+        metadata=branch.own_metadata(removed_metadata(_removed(revision, work))),
         oldest_only=bool(work.removed),
     )
     committed = exchange(branch, change)
@@ -156,6 +161,14 @@ def _commit(branch: Branch, work: ExpirePlan, done: ExpireResult) -> ExpireResul
         size=done.size + work.size,
         deleted=done.deleted or hidden is not None,
     )
+
+
+def _removed(revision: Revision, work: ExpirePlan) -> LiveCount | None:
+    """How many records that readers see expire with whole references; None if others expire too, or may
+    reappear."""
+    if work.tombstone is not None or not revision.rule.keeps_all:
+        return None
+    return live_count_of(revision, [one.reference for one in work.removed])
 
 
 def _reason(branch: Branch, work: ExpirePlan) -> str:
