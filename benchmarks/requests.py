@@ -131,8 +131,10 @@ def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted
     yield proxy.count(f"compaction of {LOADS} objects", lambda: compact(small, inputs))
     write_checkpoint(lake, "small", now=time.time())
     yield proxy.count("cold open, at a checkpoint", lambda: reopened().pool("small").at())
+    compact(small, lake.pool("small").at().references)
     view = reopened().pool("small").at()
     yield proxy.count("point get, compacted", lambda: view.get(500))
+    yield proxy.count("point get, compacted, again", lambda: view.get(500))
     yield proxy.count(
         "cold open and append", lambda: reopened().pool("small").branch().append(content(1_000))
     )

@@ -18,11 +18,11 @@ import os
 import re
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -95,6 +95,37 @@ Fetch = Callable[[Range], RangeAnswer]
 """Asks the store for a range.  Raises FileNotFoundError, Unavailable."""
 
 
+class RangeCache(Protocol):
+    """Ranges of immutable objects that were fetched before.  Safe to use from several threads."""
+
+    def held(self, name: str) -> Sequence[Range]:
+        """The ranges of the object that need no request now."""
+
+    def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
+        """The bytes of a range, from the cache if it has them, otherwise from `fetch`, whose errors are raised."""
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Drop all of these objects, and keep no bytes of theirs that are under way now."""
+
+
+class NoCache:
+    """A cache that holds nothing."""
+
+    def held(self, name: str) -> Sequence[Range]:
+        """None."""
+        return ()
+
+    def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
+        """The bytes of a range from `fetch`."""
+        return fetch()
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Does nothing."""
+
+
+NO_CACHE = NoCache()
+
+
 def coalesced(ranges: Iterable[Range], reach: RequestSizes) -> list[Range]:
     """The ranges as few requests, in order: near ones become one, up to the length of a request."""
     requests: list[Range] = []
@@ -123,6 +154,10 @@ class _Segment:
         return self.data is not None or self.coming is not None
 
 
+def _place(segment: _Segment) -> Range:
+    return segment.range
+
+
 class Ranges(io.RawIOBase):
     """The object as a file whose reads are planned.  Safe to use from several threads, one plan at a time."""
 
@@ -134,9 +169,15 @@ class Ranges(io.RawIOBase):
         size: int,
         threads: Callable[[], ThreadPoolExecutor],
         reach: RequestSizes,
+        cache: RangeCache = NO_CACHE,
+        cached_as: str = "",
     ) -> None:
-        """`name` is for errors; `size` is that of the object in bytes; `threads` run the requests ahead."""
+        """`name` is for errors; `size` is that of the object in bytes; `threads` run the requests ahead.
+
+        `cached_as` is the object's name in the cache.
+        """
         self._fetch, self._name, self.object_size = fetch, name, size
+        self._cache, self._cached_as = cache, cached_as
         self._threads, self.reach = threads, reach
         self.failing: Callable[[], AbstractContextManager[None]] = nullcontext
         """The context of each request: it may say more of an error."""
@@ -171,12 +212,31 @@ class Ranges(io.RawIOBase):
                 if one not in segments:
                     _cancel(one)
             segments = [one for one in segments if one.is_begun]
+            segments += self._cached(inside, segments, reach)
+            segments.sort(key=_place)
             missing = [part for one in inside for part in _outside(one, segments)]
             asked = [part for one in coalesced(missing, reach) for part in _outside(one, segments)]
             self._room = AHEAD * reach.request
-            self._segments = sorted([*segments, *map(_Segment, asked)], key=lambda one: one.range)
+            self._segments = sorted([*segments, *map(_Segment, asked)], key=_place)
             if len(asked) > 1:  # one alone is fetched when it is read
                 self._go_ahead()
+
+    def _cached(
+        self, planned: Iterable[Range], segments: Sequence[_Segment], reach: RequestSizes
+    ) -> list[_Segment]:
+        """The parts of what is planned that the cache holds and `segments` lack; each is read when it is needed."""
+        pieces: list[_Segment] = []
+        requests = coalesced(planned, reach)
+        for has in self._cache.held(self._cached_as):
+            for begin, end in requests:
+                part = Range(max(begin, has.begin), min(end, has.end))
+                if part.begin < part.end:  # a part may lie in two ranges of the cache
+                    pieces += map(_Segment, _outside(part, sorted([*segments, *pieces], key=_place)))
+        return pieces
+
+    def forget(self) -> None:
+        """Drop what the cache holds of the object, which is damaged, so that the next reader asks the store."""
+        self._cache.forget([self._cached_as])
 
     def drop_planned(self) -> None:
         """Drop all but the end of the object, if it was fetched."""
@@ -210,7 +270,14 @@ class Ranges(io.RawIOBase):
             segment.data = self._checked(segment.range)
 
     def _checked(self, range: Range) -> bytes:
-        """The bytes of a range.  Raises Corrupt if the object has another size, Unavailable for a short answer."""
+        """The bytes of a range, from the cache or the store.  Raises as `_asked`."""
+        return self._cache.fetched(self._cached_as, range, lambda: self._asked(range))
+
+    def _asked(self, range: Range) -> bytes:
+        """The bytes of a range from the store.
+
+        Raises Corrupt if the object has another size, Unavailable for a short answer.
+        """
         with self.failing():
             piece = self._fetch(range)
         if piece.size != self.object_size:
@@ -316,6 +383,10 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
         """Drop all but the end of the object, if it was fetched."""
         self._ranges.drop_planned()
 
+    def forget(self) -> None:
+        """Drop what a cache holds of the object."""
+        self._ranges.forget()
+
     def release(self, before: int) -> None:
         """Drop what lies before this position."""
         self._ranges.release(before)
@@ -346,6 +417,12 @@ def drop_planned(file: pa.NativeFile) -> None:
     """Drop all but the end of an object on a server, if it was fetched."""
     if isinstance(file, RangedFile):
         file.drop_planned()
+
+
+def forget(file: pa.NativeFile) -> None:
+    """Drop what a cache holds of an object on a server: what was read of it is damaged."""
+    if isinstance(file, RangedFile):
+        file.forget()
 
 
 def release(file: pa.NativeFile, before: Callable[[], int]) -> None:

@@ -8,10 +8,7 @@ caches the footers that it used last: for a point read, reading the footer again
 from __future__ import annotations
 
 import contextlib
-import threading
-import weakref
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -31,14 +28,9 @@ from log_lake.objects.containers.parquet_rows import keys_of
 from log_lake.objects.containers.zng import open_zng
 from log_lake.objects.containers.zst import open_zst
 from log_lake.objects.failures import missing, reading, unreadable
+from log_lake.objects.footers import footers
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import Sizes, Weight
-
-FOOTERS_KEPT = 4_096
-"""Footers that a process keeps for a store, at most: each takes a few kilobytes that its size does not count."""
-
-FOOTER_BYTES = 32 << 20
-"""Bytes that all kept footers may take.  A large object's footer takes a few megabytes, more with many columns."""
 
 SELECTIONS_KEPT = 16
 """Selections of columns, for each footer, whose bytes a record are remembered."""
@@ -57,44 +49,6 @@ KEYS_FIRST = 3
 
 FIRST_RECORD = 4 << 10
 """Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
-
-
-class Footers:
-    """A cache of the footers used last, by object name; safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._footers: OrderedDict[str, Footer] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def get(self, name: str) -> Footer | None:
-        """The footer, if the cache has it."""
-        with self._lock:
-            footer = self._footers.get(name)
-            if footer is not None:
-                self._footers.move_to_end(name)
-            return footer
-
-    def keep(self, name: str, footer: Footer) -> Footer:
-        """Caches the footer, and drops the least recently used one."""
-        with self._lock:
-            before = self._footers.pop(name, None)
-            self._footers[name] = footer
-            self._bytes += footer.size - (before.size if before else 0)
-            while len(self._footers) > 1 and (
-                len(self._footers) > FOOTERS_KEPT or self._bytes > FOOTER_BYTES
-            ):  # ends with the one that was just kept
-                _, dropped = self._footers.popitem(last=False)
-                self._bytes -= dropped.size
-        return footer
-
-
-_FOOTERS: weakref.WeakKeyDictionary[Store, Footers] = weakref.WeakKeyDictionary()
-
-
-def footers(store: Store) -> Footers:
-    """The cache of footers for the store."""
-    return _FOOTERS.setdefault(store, Footers())
 
 
 class Open(Protocol):
@@ -146,7 +100,8 @@ class DataObject:
                         "record: it is damaged, or another object took its name"
                     )
                 self._container = OPEN[self.format](self._file, kept, name=self.name, object_id=object_id)
-        except BaseException:
+        except BaseException as error:
+            self._forget_damaged(error)
             self._file.close()
             raise
         self._footer = self._container.footer
@@ -161,6 +116,11 @@ class DataObject:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def _forget_damaged(self, error: BaseException) -> None:
+        """Let the next reader ask the store, which may have the object whole by then."""
+        if isinstance(error, Corrupt):
+            ranges.forget(self._file)
 
     def close(self) -> None:
         """Closes the file.  A failure is ignored, because the records were read without error."""
@@ -202,11 +162,13 @@ class DataObject:
                 if cut.num_rows:
                     yield cut
         except InvalidInput as error:  # a value that no object has; who reads it cannot correct that
+            ranges.forget(self._file)
             raise Corrupt(f"{self.name}: {error}") from error
         except FileNotFoundError as error:
             raise missing(self._where, self.name) from error
         except Exception as error:  # Arrow raises classes of many families
             failure = unreadable(self.name, "cannot be decoded", error)
+            self._forget_damaged(failure)
             raise failure from (None if failure is error else error)
 
     def _is_narrow(self, key_range: KeyRange, key: PoolKey, columns: list[str] | None) -> bool:

@@ -5,6 +5,8 @@
               first request, `listing` and `pieces` send each service's own requests, `sends` counts sendings
     locked    a store that creates under a lock, for stores without create-only put
     locks     such locks: files of a shared folder, or a PostgreSQL server
+    caches    what a process holds of the objects of a server: LAKE_MEMORY_CACHE, LAKE_CACHE
+    memory_cache, disk_cache    such ranges in memory, and in a folder that processes share
 
 `lake_core.store` has the port, and the stores in folders and in memory.  Called by the lake, workers, the view, and
 by loads of files in buckets.

@@ -26,11 +26,20 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from lake_core.errors import Denied, NoCreate, Unavailable
-from lake_core.naming import most_bytes
+from lake_core.naming import data_id, most_bytes
 from lake_core.store.failures import FailingAsUnavailable, GuardedFile, code_of, unavailable, words
 from lake_core.store.patience import Patience, Waiting, given_seconds
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
-from lake_core.store.ranges import REQUESTS, Range, RangeAnswer, RangedFile, Ranges, RequestSizes
+from lake_core.store.ranges import (
+    NO_CACHE,
+    REQUESTS,
+    Range,
+    RangeAnswer,
+    RangeCache,
+    RangedFile,
+    Ranges,
+    RequestSizes,
+)
 from log_lake.stores import sends
 from log_lake.stores.credentials import open_filesystem, refused_credentials
 from log_lake.stores.listing import PAGE, PAGES
@@ -61,7 +70,12 @@ class CloudStore:
         *,
         patience: Patience | None = None,
         reach: RequestSizes | None = None,
+        cache: RangeCache = NO_CACHE,
     ) -> None:
+        """`cache` holds ranges of data objects that a reader opened with their size, as references give it.
+
+        So a check, which does not know the size, always asks the store.
+        """
         protocol, _, root = uri.partition("://")
         self._uri = uri.rstrip("/")
         self._root = root.strip("/")
@@ -69,6 +83,7 @@ class CloudStore:
         self.patience = patience or Patience(given_seconds())
         self.options = dict(options or {})
         self.reach = reach or RequestSizes()
+        self.cache = cache
         self._fs = open_filesystem(uri, options)
         self._ask = ASK[self._protocol]
 
@@ -220,8 +235,10 @@ class CloudStore:
             raise self._no_bucket() from error
 
     def delete(self, name: str) -> None:
+        self.cache.forget([name])
         with contextlib.suppress(FileNotFoundError), self._failing(name):
             self._fs.rm_file(self._path(name))
+        self.cache.forget([name])  # again: a reader may have fetched it before it was deleted
 
     def delete_all(self, names: Sequence[str]) -> None:
         """S3 deletes `PAGE` names in a request; Google one, many requests at once."""
@@ -230,8 +247,10 @@ class CloudStore:
         delete = self._delete_batch if self._protocol == "s3" else lambda batch: self.delete(batch[0])
         if not batches:
             return
+        self.cache.forget(names)
         with ThreadPoolExecutor(min(len(batches), _DELETERS)) as threads:
             done = [threads.submit(delete, batch) for batch in batches]
+        self.cache.forget(names)  # again: a reader may have fetched some before they were deleted
         for future in done:  # all have ended, so one that failed keeps no other from being tried
             future.result()
 
@@ -264,6 +283,8 @@ class CloudStore:
                 size=self._size_of(name) if size is None else size,
                 threads=lambda: self._threads,
                 reach=self.reach,
+                cache=NO_CACHE if size is None or data_id(name) is None else self.cache,
+                cached_as=name,
             )
         )
 

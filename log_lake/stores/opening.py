@@ -22,6 +22,7 @@ from lake_core.store.port import Store
 from lake_core.store.ranges import RequestSizes, parse_hole
 from lake_core.store.read_only import ReadOnlyStore, is_read_only
 from log_lake.extras import need_of_bucket
+from log_lake.stores.caches import given_cache
 from log_lake.stores.locked import LockedStore
 
 _SCHEMES = ("file", "memory", "s3", "s3a", "gs", "gcs")
@@ -37,7 +38,8 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     60, 90s or 5m.  The option `hole` says how many bytes between two ranges of an object are fetched though no
     reader needs them (`ranges`).  The other options go to fsspec (s3, gs).
 
-    With LAKE_READ_ONLY=1 the store refuses every change, and needs no lock.
+    With LAKE_READ_ONLY=1 the store refuses every change, and needs no lock.  LAKE_MEMORY_CACHE and LAKE_CACHE say
+    what a store on a server may hold of what it read (`caches`).
 
     Raises InvalidInput for a URI that names no store, for an address that names no lock, and if the package that
     either needs is not installed.
@@ -99,7 +101,8 @@ def _store_at(
     need_of_bucket(uri)
     from log_lake.stores.cloud import CloudStore  # loads slowly
 
-    store = CloudStore(uri, options, patience=patience, reach=reach)
+    cache = given_cache(uri, options)
+    store = CloudStore(uri, options, patience=patience, reach=reach, cache=cache)
     store.options.update(own)  # for workers, which open it by its address
     return store
 

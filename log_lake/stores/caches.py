@@ -1,0 +1,92 @@
+"""Which caches the environment gives the stores of this process.
+
+    LAKE_MEMORY_CACHE=64MiB          the ranges that all stores hold in memory (`memory_cache`); 0: none
+    LAKE_CACHE=/path,20GiB[,1d]      a folder of this machine, its room, how long a file is served (`disk_cache`)
+
+Only stores on a server have caches: a file of this machine is read at once.  Called by `opening`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lake_core.errors import InvalidInput
+from lake_core.store.ranges import NO_CACHE, RangeCache
+from log_lake.stores.disk_cache import DiskCache
+from log_lake.stores.memory_cache import ROOM, Memory
+
+MEMORY, DISK = "LAKE_MEMORY_CACHE", "LAKE_CACHE"
+
+AGE = 86_400.0
+"""Seconds that a file of the disk is served, unless the variable says otherwise."""
+
+LEAST = 1 << 20
+"""Bytes that the folder may have at least."""
+
+_SIZE = r"(\d{1,15})\s*(B|[KMGT]i?B)?"
+_UNITS = {
+    "B": 1,
+    **{f"{unit}B": 1000**power for power, unit in enumerate("KMGT", 1)},
+    **{f"{unit}iB": 1024**power for power, unit in enumerate("KMGT", 1)},
+}
+_DISK = re.compile(rf"(/[^\0]*?)\s*,\s*{_SIZE}(?:\s*,\s*(\d{{1,9}})([smhd]))?")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+class Folder(NamedTuple):
+    """A folder for ranges: its room in bytes, and the age in seconds up to which a file is served."""
+
+    path: Path
+    room: int
+    age: float
+
+
+def parse_folder(text: str) -> Folder:
+    """What LAKE_CACHE says.  Raises InvalidInput."""
+    match = _DISK.fullmatch(text.strip())
+    room = _bytes(match[2], match[3]) if match else 0
+    age = float(match[4]) * _SECONDS[match[5]] if match and match[4] else AGE
+    if match is None or room < LEAST or not age:
+        raise InvalidInput(
+            f"{DISK}={text!r}: write an absolute path, a size of at least 1MiB and, if wanted, an age above 0, as "
+            "in /var/cache/lake,20GiB or /var/cache/lake,20GiB,6h"
+        )
+    return Folder(Path(match[1]), room, age)
+
+
+def parse_room(text: str) -> int:
+    """Bytes that LAKE_MEMORY_CACHE says; 0: none.  Raises InvalidInput."""
+    match = re.fullmatch(_SIZE, text.strip())
+    if match is None:
+        raise InvalidInput(f"{MEMORY}={text!r}: write a size such as 64MiB, or 0 for none")
+    return _bytes(match[1], match[2])
+
+
+def _bytes(number: str, unit: str | None) -> int:
+    return int(number) * _UNITS[unit or "B"]
+
+
+@cache
+def _memory(room: int) -> Memory:
+    """The memory of this process."""
+    return Memory(room)
+
+
+def given_cache(uri: str, options: Mapping[str, Any]) -> RangeCache:
+    """The cache for a store on a server, by the environment.  Raises InvalidInput."""
+    disk: RangeCache = NO_CACHE
+    if text := os.environ.get(DISK, ""):
+        folder = parse_folder(text)
+        client = options.get("client_kwargs") or {}
+        endpoint = options.get("endpoint_url") or client.get("endpoint_url") or ""
+        disk = DiskCache(
+            folder.path, room=folder.room, age=folder.age, store=f"{endpoint}\0{uri.rstrip('/')}"
+        )
+    text = os.environ.get(MEMORY, "")
+    room = parse_room(text) if text else ROOM
+    return _memory(room).cache(disk) if room else disk

@@ -1,0 +1,241 @@
+"""Ranges of immutable objects in a folder of this machine, shared by its processes: `LAKE_CACHE=/path,20GiB,1d`.
+
+    <folder>/ranges-1/<digest of store and object>/<begin>-<end>    the bytes, then a checksum of each block
+    <folder>/ranges-1/forgotten                                     its time changes when objects are forgotten
+    <folder>/ranges-1/swept                                         its time: the last look at all files
+
+A file is written under another name and then renamed, so a killed process leaves none that is half written.  A file
+that is damaged, cut or unreadable counts as missing: the store is asked.  So does a full disk, which costs one line
+of the log.  The files are no secrets of the lake's: their folder is the user's alone.
+
+- *Bounded.*  A process that wrote some looks, now and then, at all files, and deletes those that no process
+  used for the longest time.  How often depends on chance and on what it wrote, so that no process counts for all.
+- *Aged.*  No file is served after `age`: another machine may have erased its object.
+- *Forgotten.*  Who deletes an object forgets it.  Bytes that were under way then are not kept: `forgotten` has
+  changed since they were asked for, and a folder that is gone takes no file.
+
+Callers: `opening`.  Decision 293.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import re
+import shutil
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from lake_core.store.ranges import Range
+
+log = logging.getLogger(__name__)
+
+BLOCK = 64 << 10
+"""Bytes that one checksum covers, and that are read at least."""
+
+SWEEPS = 32
+"""Looks at all files while as many bytes are written as the folder may have."""
+
+FULL = 0.9
+"""Share of the room that a look leaves."""
+
+FORGETS = 8
+"""Tries to delete the folder of an object into which other processes may just rename files."""
+
+SWEPT = 3_600.0
+"""Seconds after which the next process looks at all files, for those that are too old."""
+
+_NAME = re.compile(r"(\d{1,19})-(\d{1,19})")
+_SUM = 4
+
+
+class _File(NamedTuple):
+    path: Path
+    size: int
+    used: float
+    since: float
+
+
+class DiskCache:
+    """The ranges of one store's objects.  Safe to use from several threads and processes."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        room: int,
+        age: float,
+        store: str,
+        clock: Callable[[], float] = time.time,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`room`: bytes of all files; `age`: seconds that a file is served; `store` tells stores apart.
+
+        `clock` gives seconds since 1970, `chance` a number from 0 to 1.
+        """
+        self._folder, self._room, self._age, self._store = folder / "ranges-1", room, age, store
+        self._clock, self._chance = clock, chance
+        self._warned = False
+
+    def held(self, name: str) -> Sequence[Range]:
+        """The ranges of the object that have files."""
+        try:
+            names = os.listdir(self._of(name))
+        except OSError:
+            return ()
+        return [Range(int(match[1]), int(match[2])) for match in map(_NAME.fullmatch, names) if match]
+
+    def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
+        """The bytes of a range from a file, otherwise from `fetch`; then they become a file."""
+        for one in self.held(name):
+            if one.begin <= asked.begin and asked.end <= one.end:
+                data = self._read(self._of(name) / f"{one.begin}-{one.end}", one, asked)
+                if data is not None:
+                    return data
+        before = self._forgotten()
+        data = fetch()
+        try:
+            self._keep(name, asked, data, before)
+        except OSError as error:
+            if not self._warned:
+                log.warning("%s: not kept, the store is asked again: %s", self._folder, error)
+            self._warned = True
+        return data
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Delete the files of these objects, and keep no bytes of theirs that are under way."""
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _touch(self._folder / "forgotten", time.time_ns())
+        for name in names:
+            for _ in range(FORGETS):
+                shutil.rmtree(self._of(name), ignore_errors=True)
+                if not self._of(name).exists():
+                    break
+
+    def _of(self, name: str) -> Path:
+        digest = sha256(f"{self._store}\0{name}".encode(errors="surrogatepass")).hexdigest()
+        return self._folder / digest[:40]
+
+    def _forgotten(self) -> int:
+        try:
+            return (self._folder / "forgotten").stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def _read(self, path: Path, kept: Range, asked: Range) -> bytes | None:
+        """The bytes of a range of a file; None if it is too old, damaged or gone."""
+        blocks = -(-(kept.end - kept.begin) // BLOCK)
+        first, last = (asked.begin - kept.begin) // BLOCK, -(-(asked.end - kept.begin) // BLOCK)
+        try:
+            with path.open("rb") as file:
+                stat = os.fstat(file.fileno())
+                is_old = not 0 <= self._clock() - stat.st_mtime <= self._age
+                if is_old or stat.st_size != kept.end - kept.begin + _SUM * blocks:
+                    path.unlink(missing_ok=True)
+                    return None
+                file.seek(first * BLOCK)
+                data = file.read(min(kept.end - kept.begin, last * BLOCK) - first * BLOCK)
+                file.seek(kept.end - kept.begin + _SUM * first)
+                sums = file.read(_SUM * (last - first))
+                os.utime(file.fileno(), ns=(int(self._clock() * 1e9), stat.st_mtime_ns))
+        except OSError:
+            return None
+        if sums != b"".join(_sums(data)):
+            log.warning("%s: this file of the cache is damaged; the store is asked", path)
+            path.unlink(missing_ok=True)
+            return None
+        begin = asked.begin - kept.begin - first * BLOCK
+        return data[begin : begin + asked.end - asked.begin]
+
+    def _keep(self, name: str, asked: Range, data: bytes, before: int) -> None:
+        """Make a file of the bytes, unless something was forgotten since `before`.  Raises OSError."""
+        if len(data) > self._room:
+            return
+        folder = self._of(name)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True)
+        part = folder / f"part-{os.getpid()}-{random.getrandbits(48):012x}"
+        try:
+            with part.open("xb") as file:
+                file.write(data)
+                file.writelines(_sums(data))
+            now = int(self._clock() * 1e9)
+            os.utime(part, ns=(now, now))
+            if self._forgotten() == before:
+                part.rename(folder / f"{asked.begin}-{asked.end}")
+        except FileNotFoundError:  # the object was forgotten, or a look deleted its folder
+            return
+        finally:
+            part.unlink(missing_ok=True)
+        if self._is_due(len(data)):
+            self.sweep()
+
+    def _is_due(self, written: int) -> bool:
+        """Whether to look at all files after so many bytes were written."""
+        try:
+            swept = (self._folder / "swept").stat().st_mtime
+        except OSError:
+            swept = 0.0
+        return self._chance() < written * SWEEPS / self._room or not 0 <= self._clock() - swept < SWEPT
+
+    def sweep(self) -> None:
+        """Delete files that are too old, then those whose last use was the longest ago, until all have room."""
+        with contextlib.suppress(OSError):
+            _touch(self._folder / "swept", int(self._clock() * 1e9))
+        now, kept = self._clock(), list[_File]()
+        for file in self._files():
+            if 0 <= now - file.since <= self._age:
+                kept.append(file)
+            else:
+                _unlink(file.path)
+        total = sum(file.size for file in kept)
+        if total <= self._room:
+            return
+        for file in sorted(kept, key=lambda one: one.used):  # bounded by the files there are
+            _unlink(file.path)
+            total -= file.size
+            if total <= FULL * self._room:
+                return
+
+    def _files(self) -> Iterator[_File]:
+        """All files of all stores, also parts that a killed process left."""
+        for folder in _entries(self._folder):
+            if folder.is_dir(follow_symlinks=False):
+                for entry in _entries(folder.path):
+                    with contextlib.suppress(OSError):
+                        stat = entry.stat(follow_symlinks=False)
+                        yield _File(Path(entry.path), stat.st_size, stat.st_atime, stat.st_mtime)
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _unlink(path: Path) -> None:
+    """Delete a file, and its folder if that is empty then."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+        path.parent.rmdir()
+
+
+def _touch(path: Path, time_ns: int) -> None:
+    path.touch()
+    os.utime(path, ns=(time_ns, time_ns))
+
+
+def _sums(data: bytes) -> Iterator[bytes]:
+    """The checksums of the blocks."""
+    view = memoryview(data)
+    for at in range(0, len(data), BLOCK):
+        yield zlib.crc32(view[at : at + BLOCK]).to_bytes(_SUM, "little")
