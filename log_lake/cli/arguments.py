@@ -108,5 +108,5 @@ def count(text: str) -> int:
 def positive(text: str) -> int:
     """The type of an argument: a whole number of at least 1."""
     if not (number := count(text)):
-        raise ArgumentTypeError(f"{text!r} is no number of records: use 1 or more")
+        raise ArgumentTypeError(f"{text!r} is too small: use 1 or more")
     return number

@@ -9,12 +9,13 @@ from log_lake.agents.compact.run import compact_pool, finished, plan_pool
 from log_lake.agents.jobs import recorded_if_kept
 from log_lake.agents.work import encoded
 from log_lake.cli.opening import open_lake
+from log_lake.cli.processes import processes
 from log_lake.compaction import CompactionPlan
 from log_lake.console.output import print_json, say
 
 
 def compact(args: Namespace) -> None:
-    """Plan by the pool's policy, run the jobs one after another; each is one transaction."""
+    """Plan by the pool's policy, run the jobs, one after another or in processes; each is one transaction."""
     lake = open_lake(args)
     plan = plan_pool(lake, args.pool, branch=args.branch, strategy=args.strategy, now=lake.context.now())
     pool = lake.pool(args.pool)
@@ -22,13 +23,15 @@ def compact(args: Namespace) -> None:
     if args.dry_run or not (plan.jobs or publishes or args.json):
         _print_plan(args.pool, plan, as_json=args.json)
         return
-    with recorded_if_kept(lake, agent="compact", pool_name=args.pool, branch=args.branch) as job:
+    recorded = recorded_if_kept(lake, agent="compact", pool_name=args.pool, branch=args.branch)
+    with recorded as job, processes(lake.context, args.processes if plan.jobs else 1) as workers:
         results = compact_pool(
             lake,
             args.pool,
             plan,
             branch=args.branch,
             progress=lambda one, result: None if args.json else say(job_line(one, result)),
+            workers=workers,
         )
         done = finished(pool, results, branch=args.branch, before=plan.standing)
         job.update(encoded(done))

@@ -5,7 +5,7 @@ A job is the same value from the plan to the report, whether the planner or the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ from lake_core.history.snapshot.reference import span_of
 from lake_core.keys import KeyRange
 from log_lake.compaction.gain import Standing
 from log_lake.compaction.layout import depth_of
+from log_lake.compaction.ranges import apart
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,18 @@ class CompactionJob:
     def records(self) -> int:
         """Records of the inputs."""
         return sum(r.records for r in self.inputs)
+
+    def apart(self, points: Sequence[bytes]) -> list[CompactionJob]:
+        """The job as jobs that no split point crosses, except within an input that straddles it."""
+        groups = apart(self.inputs, points)
+        if len(groups) < 2:
+            return [self]
+        sizes = [sum(r.size for r in group) for group in groups]
+        return [
+            CompactionJob(tuple(group), max(1, round(self.outputs * size / self.size)), self.why)
+            for group, size in zip(groups, sizes, strict=True)
+            if len(group) > 1  # a single object gains nothing
+        ]
 
     @property
     def named(self) -> NamedJob:

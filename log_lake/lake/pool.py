@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lake_core.errors import Conflict, Denied, InvalidInput, NotFound
 from lake_core.history import PoolState
@@ -18,16 +19,18 @@ from lake_core.journal import LoadedState
 from lake_core.naming import MAIN
 from lake_core.phrases import did_you_mean, human_duration
 from lake_core.records import Close, Reopen, Transaction
-from log_lake.lake import branches, tags
+from log_lake.lake import branches, ranges, tags
 from log_lake.lake.branch import Branch
-from log_lake.lake.branches import BranchResult
+from log_lake.lake.branches import BranchResult, planned
 from log_lake.lake.feed import Feed
 from log_lake.lake.journaled import Journaled
 from log_lake.lake.named import resolve_revision
+from log_lake.lake.ranges import PoolRange, SplitResult
 from log_lake.lake.tags import TagResult
 from log_lake.lake.view import FAIL, WARN, View
 from log_lake.leases import HeldLease, LeaseNote, Leases
 from log_lake.leases.lease import MAX_TTL, READ
+from log_lake.presence.absence import planning_again
 from log_lake.presence.lease_list import list_leases
 
 log = logging.getLogger(__name__)
@@ -173,6 +176,44 @@ class Pool(Journaled):
     def tag_costs(self) -> dict[str, int]:
         """By name of each live tag: the bytes of objects that only this tag keeps."""
         return tags.costs(self)
+
+    def split(self, *, at: Sequence[Any] = (), into: int | None = None) -> SplitResult:
+        """Split the keys at these, or into so many ranges of about equal bytes (docs/ranges.md).
+
+        A key is a value of its field, or a list of values in the order of the key; a text is read by the type of
+        the field.  Points that are there stay.  `into` reads the samples in the objects' footers.
+
+        Raises InvalidInput, Conflict, OutcomeUnknown, Unavailable.
+        """
+        return planned(lambda: self._split(at, into))
+
+    def _split(self, at: Sequence[Any], into: int | None) -> SplitResult:
+        view = self._splittable()
+        if bool(at) == (into is not None):
+            raise InvalidInput("split: name the keys to split at, or into how many ranges, and not both")
+        with planning_again(self.history):
+            points = ranges.points_at(view, at) if into is None else ranges.points_into(view, into)
+        return ranges.split(self, view, points)
+
+    def _splittable(self) -> View:
+        """The newest view of a pool whose keys can be split.  Raises InvalidInput for a sub-pool."""
+        if self.sub_pool:
+            raise InvalidInput(
+                f"the sub-pool {self.sub_pool} keeps the order of arrival and has no ranges: split the pool itself"
+            )
+        return self.at_branch()
+
+    def unsplit(self, *, at: Sequence[Any] | None = None) -> SplitResult:
+        """Remove the split points at these keys; None: all.  Points that are not there are left out.
+
+        Raises InvalidInput, Conflict, OutcomeUnknown, Unavailable.
+        """
+        view = self._splittable()
+        return ranges.unsplit(self, view, view.points if at is None else ranges.points_at(view, at))
+
+    def ranges(self, revision: str = MAIN) -> list[PoolRange]:
+        """The ranges between the split points, with what a revision has in each.  Raises NotFound, InvalidInput."""
+        return ranges.ranges_of(self.at(revision))
 
     def feed(self, branch: str = MAIN) -> Feed:
         """A feed of the branch's transactions.  Raises NotFound."""

@@ -113,6 +113,11 @@ class Revision(PoolPart):
         """The references that overlap a key range, clipped to it, by low bound, then by arrival."""
         return self.snapshot.overlapping(key_range, sub_pool=self.sub_pool)
 
+    @property
+    def points(self) -> tuple[bytes, ...]:
+        """The pool's split points; a sub-pool has none, because its key is the order of arrival."""
+        return () if self.sub_pool else self.state.points
+
     def lifts_of(self, references: Iterable[Reference]) -> dict[int, Lift]:
         """The lifts that the references name.  Raises Corrupt if one is not known."""
         named = {base for reference in references for base in reference.lifts}

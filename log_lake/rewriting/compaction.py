@@ -20,16 +20,16 @@ from lake_core.history import Reference
 from lake_core.history.between import Ages
 from lake_core.history.rebase import check_held
 from lake_core.history.snapshot.reference import span_of
-from lake_core.keys.ranges import EVERYTHING
+from lake_core.keys import KeyRange
 from lake_core.phrases import counted
-from lake_core.store import Store
 from log_lake.combine.newest import emptied, without_markers
 from log_lake.compaction.jobs import CompactionJob, CompactionResult
+from log_lake.compaction.ranges import cuts, ranges_of
 from log_lake.lake.branch import Branch
-from log_lake.objects.read import DataObject
 from log_lake.presence.absence import planning_again
 from log_lake.reading.ranges import WeightedSample, split_range
 from log_lake.reading.revision import Revision
+from log_lake.reading.split import sample_of
 from log_lake.rewriting.exchange import LostRace, commit
 from log_lake.rewriting.work import Rewriting, begin_rewriting, lease_of, write
 from log_lake.workers import Here, Workers
@@ -42,7 +42,7 @@ JobProgress = Callable[[CompactionJob, CompactionResult], None]
 
 def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: int, message: str) -> Rewriting:
     """The work of a job on references of the branch, cut into about `outputs` pieces, which any process may
-    rewrite.
+    rewrite.  It is also cut at the split points of the pool.
 
     Reads the samples in the inputs' footers.  Raises NotFound, Conflict (another compaction took an input before
     this began, or the inputs leave out a reference that an aggregate pool must combine with them), InvalidInput
@@ -65,11 +65,15 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
     work = begin_rewriting(branch, revision, ordered, hiding=hiding, format=format, message=message)
     if rule.kind == "aggregate":
         _check_neighbours(revision.references_in(span_of(ordered)), work)
+    # the first and the last part are open, since clips bound the records anyway
+    parts = ranges_of(cuts(revision.points, span_of(ordered), size=work.size))
     if outputs > 1:
         with planning_again(branch.history):
-            samples = [_sample(r, branch.store, pool_id=work.config.id) for r in ordered]
-        # the first and the last piece are open, since clips bound the records anyway
-        work = replace(work, pieces=tuple(split_range(samples, EVERYTHING, pieces=outputs)))
+            samples = [
+                sample_of(r, branch.store, pool_id=work.config.id, weight=float(r.size)) for r in ordered
+            ]
+        parts = _pieces(samples, parts, outputs=outputs)
+    work = replace(work, pieces=tuple(parts))
     if rule.kind != "upsert":
         return work
     # what the markers of unmerged records hide may be on the parent
@@ -77,6 +81,17 @@ def begin_compaction(branch: Branch, inputs: Sequence[Reference], *, outputs: in
         return replace(work, keeps=partial(emptied, key=work.key.names))
     # what the markers hid may be put back by a revert while the job runs
     return replace(work, keeps=without_markers, oldest_only=True)
+
+
+def _pieces(samples: Sequence[WeightedSample], parts: Sequence[KeyRange], *, outputs: int) -> list[KeyRange]:
+    """The parts of a key range, each cut further by its share of the weight."""
+    weights = [sum(sum(sample.within(part).weights) for sample in samples) for part in parts]
+    total = sum(weights) or 1.0
+    return [
+        piece
+        for part, weight in zip(parts, weights, strict=True)
+        for piece in split_range(samples, part, pieces=max(1, round(outputs * weight / total)))
+    ]
 
 
 def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
@@ -97,15 +112,6 @@ def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
             "two of them: an aggregate pool must combine it with them; plan the compaction again, or add it to "
             "the inputs"
         )
-
-
-def _sample(reference: Reference, store: Store, *, pool_id: str) -> WeightedSample:
-    with DataObject(store, pool_id=pool_id, object_id=reference.object, size=reference.size) as data:
-        footer = data.metadata
-    whole = WeightedSample.of_ranks(
-        footer.sample, high=footer.high, records=footer.records, weight=float(reference.size)
-    )
-    return whole.within(reference.key_range)
 
 
 def _hides_older(revision: Revision, inputs: Sequence[Reference]) -> bool:

@@ -19,13 +19,14 @@ from lake_core.keys import PoolKey
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from log_lake.lake import Lake
 from log_lake.lake.by_type import types_of
+from log_lake.lake.ranges import ranges_of
 from log_lake.reading.live import live_counts
 from log_lake.system_tables import tables as meta
 
 POOLS = "lake:pools"
 """The list of pools.  A pool may still be called `lake`, because no table of a pool is called `pools`."""
 
-KINDS = ("branches", "log", "objects", "references", "tags", "tombstones", "types")
+KINDS = ("branches", "log", "objects", "ranges", "references", "tags", "tombstones", "types")
 
 SHAPES = ("typed", "values", "type:ID")
 
@@ -55,6 +56,8 @@ def system_schema(name: str) -> pa.Schema:
             return meta.BRANCHES
         case "log":
             return meta.log_table([]).schema
+        case "ranges":
+            return meta.ranges_table([]).schema
         case "tags":
             return meta.tags_table(PoolState()).schema
         case "tombstones":
@@ -84,6 +87,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
         return meta.tombstones_table(view.state, branch=view.branch, key=view.config.key)
     if kind == "types":
         return meta.types_table(types_of(view))
+    if kind == "ranges":
+        return meta.ranges_table(ranges_of(view))
     snapshot = view.state.branches[view.branch].snapshot
     references = [
         r for sub_pool in ("", *snapshot.sub_pools()) for r in snapshot.overlapping(sub_pool=sub_pool)

@@ -1,5 +1,5 @@
-"""The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:references`,
-`POOL:tags`, `POOL:tombstones`, `POOL:types`.
+"""The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:ranges`,
+`POOL:references`, `POOL:tags`, `POOL:tombstones`, `POOL:types`.
 
 Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
 decoded.
@@ -20,6 +20,7 @@ from lake_core.records import AddObject, Transaction
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.by_type import TypeCount
 from log_lake.lake.counting import removed_records
+from log_lake.lake.ranges import PoolRange
 from log_lake.reading.live import LiveCount
 from log_lake.texts.keytext import show_key
 from log_lake.where import show
@@ -260,6 +261,31 @@ def objects_table(references: pa.Table) -> pa.Table:
         [("sub_pool", "first"), ("records", "max"), ("size", "max"), ("schema", "first")]
     )
     return first.rename_columns(["object", "sub_pool", "records", "size", "schema"]).sort_by("object")
+
+
+_RANGE = pa.schema(
+    [
+        *((name, pa.string()) for name in ("low", "high")),
+        *((name, pa.int64()) for name in ("records", "size", "objects", "straddling", "depth", "runs")),
+        ("compacted", _TIME),
+    ]
+)
+
+
+def ranges_table(ranges: Iterable[PoolRange]) -> pa.Table:
+    """`POOL:ranges`: a row a range between split points, in order; columns as in `lake.ranges.PoolRange`.
+
+    Bounds as JSON, null where open.
+    """
+    rows = [
+        vars(r)
+        | {
+            name: None if bound is None else _json(bound)
+            for name, bound in (("low", r.low), ("high", r.high))
+        }
+        for r in ranges
+    ]
+    return pa.Table.from_pylist(rows, schema=_RANGE)
 
 
 _TYPE = pa.schema(

@@ -6,6 +6,8 @@ are an answer of their own (`sample`), so that this one comes at once.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 
 from lake_core.errors import without_secrets
@@ -13,6 +15,7 @@ from lake_core.history import Snapshot
 from lake_core.naming import MAIN, REJECTED
 from lake_core.schemas.hidden import user_fields
 from lake_core.values.types import show_type
+from log_lake.compaction.ranges import figures
 from log_lake.lake import Lake
 from log_lake.lake.counting import records_seen
 from log_lake.lake.pool import Pool
@@ -28,6 +31,8 @@ from log_lake.view.overview import lag_of
 
 MAX_FIELDS = 1_000
 """Fields that are listed, the first of the pool."""
+MAX_RANGES = 200
+"""Ranges that are listed, the first of the pool."""
 MAX_BOUND = 80
 """Characters of a least or greatest value that are shown."""
 
@@ -58,6 +63,18 @@ class SettingRow(msgspec.Struct, frozen=True):
     chosen: bool
 
 
+class RangeRow(msgspec.Struct, frozen=True):
+    """A range between split points (`lake.ranges.PoolRange`); a bound is "" at an end of the pool."""
+
+    low: str
+    high: str
+    records: int
+    size: int
+    objects: int
+    straddling: int
+    depth: int
+
+
 class RemovedObjects(msgspec.Struct, frozen=True):
     """Removed objects that can come back: how many, their bytes, until when, in seconds since 1970."""
 
@@ -70,6 +87,7 @@ class PoolPage(msgspec.Struct, frozen=True):
     """A branch of a pool now.
 
     `records` are those that readers see, or, unless `is_exact`, at most so many; `stored` those in objects.
+    `ranges` is empty unless the pool has split points.
     `complete` is the oldest version that can be read whole; `bounds` says why the fields have no figures.
     Times are in seconds since 1970, sizes in bytes.
     """
@@ -98,6 +116,8 @@ class PoolPage(msgspec.Struct, frozen=True):
     sub_pools: list[SubPoolRow]
     fields: list[FieldRow]
     fields_in_all: int
+    ranges: list[RangeRow]
+    ranges_in_all: int
     bounds: str
     settings: list[SettingRow]
     health: Health
@@ -140,6 +160,8 @@ def pool_page(lake: Lake, name: str, *, branch: str = MAIN) -> PoolPage:
         sub_pools=sub_pools,
         fields=fields[:MAX_FIELDS],
         fields_in_all=len(fields),
+        ranges=_ranges(view) if view.points else [],
+        ranges_in_all=len(view.points) + 1,
         bounds=bounds,
         settings=_settings(pool),
         health=_health(lake, pool, view),
@@ -173,6 +195,15 @@ def _field_row(name: str, kind: str, summary: FieldSummary | None) -> FieldRow:
         return FieldRow(name, kind)
     low, high = (None if value is None else _cut(show(value)) for value in (summary.low, summary.high))
     return FieldRow(name, kind, summary.nulls, low, high)
+
+
+def _ranges(view: View) -> list[RangeRow]:
+    shown = figures(view.references, view.points)[:MAX_RANGES]
+    bounds = ["", *(_cut(key_text(point, view.key)) for point in view.points[:MAX_RANGES]), ""]
+    return [
+        RangeRow(low, high, one.records, one.size, one.objects, one.straddling, one.depth)
+        for (low, high), one in zip(pairwise(bounds), shown, strict=False)
+    ]
 
 
 def _settings(pool: Pool) -> list[SettingRow]:

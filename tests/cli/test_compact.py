@@ -113,3 +113,19 @@ def test_reserved_names_and_types_that_do_not_fit_are_refused(lake: Command) -> 
     )
     assert "line 1: field 'v': \"x\" is not a number" in lake.refuses("p", text)
     assert "field '_seq': the name is reserved" in lake.refuses("p", reserved)
+
+
+def test_jobs_of_ranges_run_in_processes_and_each_is_committed(lake: Command) -> None:
+    lake.pool()
+    for n in range(4):
+        lake.load_records("p", [{"k": k, "n": n} for k in range(n % 2, 40, 2)], f"{n}.ndjson")
+    lake("split", "p", "--at", "20")
+    lake("compact", "p", "--strategy", "full")
+    for n in range(2):
+        lake.load_records("p", [{"k": k, "n": n} for k in range(18)], f"low-{n}.ndjson")
+        lake.load_records("p", [{"k": k, "n": n} for k in range(22, 40)], f"high-{n}.ndjson")
+    before = lake.scan("p")
+    done = answer(lake, "p", "--strategy", "full", "-j", "2")
+    assert (done["jobs"], done["inputs"], done["depth_after"], len(done["versions"])) == (2, 6, 1, 2)
+    assert lake.scan("p") == before
+    assert "is too small: use 1 or more" in lake.fails(USAGE, "compact", "p", "-j", "0")

@@ -27,6 +27,7 @@ READS: dict[str, list[list[str]]] = {
     "du": [["du"], ["du", "p"]],
     "shell": [["shell"]],
     "log": [["log", "p"]],
+    "ranges": [["ranges", "p"]],
     "tags": [["tags"], ["tags", "p", "--cost"]],
     "inspect": [["inspect", "lake.json"]],
     "erasures": [["erasures"]],

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.history import Reference
+from lake_core.history.branch_state import BranchState
 from lake_core.ids import IdSource
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from log_lake.agents.compact import plan_compaction
+from log_lake.agents.compact.plan import plan_branch
 from log_lake.compaction import CompactionJob, CompactionPlan, CompactionPolicy
+from log_lake.compaction.ranges import apart, cuts, places
 from log_lake.compaction.strategies import names
 
 KEY = PoolKey.parse("k")
@@ -55,6 +60,10 @@ def pools(draw: st.DrawFn) -> list[Reference]:
     return draw(st.permutations(found))
 
 
+Points = tuple[bytes, ...]
+POINTS = st.sets(st.integers(-20, 350), min_size=1, max_size=6).map(
+    lambda p: tuple(encoded(n) for n in sorted(p))
+)
 STRATEGIES = st.sampled_from(names())
 KINDS = st.sampled_from(["append", "aggregate"])
 TIGHT = st.builds(
@@ -70,29 +79,39 @@ TIGHT = st.builds(
 ROOMY = TIGHT.map(lambda policy: replace(policy, max_inputs=10_000, max_bytes=1 << 60))
 
 
-def plan(references: list[Reference], policy: CompactionPolicy, kind: str = "append") -> CompactionPlan:
+def plan(
+    references: list[Reference], policy: CompactionPolicy, kind: str = "append", *, points: Points = ()
+) -> CompactionPlan:
+    if points:
+        return plan_branch(BranchState(), references, policy, key=KEY, kind=kind, now=NOW, points=points)
     return plan_compaction(references, policy, key=KEY, kind=kind, now=NOW)
 
 
-def done(references: list[Reference], jobs: tuple[CompactionJob, ...], *, count: int) -> list[Reference]:
-    """The references when the jobs are: for each job one run over its range, of as many objects as it said."""
+def done(
+    references: list[Reference], jobs: tuple[CompactionJob, ...], *, count: int, points: Points = ()
+) -> list[Reference]:
+    """The references when the jobs are: for each job one run over its range, of as many objects as it said.
+
+    The run is also cut at the split points.
+    """
     taken = {(r.object, r.low) for job in jobs for r in job.inputs}
     left = [r for r in references if (r.object, r.low) not in taken]
     for job in jobs:
         bounds = sorted({bound for r in job.inputs for bound in (r.low, r.high)})
         pieces = min(job.outputs, len(bounds) - 1)
-        cuts = [bounds[n * (len(bounds) - 1) // pieces] for n in range(pieces + 1)]
-        for piece in range(pieces):
+        ends = {bounds[n * (len(bounds) - 1) // pieces] for n in range(pieces + 1)}
+        ends |= set(cuts(points, job.key_range, size=job.size))
+        for piece, (low, high) in enumerate(pairwise(sorted(ends))):
             count += 1
             left.append(
                 Reference(
                     object=new_id(count, NOW),
-                    low=cuts[piece],
-                    high=cuts[piece + 1],
+                    low=low,
+                    high=high,
                     seq=max(r.seq for r in job.inputs),
                     ordinal=piece,
                     records=1,
-                    size=max(1, job.size // pieces),
+                    size=max(1, job.size // (len(ends) - 1)),
                     schema="s",
                     oldest=min(r.first_seq for r in job.inputs),
                 )
@@ -100,13 +119,15 @@ def done(references: list[Reference], jobs: tuple[CompactionJob, ...], *, count:
     return left
 
 
-def settled(references: list[Reference], policy: CompactionPolicy, kind: str = "append") -> list[Reference]:
+def settled(
+    references: list[Reference], policy: CompactionPolicy, kind: str = "append", *, points: Points = ()
+) -> list[Reference]:
     """The pool when nothing more is planned."""
     for n in range(ROUNDS):
-        jobs = plan(references, policy, kind).jobs
+        jobs = plan(references, policy, kind, points=points).jobs
         if not jobs:
             return references
-        references = done(references, jobs, count=1000 * (n + 1))
+        references = done(references, jobs, count=1000 * (n + 1), points=points)
     raise AssertionError(f"still {len(jobs)} jobs after {ROUNDS} plans")
 
 
@@ -230,3 +251,80 @@ def test_a_closed_window_is_rewritten_once(references: list[Reference], policy: 
     rewritten = {r.object for r in after} - {r.object for r in references}
     ended = [job for job in plan(after, policy).jobs if job.why == "its window has ended"]
     assert not any(r.object in rewritten for job in ended for r in job.inputs)
+
+
+def cut_at(references: list[Reference], points: Points) -> list[Reference]:
+    """References of which none straddles a point: what straddled one is several objects."""
+    found = []
+    for n, r in enumerate(references):
+        ends = [r.low, *(p for p in points if r.low < p < r.high), r.high]
+        for piece, (low, high) in enumerate(pairwise(ends)):
+            found.append(
+                msgspec.structs.replace(r, object=new_id(1000 * n + piece, BEGIN), low=low, high=high)
+            )
+    return found
+
+
+@given(pools(), TIGHT, KINDS, POINTS)
+def test_no_job_crosses_a_split_point_but_within_an_input(
+    references: list[Reference], policy: CompactionPolicy, kind: str, points: Points
+) -> None:
+    for job in plan(references, policy, kind, points=points).jobs:
+        assert len(apart(job.inputs, points)) == 1
+        crossed = {p for p in points if job.key_range.low < p < (job.key_range.high or b"")}
+        assert crossed == {p for p in points if any(r.low < p < r.high for r in job.inputs)}
+
+
+@given(pools(), TIGHT, KINDS, POINTS)
+def test_ranges_are_planned_one_by_one_unless_something_straddles_a_point(
+    references: list[Reference], policy: CompactionPolicy, kind: str, points: Points
+) -> None:
+    references = cut_at(references, points)
+    found = plan(references, policy, kind, points=points)
+    ranges = [[r for r in references if places(r, points)[0] == n] for n in range(len(points) + 1)]
+    alone = [plan(one, policy, kind) for one in ranges]
+    assert sorted(job.inputs[0].order for job in found.jobs) == sorted(
+        j.inputs[0].order for p in alone for j in p.jobs
+    )
+    assert {job.inputs for job in found.jobs} == {job.inputs for one in alone for job in one.jobs}
+    assert (found.depth, found.references) == (deepest(references), len(references))
+    assert found.depth_after == max(one.depth_after for one in alone)
+
+
+@given(pools(), st.one_of(TIGHT, ROOMY), KINDS, POINTS)
+def test_plans_of_a_split_pool_come_to_an_end(
+    references: list[Reference], policy: CompactionPolicy, kind: str, points: Points
+) -> None:
+    at_rest = settled(references, policy, kind, points=points)
+    assert plan(at_rest, policy, kind, points=points).jobs == ()
+
+
+@given(pools(), ROOMY, KINDS, POINTS)
+def test_a_split_pool_at_rest_is_not_deeper_than_the_policy(
+    references: list[Reference], policy: CompactionPolicy, kind: str, points: Points
+) -> None:
+    assert deepest(settled(references, policy, kind, points=points)) <= policy.depth
+
+
+@given(pools(), ROOMY, KINDS, POINTS)
+def test_what_a_job_rewrote_straddles_no_point(
+    references: list[Reference], policy: CompactionPolicy, kind: str, points: Points
+) -> None:
+    kept = {r.object for r in references}
+    for r in settled(references, replace(policy, strategy="full"), kind, points=points):
+        assert r.object in kept or len(places(r, points)) == 1
+
+
+@given(pools(), TIGHT)
+@settings(max_examples=300)
+def test_jobs_of_a_split_aggregate_pool_leave_out_nothing_between_their_inputs(
+    references: list[Reference], policy: CompactionPolicy
+) -> None:
+    points = tuple(encoded(n) for n in (60, 120, 180, 240))
+    for job in plan(references, policy, "aggregate", points=points).jobs:
+        taken = {(r.object, r.low) for r in job.inputs}
+        for at in references:
+            there = [r for r in references if r.key_range.contains(at.low)]
+            inputs = [r for r in there if (r.object, r.low) in taken]
+            if len(inputs) > 1:
+                assert not any(between(r, inputs) for r in there if (r.object, r.low) not in taken)

@@ -3,8 +3,8 @@ compactions in any order.
 
 Three pools of one lake, one of each kind, take the same loads.  Records are deleted and replaced by range and
 condition; loads and replaces land long after they began, so that others overtake them.  Compactions rewrite random
-subsets of references, at once or begun on one state and committed on a later one; deletes are applied and
-forgotten; lakes are opened anew, with and without checkpoints.
+subsets of references, at once or begun on one state and committed on a later one; pools are split and joined;
+deletes are applied and forgotten; lakes are opened anew, with and without checkpoints.
 The field `any` holds values of another type in each load, so it becomes JSON sooner or later.
 After every step each pool reads as the model says, whole, in a range, in some columns, now and at older revisions.
 
@@ -246,6 +246,7 @@ class LakeMachine(RuleBasedStateMachine):
             )
         self.models = {kind: Model(kind, Order.parse(key), SCHEMA.names) for kind in KINDS}
         self.tips = dict.fromkeys(KINDS, 0)
+        self.points: dict[str, set[int]] = {kind: set() for kind in KINDS}
         self.begun: list[tuple[str, Rewriting]] = []
         self.waiting: list[Begun] = []
         for records in loads:
@@ -489,6 +490,18 @@ class LakeMachine(RuleBasedStateMachine):
             self.tips[kind] = committed(branch, work, written).version
         else:
             assert "another compaction" in str(lost(branch, work, written))
+
+    @rule(kind=st.sampled_from(KINDS), keys=st.sets(st.integers(-1, 4), min_size=1), joins=st.booleans())
+    def split(self, kind: str, keys: set[int], joins: bool) -> None:
+        """Split points change no answer; those of the pool are those of the model."""
+        pool, points = self.pool(kind), self.points[kind]
+        done = pool.unsplit(at=sorted(keys)) if joins else pool.split(at=sorted(keys))
+        after = points - keys if joins else points | keys
+        assert (done.version is None, done.points) == (after == points, len(points ^ after))
+        self.tips[kind] = done.version or self.tips[kind]
+        self.points[kind] = after
+        bounds = [one.low for one in pool.ranges()][1:]
+        assert bounds == sorted(after, key=self.models[kind].order.place)
 
     @rule(kind=st.sampled_from(KINDS))
     def checkpoint(self, kind: str) -> None:

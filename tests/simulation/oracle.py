@@ -30,8 +30,10 @@ from lake_core.records import (
     CreateBranch,
     DeleteBranch,
     Entry,
+    Join,
     Merge,
     RemoveReference,
+    Split,
     Transaction,
 )
 from lake_core.records.branching import SEQUENCE_BYTES
@@ -99,6 +101,8 @@ class PairTruth(Truth):
     """Branches on which something was reverted: what of it is merged is the engine's to say."""
     erased: frozenset[str] = frozenset()
     """Objects that an erasure takes, without a grace time."""
+    points: frozenset[bytes] = frozenset()
+    """The split points."""
     promises: list[Promise] = field(default_factory=list)
     objects: dict[str, bytes] = field(default_factory=dict)
     keys: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -163,13 +167,23 @@ class PairTruth(Truth):
             for action in transaction.actions:
                 if isinstance(action, BeginVacuum) and transaction.author == "eraser":
                     self.erased |= frozenset(action.objects)
+                if isinstance(action, Split | Join):
+                    self._points(n, action)
             index += transaction.width
         self.states.append(fold_entry(self.states[-1], n, entry))
+        if self.states[-1].points != tuple(sorted(self.points)):
+            raise Violation(f"version {n}: the split points are {self.states[-1].points}, not {self.points}")
         self.shown.append(shown)
         there = self.there_now()
         for what, objects in self.needed():
             if gone := objects - there:
                 raise Violation(f"entry {n}: {what} needs {sorted(gone)}")
+
+    def _points(self, n: int, action: Split | Join) -> None:
+        """A point is added once, and removed where it is."""
+        if self.points & set(action.points) != (set(action.points) if isinstance(action, Join) else set()):
+            raise Violation(f"version {n}: {action}, and the split points are {self.points}")
+        self.points = self.points ^ set(action.points)
 
     def _show(self, shown: dict[str, Rows], n: int, seq: int, by: Transaction, state: PoolState) -> None:
         branch = by.branch

@@ -52,10 +52,10 @@ from log_lake.lake.view import View
 from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import begin_compaction, compact
 from log_lake.rewriting.exchange import commit
-from log_lake.rewriting.work import write_whole
+from log_lake.rewriting.work import write as rewrite
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_orphans
-from log_lake.workers import Worker
+from log_lake.workers import Here
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.oracle import ERASED, PairTruth, Promise, Rows, Write
 from tests.simulation.scheduler import Actor, Scheduler
@@ -295,9 +295,9 @@ def stalled_writer(me: Process) -> None:
     if references and me.chance.random() < 0.4:
         chosen = references if me.world.kind == "aggregate" else references[: me.chance.randint(1, 3)]
         work = begin_compaction(branch, chosen, outputs=1, message="")
-        written = write_whole(Worker(lambda: me.pool.store, me.lake.context.ids.new), work)
+        written = rewrite(work, Here.of(me.lake.context))
         me.sleep(pause)
-        commit(branch, work, [written], does="merges")
+        commit(branch, work, written, does="merges")
         return
     write = Write(me.rows())
 
@@ -311,6 +311,19 @@ def stalled_writer(me: Process) -> None:
         return branch.commit(begun, objects=[w.action for w in objects], schemas=[w.schema for w in objects])
 
     me.write(write, load)
+
+
+def splitter(me: Process) -> None:
+    keys = sorted(me.chance.sample(range(ERASED + 1), me.chance.randint(1, 3)))
+    match me.chance.choice(("split", "split", "into", "unsplit", "all")):
+        case "split":
+            me.pool.split(at=keys)
+        case "into":
+            me.pool.split(into=me.chance.choice((2, 3)))
+        case "unsplit":
+            me.pool.unsplit(at=keys)
+        case _:
+            me.pool.unsplit()
 
 
 def undoer(me: Process) -> None:
@@ -344,6 +357,7 @@ ACTORS: dict[str, Callable[[Process], None]] = {
     "reader with a lease": leased_reader,
     "stalled writer": stalled_writer,
     "undoer": undoer,
+    "splitter": splitter,
 }
 """Who works on a pool."""
 
@@ -584,6 +598,8 @@ class World:
     def _end(self, erases: bool) -> None:
         """Nobody acts any more; all grace passes, and upkeep runs to its end."""
         truth, me, eraser = self.truth, Process(self, "upkeep"), Process(self, "eraser").pool
+        if (points := me.state.points) != truth.states[-1].points:
+            raise Violation(f"the split points are {points}, not {truth.states[-1].points}")
         for name in me.state.branches:
             view = me.pool.at(name)
             if view.references:
@@ -625,7 +641,7 @@ PAST = (
     *("compactor",) * 2,
     "replacer",
     *("branch maker and merger",) * 3,
-    *("tagger", "orphan", "tombstones", "checkpoint and purge", "undoer", "vacuum"),
+    *("tagger", "orphan", "tombstones", "checkpoint and purge", "undoer", "vacuum", "splitter"),
 )
 """What may have happened before."""
 

@@ -162,6 +162,9 @@ RULES: dict[str, Rule] = {
         ((compaction, "_hides_older", _no), (rebase, "must_stay", _no_list)),
         ("compactor", "loader", "loader"),
     ),
+    "a split leaves out the points that are there": _of(
+        rebase, "pointing", lambda points, actions: tuple(actions), 0, *("splitter",) * 3
+    ),
     # --- what is erased
     "an erasure searches removed objects": _of(Search, "removed", _no_list, 0, "eraser", "compactor"),
     "an erasure searches orphans": _of(Search, "uncommitted", _no_list, 3, "eraser", "stalled writer"),

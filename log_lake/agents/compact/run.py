@@ -44,7 +44,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.rewriting.compaction import JobProgress, run_jobs
-from log_lake.workers import Here
+from log_lake.workers import Here, Workers
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,13 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
     if strategy is not None:
         policy = replace(policy, strategy=strategy)
     return plan_branch(
-        view.held, view.references, policy, key=view.config.key, kind=view.config.kind, now=now
+        view.held,
+        view.references,
+        policy,
+        key=view.config.key,
+        kind=view.config.kind,
+        now=now,
+        points=view.points,
     )
 
 
@@ -107,10 +113,11 @@ def compact_pool(
     *,
     branch: str = MAIN,
     progress: JobProgress = lambda job, result: None,
+    workers: Workers | None = None,
 ) -> list[CompactionResult]:
-    """Carries out all jobs of a pool's plan, in this process."""
+    """Carries out all jobs of a pool's plan, on these workers (default: in this process)."""
     target = lake.pool(name).branch(branch)
-    return run_jobs(target, plan.jobs, Here.of(lake.context), progress=progress)
+    return run_jobs(target, plan.jobs, workers or Here.of(lake.context), progress=progress)
 
 
 def finished(

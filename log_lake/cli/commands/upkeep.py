@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from log_lake.cli.arguments import duration
+from log_lake.cli.arguments import add_at, count, duration, positive
 from log_lake.cli.command import Command, Writes
 from log_lake.compaction import strategies
 
@@ -34,7 +34,46 @@ def _compact(parser: ArgumentParser) -> None:
         choices=strategies.names(),
         help="use this instead of the pool's compact.strategy; full: merge all overlapping objects",
     )
+    parser.add_argument(
+        "-j",
+        dest="processes",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="rewrite in N processes; each job is committed as it ends (default: 1)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the plan; change nothing")
+
+
+def _split(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="split at this key: the value as text, or a JSON list of values; repeatable",
+    )
+    how.add_argument(
+        "--into", type=count, metavar="N", help="split into at most N ranges with about equally many bytes"
+    )
+
+
+def _unsplit(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="remove the split point at this key; repeatable (default: all split points)",
+    )
+
+
+def _ranges(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    add_at(parser)
 
 
 def _checkpoint(parser: ArgumentParser) -> None:
@@ -79,6 +118,29 @@ COMMANDS = (
         writes=Writes.UNLESS_DRY_RUN,
         arguments=_compact,
         keeps_metadata=True,
+    ),
+    Command(
+        name="split",
+        help="split the keys of a large pool into ranges, which are compacted apart",
+        run="ranges.split",
+        writes=Writes.ALWAYS,
+        arguments=_split,
+        keeps_metadata=True,
+    ),
+    Command(
+        name="unsplit",
+        help="remove split points, so that ranges become one",
+        run="ranges.unsplit",
+        writes=Writes.ALWAYS,
+        arguments=_unsplit,
+        keeps_metadata=True,
+    ),
+    Command(
+        name="ranges",
+        help="list the ranges between a pool's split points, with what each holds",
+        run="ranges.ranges",
+        writes=Writes.NEVER,
+        arguments=_ranges,
     ),
     Command(
         name="checkpoint",

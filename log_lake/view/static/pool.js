@@ -7,7 +7,7 @@ const LEVELS = { bad: "failed", late: "due", note: "note" };
 /** A figure with its name below it. */
 const figure = (name, text, title) => el("div", { class: "figure", title }, el("b", {}, text), el("span", { class: "quiet" }, name));
 
-const NUMBERS = ["Size", "Nulls"];
+const NUMBERS = ["Size", "Nulls", "Records", "Objects", "Straddling", "Overlap"];
 const plain = (...headings) => el("thead", {}, el("tr", {}, ...headings.map((text) => el("th", { scope: "col", class: NUMBERS.includes(text) ? "plain number" : "plain" }, text))));
 
 function healthPart({ health, pool }) {
@@ -61,6 +61,22 @@ function fieldsPart(page) {
     page.fields_in_all > page.fields.length ? el("p", { class: "quiet" }, `and ${counted(page.fields_in_all - page.fields.length, "more field")}`) : null,
     page.bounds ? el("p", { class: "quiet" }, `Nulls, least and greatest values are not known: ${page.bounds}.`) : null,
   );
+}
+
+/** The ranges between split points; nothing for a pool without any. */
+function rangesPart({ ranges, ranges_in_all: all }) {
+  if (!ranges.length) return [];
+  const most = Math.max(1, ...ranges.map((one) => one.size));
+  const row = (one) => el(
+    "tr", {}, el("td", {}, one.low), el("td", {}, one.high),
+    ...[count(one.records), size(one.size), count(one.objects), count(one.straddling), count(one.depth)].map((text) => el("td", { class: "number" }, text)),
+    el("td", {}, el("meter", { min: 0, max: most, value: one.size, title: size(one.size) })),
+  );
+  return [
+    el("h3", {}, `Ranges (${count(all)})`),
+    el("div", { class: "wide" }, el("table", { id: "ranges", class: "snug" }, plain("From", "To", "Records", "Size", "Objects", "Straddling", "Overlap", ""), el("tbody", {}, ...ranges.map(row)))),
+    ...(all > ranges.length ? [el("p", { class: "quiet" }, `and ${counted(all - ranges.length, "more range")}`)] : []),
+  ];
 }
 
 function settingsPart({ settings }) {
@@ -129,6 +145,7 @@ export async function showPool(lake, name, go, at) {
     healthPart(page),
     el("h3", {}, "Records"), recordsPart(lake, name, page.branch),
     el("h3", {}, `Fields (${count(page.fields_in_all)})`), fieldsPart(page),
+    ...rangesPart(page),
     el("h3", {}, "Settings"), settingsPart(page),
     el("h3", {}, "More"), factsPart(page),
   ];

@@ -55,6 +55,15 @@ def test_fields_have_types_and_what_the_state_knows_of_their_values(lake: Lake) 
     assert "may still hide records" in shown.bounds
 
 
+def test_a_split_pool_has_its_ranges(lake: Lake) -> None:
+    assert (page(lake).ranges, page(lake).ranges_in_all) == ([], 1)
+    lake.pool("logs").split(at=[25])
+    low, high = page(lake).ranges
+    assert (low.low, low.high, low.records, low.objects, low.straddling, low.depth) == ("", "25", 50, 1, 1, 1)
+    assert (high.low, high.high, page(lake).ranges_in_all) == ("25", "", 2)
+    assert low.size + high.size == page(lake).size
+
+
 def test_settings_that_differ_are_marked_and_secrets_are_not_shown(lake: Lake) -> None:
     lake.configure_pool("logs", {"ingest.source": "s3://ada:secret@bucket/in"})
     settings = {one.name: one for one in page(lake).settings}

@@ -1,0 +1,66 @@
+"""Workers that are processes of this machine: `lake compact -j N`.
+
+Each process opens the lake's store by its address.  What goes to a process and comes back is pickled, so it must be
+small, as for Spark's tasks.  This process commits.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from lake_core.context import Context
+from lake_core.ids import IdSource
+from lake_core.store import Address, address_of, guarded
+from log_lake.stores import open_store
+from log_lake.workers import Here, Worker, Workers
+
+U = TypeVar("U")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Processes that do one unit at a time each."""
+
+    context: Context
+    executor: ProcessPoolExecutor
+    size: int
+
+    @property
+    def at_once(self) -> int:
+        """As many threads as there are processes: each waits for the units of one job."""
+        return self.size
+
+    def map(
+        self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
+    ) -> list[R]:
+        """As `Workers.map`."""
+        if len(units) <= alone:
+            return Here.of(self.context).map(do, units)
+        return list(
+            self.executor.map(partial(_done, address_of(self.context.store), do), units, chunksize=each)
+        )
+
+
+@contextmanager
+def processes(context: Context, count: int) -> Iterator[Workers]:
+    """Workers that are `count` processes; this process, if that is 1."""
+    if count == 1:
+        yield Here.of(context)
+        return
+    spawned = multiprocessing.get_context(
+        "spawn"
+    )  # a fork would copy threads of Arrow and of the store's client
+    with ProcessPoolExecutor(count, mp_context=spawned) as executor:
+        yield Processes(context, executor, count)
+
+
+def _done(store: Address, do: Callable[[Worker, U], R], unit: U) -> R:
+    """In a process: the result of a unit."""
+    return do(Worker(lambda: guarded(open_store(store)), IdSource().new), unit)

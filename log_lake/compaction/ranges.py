@@ -1,0 +1,106 @@
+"""How references lie on the ranges between a pool's split points; pure.
+
+Split points are layout, so a reference may *straddle* them: it lies in several ranges.  Callers: the planner of
+compaction, which keeps the ranges apart; the agent split; `lake ranges`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lake_core.history import Reference
+from lake_core.ids import id_seconds
+from lake_core.keys import KeyRange
+from log_lake.compaction.layout import depth_of, runs
+
+ALWAYS_CUT, SMALLEST_CUT = 64, 1 << 20
+"""A job is cut into at most this many outputs, or into outputs of about this many bytes, on the average.  Smaller
+ones cost more to open than they save (decision 302)."""
+
+
+def ranges_of(points: Sequence[bytes]) -> list[KeyRange]:
+    """The ranges between ascending split points, in order; the ends are open."""
+    return [KeyRange(low, high) for low, high in pairwise([b"", *points, None])]  # type: ignore[arg-type]
+
+
+def places(reference: Reference, points: Sequence[bytes]) -> range:
+    """The numbers of the ranges in which the reference lies."""
+    return range(bisect_right(points, reference.low), bisect_left(points, reference.high) + 1)
+
+
+def apart(references: Iterable[Reference], points: Sequence[bytes]) -> list[list[Reference]]:
+    """The references in groups, by key: no two groups have a range in common.
+
+    Without straddling references a group lies in one range.
+    """
+    groups: list[list[Reference]] = []
+    reach = -1
+    for reference in sorted(references, key=lambda r: r.order):
+        lies = places(reference, points)
+        if not groups or lies.start > reach:
+            groups.append([])
+        groups[-1].append(reference)
+        reach = max(reach, lies[-1])
+    return groups
+
+
+def cuts(points: Sequence[bytes], span: KeyRange, *, size: int) -> list[bytes]:
+    """The split points at which a job over `span` cuts its outputs of `size` bytes: all that lie inside, in order.
+
+    If there are many, a small job would leave an object of a few records in each range.  Then it takes every
+    second, fourth or eighth point of the pool, and so on: the same ones as other jobs of its size.
+    """
+    first = bisect_right(points, span.low)
+    end = len(points) if span.high is None else bisect_left(points, span.high)
+    step = 1
+    while (end - first) // step >= max(ALWAYS_CUT, size // SMALLEST_CUT):
+        step *= 2
+    return [points[number] for number in range(first, end) if (number + 1) % step == 0]
+
+
+@dataclass(frozen=True)
+class RangeFigures:
+    """A range of keys, and what a branch has there.
+
+    `records` and `size` (bytes) count a straddling reference with an equal share in each of its ranges, so they
+    are estimates where `straddling` is not 0.  `objects`: the references that overlap the range.  `depth`: how many
+    of them overlap at a key, at most; `runs`: how many sorted files a reader of the whole range merges.
+    `compacted`: when the newest object was made that a compaction wrote there, in seconds since 1970; None: none.
+    """
+
+    key_range: KeyRange
+    records: int
+    size: int
+    objects: int
+    straddling: int
+    depth: int
+    runs: int
+    compacted: float | None
+
+
+def figures(references: Sequence[Reference], points: Sequence[bytes]) -> list[RangeFigures]:
+    """The figures of each range."""
+    ranges = ranges_of(points)
+    inside: list[list[tuple[Reference, int]]] = [[] for _ in ranges]
+    for reference in references:
+        lies = places(reference, points)
+        for number in lies:
+            inside[number].append((reference, len(lies)))
+    return [_figures(key_range, of_range) for key_range, of_range in zip(ranges, inside, strict=True)]
+
+
+def _figures(key_range: KeyRange, inside: Sequence[tuple[Reference, int]]) -> RangeFigures:
+    compacted = max((r.object for r, _ in inside if r.oldest is not None), default="")
+    return RangeFigures(
+        key_range,
+        records=round(sum(r.records / shares for r, shares in inside)),
+        size=round(sum(r.size / shares for r, shares in inside)),
+        objects=len(inside),
+        straddling=sum(shares > 1 for _, shares in inside),
+        depth=depth_of(r.key_range.intersect(key_range) for r, _ in inside),
+        runs=len(runs([r for r, _ in inside])),
+        compacted=id_seconds(compacted) if compacted else None,
+    )

@@ -1,0 +1,127 @@
+"""Ranges of a pool: adds and removes split points, and lists what lies between them.  Called by `Pool`.
+
+docs/ranges.md says when a pool should have any.  No answer depends on them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.phrases import counted
+from lake_core.records import Join, Split
+from lake_core.records.points import MAX_POINTS
+from log_lake.compaction.ranges import figures
+from log_lake.lake.journaled import Journaled
+from log_lake.lake.view import View
+from log_lake.texts.keytext import check_classes, show_key
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """Split points that were added or removed; `version` and `transaction_id` are None if there was nothing to do.
+
+    `points`: the number of those; `ranges`: how many ranges the pool has now.
+    """
+
+    version: int | None
+    transaction_id: str | None
+    points: int
+    ranges: int
+
+
+@dataclass(frozen=True)
+class PoolRange:
+    """The keys from `low` (inclusive) to `high` (exclusive), None for an open end, and what a branch has there.
+
+    A bound is a value, or a list of values if the key has several fields.  `records` and `size` (bytes) count a
+    straddling object with an equal share in each of its ranges.  `objects`: how many overlap the range;
+    `straddling`: how many of them lie in other ranges too.  `depth`: how many overlap at a key, at most; `runs`:
+    how many sorted files a reader of the whole range merges.  `compacted`: when compaction wrote its newest
+    object; None: never.
+    """
+
+    low: object
+    high: object
+    records: int
+    size: int
+    objects: int
+    straddling: int
+    depth: int
+    runs: int
+    compacted: dt.datetime | None
+
+
+def ranges_of(view: View) -> list[PoolRange]:
+    """The ranges of a view in the order of the key: one if the pool has no split points."""
+    return [
+        PoolRange(
+            low=show_key(one.key_range.low, view.key),
+            high=show_key(one.key_range.high, view.key),
+            records=one.records,
+            size=one.size,
+            objects=one.objects,
+            straddling=one.straddling,
+            depth=one.depth,
+            runs=one.runs,
+            compacted=None if one.compacted is None else dt.datetime.fromtimestamp(one.compacted, dt.UTC),
+        )
+        for one in figures(view.references, view.points)
+    ]
+
+
+def points_at(view: View, at: Sequence[Any]) -> tuple[bytes, ...]:
+    """The split points at these keys, ascending.  Raises InvalidInput."""
+    points = {view.bound(key) for key in at}
+    for point in points:
+        check_classes(KeyRange(point), view.key, view.key_classes)
+    return tuple(sorted(points))
+
+
+def points_into(view: View, into: int) -> tuple[bytes, ...]:
+    """At most `into - 1` split points that cut the view's bytes evenly, by the samples in the objects' footers.
+
+    Raises InvalidInput (no records, or other split points), ObjectMissing, Corrupt, Unavailable.
+    """
+    if not 2 <= into <= MAX_POINTS + 1:
+        raise InvalidInput(f"into={into}: a pool is split into 2 to {MAX_POINTS + 1:,} ranges (inclusive)")
+    if not view.references:
+        raise InvalidInput(
+            f"pool {view.config.name!r} has no records whose keys could be divided; name the keys to split at"
+        )
+    points = tuple(r.high for r in view.split(EVERYTHING, pieces=into) if r.high is not None)
+    if view.points and not set(points) <= set(view.points):
+        raise InvalidInput(
+            f"pool {view.config.name!r} has {counted(len(view.points), 'split point')} already: remove them first "
+            "(lake unsplit POOL), or name the keys to split at"
+        )
+    return points
+
+
+def split(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
+    """Adds those of the points that the pool does not have."""
+    new = tuple(point for point in points if point not in set(view.points))
+    return _committed(pool, view, Split, new, f"split at {counted(len(new), 'key')}")
+
+
+def unsplit(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
+    """Removes those of the points that the pool has."""
+    old = tuple(point for point in view.points if point in set(points))
+    return _committed(pool, view, Join, old, f"join ranges at {counted(len(old), 'key')}")
+
+
+def _committed(
+    pool: Journaled, view: View, kind: type[Split | Join], points: tuple[bytes, ...], message: str
+) -> SplitResult:
+    if not points:
+        return SplitResult(None, None, 0, len(view.points) + 1)
+    done = pool.commit_actions((kind(points),), on=view.version, message=message)
+    ranges = len(pool.history.load_recent().state.points) + 1
+    if done.unchanged:
+        return SplitResult(None, None, 0, ranges)
+    return SplitResult(done.version, done.transaction_id, len(points), ranges)
