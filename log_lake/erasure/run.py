@@ -6,7 +6,8 @@
     vacuum    exactly the objects that hold matching records, without a grace time: those that rewrites and others
               removed, and orphans that are old enough
     look      at all branches once more; if a writer brought matching records back, repeat the steps, a few times
-    forget    the tombstones, which hold the condition; then a checkpoint, and the purge of the older entries
+    forget    split points that may be erased keys, and the tombstones, which hold the condition; then a checkpoint,
+              and the purge of the older entries
 
 If a tag, a deleted branch, a lease or an uncommitted writer may still need an object, it is not deleted.  The
 receipt names it as held, the tombstones stay, and the erasure stays pending: release the object, and run the
@@ -40,7 +41,7 @@ from lake_core.journal.purge import purge, write_newest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted
-from lake_core.records import Discard
+from lake_core.records import Discard, Join
 from lake_core.store import ObjectInfo
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.begin import begin, target_now
@@ -173,6 +174,7 @@ class _Run:
         self.held += self.notes.held_by_others()
         if self.held:
             return self._end_held()
+        self._forget_points()
         self.own.forget()
         self.notes.gather(self.target)
         self.notes.write(held=())
@@ -195,6 +197,14 @@ class _Run:
         return self.notes.write(
             status=DONE, version=version, purged=purged, ended=_microseconds(self.pool), statement=statement
         )
+
+    def _forget_points(self) -> None:
+        """Remove the split points that may be keys of erased records: they were taken from keys of objects."""
+        keys, loaded = self.target.range_in(""), self.pool.history.load_open()
+        points = tuple(point for point in loaded.state.points if keys.contains(point))
+        if points and self.receipt.erased and not self.receipt.sub_pool:
+            self._log(f"removes {counted(len(points), 'split point')}")
+            self.pool.commit_actions((Join(points),), on=loaded.version, message=self.reason)
 
     def _end_held(self) -> Receipt:
         """Write what holds such records."""

@@ -771,3 +771,19 @@ def test_an_erasure_whose_clock_is_behind_the_last_scan_for_orphans_is_done(worl
     assert erase(pool, where=ANN).status == DONE
     assert not world.holding(is_ann)
     assert set(world.objects) == {r.object for r in world.pool.at().references}
+
+
+def test_split_points_that_may_be_erased_keys_go_with_the_records(world: World) -> None:
+    world.people("ann", "bob", "cid", "dan")
+    world.pool.split(at=[0, 1, 2, 3])
+    erase(world.pool, key_range=key(world.pool, 9))
+    assert len(world.pool.ranges()) == 5, "nothing was erased"
+    assert erase(world.pool, key_range=key(world.pool, 1)).status == DONE
+    assert [one.low for one in world.pool.ranges()] == [None, 0, 2, 3]
+    assert erase(world.pool, where="k >= 2 and who = 'cid'").status == DONE
+    assert [one.low for one in world.pool.ranges()] == [None, 0]
+    world.people("ann", first=10)
+    assert erase(world.pool, where=ANN).status == DONE
+    assert world.pool.at().points == ()
+    stored = b"".join(world.store.get(info.name) or b"" for info in world.store.list(world.pool.config.id))
+    assert encode_key((1,), world.pool.config.key) not in stored
