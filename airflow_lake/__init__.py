@@ -9,7 +9,8 @@
 
 An Airflow of your own, with `log-lake[airflow]` installed, gets them as DAGs by one file in its DAGs folder:
 
-    from airflow_lake.dags import apply, checkpoint, compact, erasure, ingest, intervals, retention, tombstones
+    from airflow_lake.dags import apply, checkpoint, compact, erasure, ingest, intervals, retention
+    from airflow_lake.dags import split, tombstones
 
 or as a group in a DAG of your own (`airflow_lake.groups`).  The DAG files are kept in `dags/` of the
 repository, which is the DAGs folder of `make up`.  The wheel puts them below this package

@@ -175,6 +175,9 @@ ROLES = {
         "rewrites objects without deleted records",
         (*_POOL, *_OLD_DATA, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE, *_AGENT),
     ),
+    "agent split": Role(
+        "splits and joins ranges of keys", (*_POOL, *_OLD_DATA, *_COMMIT, *_ACTIVITY, *_AGENT)
+    ),
     "agent checkpoint": Role(
         "writes checkpoints and purges old entries, of pools and of the list of pools",
         (

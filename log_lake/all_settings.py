@@ -13,6 +13,7 @@ from log_lake.agents.compact import policy as compact
 from log_lake.agents.ingest import policy as ingest
 from log_lake.agents.intervals import policy as intervals
 from log_lake.agents.retention import policy as retention
+from log_lake.agents.split import policy as split
 from log_lake.agents.tombstones import policy as tombstones
 from log_lake.lake import settings as lake
 from log_lake.loading import options as loading
@@ -30,6 +31,7 @@ ROOMS = (
     retention,
     lake,
     compact,
+    split,
     publish,
     reading,
     tombstones,

@@ -28,7 +28,7 @@ from log_lake.agents.roster import AGENTS, ParameterKind, Purpose, names_of
 
 
 class LakeUpkeep(TaskGroup):
-    """The compact, tombstones, checkpoint and retention agents; `agents` chooses some of them by name."""
+    """The compact, split, tombstones, checkpoint and retention agents; `agents` chooses some of them by name."""
 
     def __init__(
         self,

@@ -4,9 +4,9 @@ It looks at pools in parallel, and hands out the work in their order.  It does n
 (`why_put_off`), but hands it out with the reason, for the report only.
 
 Every agent skips a paused pool (`agents=paused`).  `upkeep=paused` and hours (`upkeep.window`) limit the agents
-that only merge, save or remove stored data: compact, checkpoint, tombstones, retention.  Ingest and intervals
-load data that users wait for, and an erasure is due by a date, so these work at any hour.  Work that began
-within the hours is finished.  Neither setting limits commands and programs.
+that only merge, save or remove stored data: compact, split, checkpoint, tombstones, retention.  Ingest and
+intervals load data that users wait for, and an erasure is due by a date, so these work at any hour.  Work that
+began within the hours is finished.  Neither setting limits commands and programs.
 """
 
 from __future__ import annotations

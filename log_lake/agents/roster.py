@@ -160,6 +160,14 @@ _TABLE = (
         schedule="15 * * * *",
     ),
     AgentRow(
+        name="split",
+        says="Splits large ranges of keys, joins small ones",
+        purpose=Purpose.UPKEEP,
+        parameters=("limit",),
+        remembers=DAY,
+        schedule="5 * * * *",
+    ),
+    AgentRow(
         name="tombstones",
         says="Removes deleted records from the objects",
         purpose=Purpose.UPKEEP,

@@ -101,7 +101,17 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
 
 
 def test_only_files_with_a_dag_are_parsed(tmp_path: Path) -> None:
-    names = ("apply", "checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
+    names = (
+        "apply",
+        "checkpoint",
+        "compact",
+        "erasure",
+        "ingest",
+        "intervals",
+        "retention",
+        "split",
+        "tombstones",
+    )
     assert load(tmp_path)["files"] == [f"{name}.py" for name in names]
 
 
@@ -124,7 +134,7 @@ def test_tasks_that_bring_data_go_before_upkeep(tmp_path: Path) -> None:
     orders = {name: {tuple(one) for one in dag["order"].values()} for name, dag in dags.items()}
     assert {len(order) for order in orders.values()} == {1}, "all tasks of an agent weigh the same"
     weights = {name: next(iter(order))[0] for name, order in orders.items()}
-    upkeep = ("lake_compact", "lake_checkpoint", "lake_tombstones", "lake_retention")
+    upkeep = ("lake_compact", "lake_split", "lake_checkpoint", "lake_tombstones", "lake_retention")
     assert {weights[name] for name in upkeep} == {1}, "the least that Airflow has without being asked"
     assert weights["lake_ingest"] == weights["lake_intervals"] > weights["lake_erasure"] > 1
     agents = [order for name, order in orders.items() if name != "lake_apply"]
@@ -187,7 +197,7 @@ def test_a_strategy_is_chosen_among_those_that_there_are(forms: dict[str, dict[s
 def test_a_limit_is_a_whole_number_from_one_on(forms: dict[str, dict[str, Any]]) -> None:
     limited = {dag for dag, form in forms.items() if "limit" in form}
     assert limited == {
-        f"lake_{name}" for name in ("ingest", "compact", "checkpoint", "tombstones", "retention")
+        f"lake_{name}" for name in ("ingest", "compact", "split", "checkpoint", "tombstones", "retention")
     }
     for dag in limited:
         assert refused(forms[dag], limit=1) == [], dag

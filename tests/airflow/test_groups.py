@@ -74,7 +74,7 @@ for word, args in (("THEIRS", theirs), ("OURS", {})):
         made()
     print(word + " " + json.dumps({task.task_id: said(task) for task in dag.tasks}))
 """
-AGENTS = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
+AGENTS = ("checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "split", "tombstones")
 
 
 @pytest.fixture(scope="module")

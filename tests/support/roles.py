@@ -62,6 +62,7 @@ class World:
         settings = {
             "ingest.source": str(self.landing / "files"),
             "compact.depth": "2",
+            "range.records": "4",
             "tombstones.apply": "0s",
             "checkpoint.entries": "2",
             "expire.age": "60d",
@@ -201,7 +202,7 @@ def administrate(world: World, store: RightsStore) -> None:
     head = json.loads(world.store.get(naming.LAKE_FILE) or b"")
     world.store.put(naming.LAKE_FILE, json.dumps({**head, "version": 1}).encode())
     lake = world.open(store)
-    assert lake.upgrade() == (1, 2)
+    assert lake.upgrade() == (1, 3)
     lake.create_pool("new", key="k")
     for number in range(34):
         lake.configure_pool("p", {"description": f"{number}"})
@@ -221,6 +222,7 @@ WORK: dict[str, Work] = {
     "agent ingest": ingest,
     "agent intervals": of_agent("intervals", pools=("days",)),
     "agent compact": of_agent("compact"),
+    "agent split": of_agent("split"),
     "agent tombstones": of_agent("tombstones"),
     "agent checkpoint": of_agent("checkpoint", pools=("p", POOLS)),
     "agent retention": of_agent("retention"),

@@ -143,6 +143,16 @@ def test_an_airflow_finds_the_agents_by_the_one_line_of_the_package(built: Built
     assert lines, done.stderr
     errors, dags, package = json.loads(lines[-1].removeprefix("LOADED "))
     assert errors == {}
-    names = ("apply", "checkpoint", "compact", "erasure", "ingest", "intervals", "retention", "tombstones")
+    names = (
+        "apply",
+        "checkpoint",
+        "compact",
+        "erasure",
+        "ingest",
+        "intervals",
+        "retention",
+        "split",
+        "tombstones",
+    )
     assert dags == [f"lake_{name}" for name in names]
     assert Path(package).is_relative_to(tmp_path), "the package must be the wheel's, not the repository's"

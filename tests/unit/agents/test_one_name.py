@@ -33,7 +33,13 @@ OF_NO_AGENT = {
 OF_NO_AGENT |= {"partitions", "records", "schema", "token", "upkeep"}
 DAGS_OF_NO_AGENT = {"apply"}
 """It applies a policy file; no agent works on pools by itself there."""
-STEPS = {"expire": "retention", "vacuum": "retention", "lease": "retention", "publish": "compact"}
+STEPS = {
+    "expire": "retention",
+    "vacuum": "retention",
+    "lease": "retention",
+    "publish": "compact",
+    "range": "split",
+}
 """Settings that bear the name of a step of an agent, which is a command too."""
 WITHOUT_SETTINGS = {"erasure"}
 """It goes by `vacuum.grace`; what it erases is named by a run, never by a setting."""
@@ -45,7 +51,7 @@ def functions(path: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_there_is_a_folder_for_each_of_the_seven_agents() -> None:
+def test_there_is_a_folder_for_each_of_the_eight_agents() -> None:
     assert AGENTS == [
         "checkpoint",
         "compact",
@@ -53,6 +59,7 @@ def test_there_is_a_folder_for_each_of_the_seven_agents() -> None:
         "ingest",
         "intervals",
         "retention",
+        "split",
         "tombstones",
     ]
 

@@ -21,7 +21,7 @@ from spark_apps import erasure
 from tests.support.agents import finder, reporter
 from tests.support.clocks import Clock
 
-AGENTS = ("ingest", "intervals", "compact", "checkpoint", "tombstones", "retention", "erasure")
+AGENTS = ("ingest", "intervals", "compact", "split", "checkpoint", "tombstones", "retention", "erasure")
 WITHOUT_HOURS = sorted(set(AGENTS) - set(BOUND_BY_HOURS))
 
 
