@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import msgspec
 import pyarrow as pa
@@ -59,7 +59,8 @@ def json_of(value: Any) -> str:
 def print_json(value: Any, *, indented: bool = False) -> None:
     """Prints one JSON value on one line; `indented` for people, a field a line."""
     text = json_of(value)
-    print_text((msgspec.json.format(text, indent=2) if indented else text) + "\n")
+    whole = (msgspec.json.format(text, indent=2) if indented else text) + "\n"
+    print_text(_shown(whole) if sys.stdout.isatty() else whole)
 
 
 def print_rows(rows: list[dict[str, Any]], *, as_json: bool, empty: str) -> None:
@@ -173,7 +174,24 @@ def write_records(tables: Iterable[pa.Table], schema: pa.Schema, *, format: str,
             return _write_text(
                 tables, schema, file, total=terminal_width(sys.stdout) if path is None else None
             )
-        return write_to(file, tables, schema, format)
+        is_shown = format not in BINARY and path is None and sys.stdout.isatty()
+        return write_to(cast(BinaryIO, _Shown(file)) if is_shown else file, tables, schema, format)
+
+
+class _Shown:
+    """A terminal that gets whole lines of text: what would steer it is escaped, as in tables."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: Any) -> None:
+        text = bytes(data).decode(errors="backslashreplace")  # ZSON has single bytes behind an escaped one
+        self._file.write(_shown(text).encode())
+
+
+def _shown(lines: str) -> str:
+    """The lines with escapes that JSON, ZSON and people understand."""
+    return "\n".join(printable(line.rstrip("\r")) for line in lines.split("\n"))
 
 
 def write_to(file: BinaryIO, tables: Iterable[pa.Table], schema: pa.Schema, format: str) -> int:

@@ -206,6 +206,18 @@ def test_names_and_texts_do_not_steer_the_terminal(lake: Command) -> None:
     assert lake.scan("p", "--to", "2") == [{"k": 1, nasty: nasty}]
 
 
+@pytest.mark.parametrize("format", ["csv", "json", "zson", "table"])
+def test_records_do_not_steer_the_terminal_in_any_format(lake: Command, format: str) -> None:
+    lake.pool("p")
+    lake.load_records("p", [{"k": 1, "a\x1b[31m": "b\u202e\x9b\x1b]0;x\x07"}, {"k": 2}])
+    for words in (["scan", "p"], ["query", "SELECT * FROM p"]):
+        shown = on_terminal(*words, "--format", format, "--lake", lake.uri)
+        assert shown.status == DONE
+        assert not {"\x1b", "\u202e", "\x9b", "\x07"} & set(shown.text), words
+        assert len(shown.lines) >= 2
+    assert "\x1b[31m" in lake("scan", "p", "--format", "csv").out, "what is no terminal gets the values"
+
+
 def test_the_narrowest_terminal_still_shows_something(pool: Command) -> None:
     shown = on_terminal("scan", "p", "--limit", "1", "--lake", pool.uri, columns=1)
     assert (shown.status, shown.lines[:2]) == (DONE, ["k", "0"])
