@@ -116,14 +116,15 @@ def test_without_extras_nothing_is_asked_for_that_local_files_do_not_need(built:
 
 
 @pytest.mark.airflow
-def test_an_airflow_finds_the_agents_by_the_one_line_of_the_package(built: Built, tmp_path: Path) -> None:
+def test_an_airflow_finds_the_agents_by_the_two_lines_of_the_package(built: Built, tmp_path: Path) -> None:
     with zipfile.ZipFile(built.wheel) as files:
         files.extractall(tmp_path / "packages")
     import airflow_lake
 
-    (line,) = [text.strip() for text in (airflow_lake.__doc__ or "").splitlines() if "import" in text][:1]
+    lines = [text.strip() for text in (airflow_lake.__doc__ or "").splitlines()]
+    lines = [text for text in lines if text.startswith("from airflow_lake.dags import")]
     (tmp_path / "dags").mkdir()
-    (tmp_path / "dags" / "lake.py").write_text(line + "\n")
+    (tmp_path / "dags" / "lake.py").write_text("\n".join([*lines, ""]))
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "LAKE"))}
     done = subprocess.run(
         [sys.executable, "-c", LOAD, str(tmp_path / "dags")],

@@ -34,6 +34,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
             "expire.by": "ts",
             "expire.age": "7d",
             "type.ts": "timestamp",
+            "range.records": "5",
         }
         lake.create_pool(name, key="ts", settings=settings)
     monkeypatch.setenv("LAKE", lake.store.uri)
@@ -74,6 +75,7 @@ def test_the_agents_keep_pools_in_order_without_airflow_and_without_spark(
     assert ran("ingest")["records"] == 10
     assert ran("ingest")["batches"] == 0
     assert ran("compact", "a", "--strategy", "full", "--limit", "1")["pools"] == 1
+    assert ran("split", "a")["added"] == 1
     assert ran("retention", "a")["deletes"] == 1
     assert (records(lake, "a"), ran("tombstones", "a")["rewritten"]) == (5, 1)
     assert ran("checkpoint")["journals"] >= 2

@@ -108,9 +108,10 @@ def clock() -> Clock:
 
 @pytest.fixture
 def lake(clock: Clock) -> Lake:
-    """Three pools in which compact, checkpoint, tombstones and retention have work."""
+    """Three pools in which compact, checkpoint, split, tombstones and retention have work."""
     lake = Lake.create_on(MemoryStore(), ids=IdSource(clock=clock))
     busy = {"checkpoint.entries": "2", "tombstones.apply": "0s", "expire.records": "1", "compact.depth": "1"}
+    busy["range.records"] = "1"
     for name, more in {
         "a-paused": {"agents": "paused"},
         "b-night": {"upkeep.window": "22:00-06:00"},
