@@ -138,6 +138,12 @@ def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted
     yield proxy.count(
         "cold open and append", lambda: reopened().pool("small").branch().append(content(1_000))
     )
+    lake.create_pool("tiny", key="k", settings={"load.inline": "64KiB"})
+    tiny = lake.pool("tiny").branch()
+    tiny.append(content(10))
+    yield proxy.count("append, inlined", lambda: tiny.append(content(10, 1)))
+    inlined = reopened().pool("tiny").at()
+    yield proxy.count("scan, inlined", inlined.to_table)
 
 
 def of_lance(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:

@@ -14,7 +14,10 @@ from lake_core.store import Store
 
 FORMAT_VERSION = 3
 """The newest version of what a lake stores (docs/format.md); lakes of version 1 have no branches and tags, those of
-version 2 no split points."""
+version 2 no split points and no inlined objects."""
+
+INLINES_SINCE = 3
+"""The version of a lake from which on objects may lie in the journal."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,7 @@ class Context:
     """`ids` makes new ids and holds the clock; `author` is the name on transactions.
 
     `format_version` is the lake's own: version 1 cannot hold branches, tags and metadata, and
-    version 2 no split points.  `metadata` goes with
-    every transaction of a pool.
+    version 2 no split points and no inlined objects.  `metadata` goes with every transaction of a pool.
     """
 
     store: Store

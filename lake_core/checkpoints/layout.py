@@ -25,7 +25,7 @@ CHECKSUM = b"lake.crc32"
 VERSION = 1
 """The version of a checkpoint without sections of `SINCE_2`."""
 
-NEWEST, SINCE_2 = 2, frozenset({"point"})
+NEWEST, SINCE_2 = 2, frozenset({"point", "inlined"})
 """The version of a checkpoint with one of these sections.  Programs that know only version 1 refuse it: they would
 leave the section out of the next checkpoint."""
 

@@ -142,6 +142,7 @@ def put_reference(action: PutReference, lift: Lift | None, version: int) -> Refe
         oldest=oldest,
         applied=applied,
         lifts=lifts,
+        data=action.data,
     )
 
 

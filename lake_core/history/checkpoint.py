@@ -17,7 +17,8 @@
     removed      ""       the object       seq: the version that removed it; applied: when; size
     vacuum       ""       its sequence     value: `Vacuum`; only of those that have not ended
     vacuuming    ""       ""               value: `VacuumingRow`
-    reference    yes      the low bound    a column each; value: the fields' statistics
+    inlined      ""       ""               value: the bytes of all inlined objects; only if there are any
+    reference    yes      the low bound    a column each; value: the fields' statistics, lifts, and bytes if inlined
 
 Writing merges the checkpoint below with the entries folded since, row group by row group.  Reading is lazy: opening
 reads branches, schemas and recent ids.  Tokens, source files, the list of the removed (`below`) and references
@@ -73,7 +74,7 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 BRANCH, SCHEMA, TOMBSTONE = "branch", "schema", "tombstone"
-CLOSING, REOPENING = "closing", "reopening"
+CLOSING, REOPENING, INLINED = "closing", "reopening", "inlined"
 FORK, SETTLED, LIFT, TAG = "fork", "settled", "lift", "tag"
 VACUUM, VACUUMING = "vacuum", "vacuuming"
 
@@ -144,6 +145,8 @@ class PoolStateFormat:
             yield _values(CLOSING, [("", msgspec.msgpack.encode(state.closed))])
         if state.reopened:
             yield _values(REOPENING, [("", msgspec.msgpack.encode(state.reopened))])
+        if inlined := sum(branch.snapshot.inlined for _, branch in branches):
+            yield _values(INLINED, [("", msgspec.msgpack.encode(inlined))])
         for name, branch in branches:
             sub_pools = sorted(
                 {sub_pool for (sub_pool, _), shape in branch.snapshot.shapes.items() if shape.references}

@@ -24,6 +24,7 @@ from lake_core.records import (
     Action,
     CreateBranch,
     DeleteBranch,
+    PutInlined,
     PutReference,
     PutTombstone,
     RemoveReference,
@@ -101,7 +102,7 @@ def _references(branch: BranchState) -> dict[tuple[str, bytes], Reference]:
 
 def putting(reference: Reference) -> PutReference:
     """The action that gives a branch this reference."""
-    return PutReference(
+    return (PutInlined if reference.data else PutReference)(
         object=reference.object,
         low=reference.low,
         high=reference.high,
@@ -115,6 +116,7 @@ def putting(reference: Reference) -> PutReference:
         oldest=reference.oldest,
         applied=reference.applied,
         lifts=reference.lifts,
+        data=reference.data,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from lake_core.records import Action, AddObject, AddTombstone
+from lake_core.records import Action, AddInlined, AddObject, AddTombstone
 from lake_core.records.transactions import VERSION_2, VERSION_3
 
 
@@ -42,8 +42,9 @@ class Draft:
 
     @property
     def is_own(self) -> bool:
-        """Whether only its own writer may commit it."""
-        return self.oldest_only or self.keeps_fields or self.needs_version > 1
+        """Whether only its own writer may commit it; a load of inlined objects is like any other load."""
+        others = replace(self, actions=tuple(a for a in self.actions if not isinstance(a, AddInlined)))
+        return self.oldest_only or self.keeps_fields or others.needs_version > 1
 
     @property
     def needs_version(self) -> int:

@@ -45,6 +45,7 @@ from lake_core.history.tags import root_of, roots_of, tagged
 from lake_core.history.tombstone import Tombstone
 from lake_core.records import (
     Action,
+    AddInlined,
     AddObject,
     AddTombstone,
     Close,
@@ -54,6 +55,7 @@ from lake_core.records import (
     Entry,
     MarkApplied,
     Merge,
+    PutInlined,
     PutReference,
     PutTombstone,
     Release,
@@ -232,7 +234,8 @@ def _put_reference(change: _Change, action: PutReference) -> None:
     _refer(change, reference)
     if change.lift is not None and reference.lifts:
         change.lifts = change.lifts.insert(change.lift.base, change.lift)
-    change.removed = change.removed.without((action.object,))
+    if not action.data:
+        change.removed = change.removed.without((action.object,))
 
 
 def _check_announced(change: _Change, action: AddObject | PutReference) -> None:
@@ -248,6 +251,8 @@ def _refer(change: _Change, reference: Reference) -> None:
 
 def _remove_reference(change: _Change, action: RemoveReference) -> None:
     change.snapshot, taken = change.snapshot.take(action.object, action.low)
+    if taken.data:  # nothing is on the store that a vacuum could delete
+        return
     removal = Removal(change.version, change.time, taken.size)
     change.removed = change.removed.with_removed({action.object: removal})
 
@@ -363,7 +368,9 @@ def _reopen(change: _Change, action: Reopen) -> None:
 
 _FOLDS: dict[type[Action], Callable[[_Change, Any], None]] = {
     AddObject: _add_object,
+    AddInlined: _add_object,
     PutReference: _put_reference,
+    PutInlined: _put_reference,
     RemoveReference: _remove_reference,
     MarkApplied: _mark_applied,
     SetSchema: _set_schema,
@@ -406,6 +413,7 @@ def _reference(action: AddObject, seq: int) -> Reference:
         sub_pool=action.sub_pool,
         columns=action.columns,
         applied=action.applied,
+        data=action.data,
     )
 
 

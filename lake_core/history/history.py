@@ -146,7 +146,9 @@ class History:
     def check_draft(self, draft: Draft) -> None:
         """Raises InvalidInput if the lake's format cannot hold the draft, or a text of it is too long."""
         if self._format_version < (needed := draft.needs_version):
-            lacks = "branches, tags, reverts and vacuum" if needed == 2 else "split points"
+            inlines = any(getattr(action, "data", b"") for action in draft.actions)
+            newest = "inlined objects" if inlines else "split points"
+            lacks = "branches, tags, reverts and vacuum" if needed == 2 else newest
             raise InvalidInput(
                 f"this lake has format version {self._format_version}, which has no {lacks}: run lake upgrade"
             )

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from lake_core.history.snapshot.snapshot import MIN_CHANGES
 from lake_core.journal import JOURNAL_LIMITS, JournalLimits
 
+MOST_INLINED = 16 << 20
+"""Bytes of inlined objects that the branches of a pool have together, at most; a load beyond that writes files.
+Each process that opens the pool reads and holds them, and each checkpoint has them (decision 314)."""
+
 
 @dataclass(frozen=True)
 class HistoryLimits:

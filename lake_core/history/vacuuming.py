@@ -49,7 +49,7 @@ def check_objects(state: PoolState, draft: Draft) -> None:
         if state.removed.horizon > draft.read_version:
             raise PlanAgain("objects were vacuumed since this was planned; plan again")
         return
-    put = {a.object for a in draft.actions if isinstance(a, PutReference)}
+    put = {a.object for a in draft.actions if isinstance(a, PutReference) and not a.data}
     if gone := sorted(unlisted_objects(state, put)):
         raise ObjectVacuumed(
             f"object {gone[0]} was vacuumed, so this revision cannot come back; versions from "

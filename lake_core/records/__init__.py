@@ -12,6 +12,7 @@ from lake_core.records.branching import (
     DeleteBranch,
     DeleteTag,
     Merge,
+    PutInlined,
     PutReference,
     PutTombstone,
     SetMerged,
@@ -32,6 +33,7 @@ from lake_core.records.pools import (
 )
 from lake_core.records.transactions import (
     Action,
+    AddInlined,
     AddObject,
     AddTombstone,
     Close,
@@ -50,6 +52,7 @@ from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, End
 
 __all__ = [
     "Action",
+    "AddInlined",
     "AddObject",
     "AddTombstone",
     "BeginVacuum",
@@ -73,6 +76,7 @@ __all__ = [
     "Merge",
     "PoolAction",
     "PoolsEntry",
+    "PutInlined",
     "PutReference",
     "PutTombstone",
     "Release",

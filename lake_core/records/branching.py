@@ -42,6 +42,7 @@ class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaul
     oldest: int | None = None
     applied: int = 0
     lifts: tuple[int, ...] = ()
+    data: bytes = b""
 
     def __post_init__(self) -> None:
         if not (is_object(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
@@ -50,6 +51,11 @@ class PutReference(msgspec.Struct, frozen=True, tag="put_reference", omit_defaul
             raise Corrupt(f"put_reference {self.object!r}: its sequences are out of order")
         check_held(self.object, ordinal=self.ordinal, sub_pool=self.sub_pool, applied=self.applied)
         check_counts(self.object, records=self.records, size=self.size, seq=self.seq)
+        check_data(self.object, self.data, size=self.size, inlined=isinstance(self, PutInlined))
+
+
+class PutInlined(PutReference, frozen=True, tag="put_inlined", omit_defaults=True):
+    """Gives the branch a reference to an inlined object, whose bytes are `data`.  Guarantees: as `add_inlined`."""
 
 
 class PutTombstone(msgspec.Struct, frozen=True, tag="put_tombstone", omit_defaults=True):
@@ -181,6 +187,12 @@ def check_held(object_id: str, *, ordinal: int, sub_pool: str, applied: int) -> 
     check_counts(object_id, applied=applied)
     if not 0 <= ordinal <= MAX_ORDINAL or sub_pool not in ("", *SUB_POOLS):
         raise Corrupt(f"{object_id}: the place {ordinal} in the sub-pool {sub_pool[:80]!r} cannot be")
+
+
+def check_data(object_id: str, data: bytes, *, size: int, inlined: bool) -> None:
+    """Raises Corrupt if the bytes of an inlined object have another size, or if an object on the store has some."""
+    if len(data) != (size if inlined else 0):
+        raise Corrupt(f"{object_id}: {len(data)} bytes of an object of {size} bytes lie in the journal")
 
 
 def check_hidden(tombstone: str, *, sub_pool: str, only: tuple[int, int] | None) -> None:

@@ -21,10 +21,12 @@ from lake_core.records.branching import (
     DeleteBranch,
     DeleteTag,
     Merge,
+    PutInlined,
     PutReference,
     PutTombstone,
     SetMerged,
     SetTag,
+    check_data,
     check_held,
     check_hidden,
 )
@@ -54,8 +56,8 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     `ordinal` is the order of arrival within the transaction; `sub_pool` the sub-pool, "" for the pool itself.
     `size` is in bytes.  `seqs` are the oldest and the newest sequence of its records if a compaction wrote the
     object, which then holds the sequence of each record; None: all have the sequence of this transaction.
-    `applied`: the object holds no record that a tombstone up to this version covers. Guarantees: has records, a
-    size, low < high, and sequences in order.
+    `applied`: the object holds no record that a tombstone up to this version covers.  `data`: empty, see
+    `AddInlined`.  Guarantees: has records, a size, low < high, and sequences in order.
     """
 
     object: str
@@ -69,6 +71,7 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
     columns: tuple[Column, ...] = ()
     seqs: tuple[int, int] | None = None
     applied: int = 0
+    data: bytes = b""
 
     def __post_init__(self) -> None:
         if not (is_object(self.object) and self.records > 0 and self.size > 0 and self.low < self.high):
@@ -77,6 +80,14 @@ class AddObject(msgspec.Struct, frozen=True, tag="add_object", omit_defaults=Tru
             raise Corrupt(f"add_object {self.object!r}: the sequences {self.seqs} are out of order")
         check_held(self.object, ordinal=self.ordinal, sub_pool=self.sub_pool, applied=self.applied)
         check_counts(self.object, records=self.records, size=self.size)
+        check_data(self.object, self.data, size=self.size, inlined=isinstance(self, AddInlined))
+
+
+class AddInlined(AddObject, frozen=True, tag="add_inlined", omit_defaults=True):
+    """Adds an object whose bytes are `data`: it lies in the journal, and nothing is on the store.
+
+    Guarantees, besides those of `AddObject`: has as many bytes as its size says.
+    """
 
 
 class RemoveReference(msgspec.Struct, frozen=True, tag="remove_reference"):
@@ -184,6 +195,7 @@ class Reopen(msgspec.Struct, frozen=True, tag="reopen"):
 
 Action = (
     AddObject
+    | AddInlined
     | RemoveReference
     | MarkApplied
     | AddTombstone
@@ -194,6 +206,7 @@ Action = (
     | Reopen
     | Release
     | PutReference
+    | PutInlined
     | PutTombstone
     | CreateBranch
     | DeleteBranch
@@ -232,7 +245,7 @@ VERSION_2 = (
 )
 """Actions that a lake of format version 1 cannot hold."""
 
-VERSION_3 = (Split, Join)
+VERSION_3 = (Split, Join, AddInlined, PutInlined)
 """Actions that a lake of format version 2 cannot hold."""
 
 

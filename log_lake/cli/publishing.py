@@ -6,13 +6,13 @@ from argparse import Namespace
 
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.naming import MAIN
+from log_lake.agents.compact.publication import publish as publish_pool
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, say
 from log_lake.lake.pool import Pool
 from log_lake.publish.lag import publication
 from log_lake.publish.place import place_of
 from log_lake.publish.report import lag_line, lag_values, result_line
-from log_lake.publish.run import publish_iceberg
 from log_lake.texts.nametext import names_of
 
 
@@ -27,7 +27,7 @@ def publish(args: Namespace) -> None:
         _print_status(args, pool, branch)
         return
     without = args.without and names_of(args.without, option="--without")  # "" takes back what was left out
-    done = publish_iceberg(pool, branch=branch, to=args.to, without=without)
+    done = publish_pool(pool, branch=branch, to=args.to, without=without)
     if args.json:
         print_json(vars(done))
     else:

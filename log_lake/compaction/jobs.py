@@ -60,7 +60,7 @@ class CompactionJob:
         return [
             CompactionJob(tuple(group), max(1, round(self.outputs * size / self.size)), self.why)
             for group, size in zip(groups, sizes, strict=True)
-            if len(group) > 1  # a single object gains nothing
+            if len(group) > 1 or group[0].data  # a single object gains nothing, but a place on the store
         ]
 
     @property

@@ -30,6 +30,9 @@ Given are the runs from old to new, and the ranges that other jobs will make the
 WIDTH = 4
 """Runs: fewer are not worth merging before the depth asks for it; merging two at a time rewrites more for less."""
 
+INLINED_INPUTS = 1_024
+"""Inlined references that one job takes: they need no open file, and a merge of small ones goes by groups."""
+
 
 @dataclass
 class Planner:
@@ -75,6 +78,25 @@ class Planner:
         """Joins small neighbours among those references that no job takes."""
         for stretch in self._free_stretches(references):
             self._join(stretch)
+
+    def write_out(self, why: str) -> None:
+        """Makes jobs of the free inlined references: they become objects on the store.
+
+        They cost no request to read, so a job takes more of them than of others.
+        """
+        free = (r for r in self._free(self.references) if r.data)
+        inlined = sorted(free, key=lambda r: (r.seq, r.ordinal, r.low))
+        for start in range(0, len(inlined), INLINED_INPUTS):
+            self._write_out(inlined[start : start + INLINED_INPUTS], why)
+
+    def _write_out(self, references: Sequence[Reference], why: str) -> None:
+        inputs = list(references) if self.ages is None else self._with_between(references, self.ages)
+        if len(inputs) == len(references):
+            self._claim(inputs, why)
+        elif not self._add(references, why):  # one reference needs no other
+            half = len(references) // 2
+            self._write_out(references[:half], why)
+            self._write_out(references[half:], why)
 
     def plan(self) -> CompactionPlan:
         """The plan with all claimed jobs."""
@@ -165,10 +187,13 @@ class Planner:
         if not self._fits(inputs):
             return False
         if len(self._free(inputs)) == len(inputs):
-            self.claimed |= {_name(r): len(self.jobs) for r in inputs}
-            outputs = max(1, round(sum(r.size for r in inputs) / self.policy.target_size))
-            self.jobs.append(CompactionJob(tuple(sorted(inputs, key=lambda r: r.order)), outputs, why))
+            self._claim(inputs, why)
         return True
+
+    def _claim(self, inputs: Sequence[Reference], why: str) -> None:
+        self.claimed |= {_name(r): len(self.jobs) for r in inputs}
+        outputs = max(1, round(sum(r.size for r in inputs) / self.policy.target_size))
+        self.jobs.append(CompactionJob(tuple(sorted(inputs, key=lambda r: r.order)), outputs, why))
 
     def _with_between(self, references: Sequence[Reference], ages: Ages) -> list[Reference]:
         """The references and those that must be taken with them; incomplete if these are claimed or do not fit."""

@@ -15,7 +15,7 @@ from lake_core.history import PoolState, Reference
 from log_lake.leases import Lease, Leases
 from log_lake.leases.lease import WRITE
 
-TAG, DELETED_BRANCH, LEASE, FILE = "tag ", "deleted branch ", "lease ", "file "
+TAG, DELETED_BRANCH, LEASE, FILE, IN_JOURNAL = "tag ", "deleted branch ", "lease ", "file ", "journal "
 """Prefixes of the words; the name or the id follows."""
 
 LOAD = "a load that has not committed"
@@ -69,6 +69,11 @@ def named(lease: Lease) -> str:
     """The lease in words: its holder, and its reason."""
     why = f" ({lease.note.why})" if lease.note.why else ""
     return f"{LEASE}{lease.id} of {lease.note.holder}{why}"
+
+
+def in_journal_words(name: str) -> str:
+    """Describes an entry, a checkpoint or a request of the journal that has the bytes of an inlined object."""
+    return f"{IN_JOURNAL}{name}, which has its bytes: purge the journal, or erase without keeping the history"
 
 
 def file_words(name: str) -> str:

@@ -14,6 +14,7 @@ from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
 from log_lake.combine.newest import are_markers
 from log_lake.erasure.target import Target
+from log_lake.objects.located import Located
 from log_lake.objects.read import DataObject
 from log_lake.workers import Worker
 
@@ -21,17 +22,17 @@ HoldingAnswer = bool | Corrupt
 """Whether an object holds such a record; or the reason why this is unknown: it is missing or damaged."""
 
 
-def answer_of(target: Target, worker: Worker, object_id: str) -> HoldingAnswer:
+def answer_of(target: Target, worker: Worker, located: Located) -> HoldingAnswer:
     """The answer for an object.  Raises Unavailable."""
     try:
-        return holds_such(worker.store, target, object_id)
+        return holds_such(worker.store, target, located)
     except Corrupt as error:  # who asks knows whether the object is needed
         return error
 
 
-def holds_such(store: Store, target: Target, object_id: str) -> bool:
+def holds_such(store: Store, target: Target, located: Located) -> bool:
     """Whether the object holds a matching record.  Raises ObjectMissing, Corrupt, Unavailable."""
-    with DataObject(store, pool_id=target.config.id, object_id=object_id) as data:
+    with DataObject.at(store, located, pool_id=target.config.id) as data:
         sub_pool = data.metadata.sub_pool
         if sub_pool not in target.sub_pools:
             return False

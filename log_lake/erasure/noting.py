@@ -7,7 +7,7 @@ and this run's notes are united (`receipt.united`).  Called by `run`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from functools import partial
 
@@ -24,6 +24,7 @@ from log_lake.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransa
 from log_lake.erasure.search import ALONE, EACH, chunks
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
+from log_lake.objects.located import Located
 from log_lake.workers import Worker, Workers
 
 log = logging.getLogger(__name__)
@@ -39,12 +40,13 @@ class Notes:
         self.pool, self.receipt, self.workers = pool, receipt, workers
         self._own = {one.object for one in receipt.erased}
 
-    def add(self, objects: Collection[str]) -> None:
+    def add(self, objects: Iterable[Located]) -> None:
         """Adds objects that hold matching records, with their checksums."""
+        by_id = {one.object: one for one in objects}
         ids = {one.object for one in self.receipt.erased}
-        new = self._summed(id for id in dict.fromkeys(objects) if id not in ids)
+        new = self._summed(one for id, one in by_id.items() if id not in ids)
         self.receipt = msgspec.structs.replace(self.receipt, erased=(*self.receipt.erased, *new))
-        self._own |= set(objects)
+        self._own |= set(by_id)
 
     def held_by_others(self) -> tuple[Held, ...]:
         """Objects that another run of this erasure has named and that are on the store, because that run may be
@@ -58,10 +60,10 @@ class Notes:
         left = [id for id in named if id not in self._own and receipts.exists(store, pool_id, id)]
         return tuple(Held(id, ANOTHER_RUN) for id in left)
 
-    def _summed(self, ids: Iterable[str]) -> list[ReceiptObject]:
-        """Those that are on the store, with their checksums."""
+    def _summed(self, objects: Iterable[Located]) -> list[ReceiptObject]:
+        """Those that are on the store or inlined, with their checksums."""
         total = partial(summed_if_there, self.pool.config.id)
-        all_summed = (self.workers.map(total, chunk, each=EACH, alone=ALONE) for chunk in chunks(ids))
+        all_summed = (self.workers.map(total, chunk, each=EACH, alone=ALONE) for chunk in chunks(objects))
         return [one for summed in all_summed for one in summed if one is not None]
 
     def gather(self, target: Target) -> None:
@@ -75,7 +77,7 @@ class Notes:
                 transactions_by_id.setdefault(transaction.id, _described(version, transaction))
         transactions = tuple(sorted(transactions_by_id.values(), key=lambda one: (one.version, one.id)))
         ids = {one.object for one in self.receipt.written}
-        new = self._summed(id for one in transactions for id in one.added if id not in ids)
+        new = self._summed(Located(id) for one in transactions for id in one.added if id not in ids)
         loaded = self.pool.history.load_open()
         self.receipt = msgspec.structs.replace(
             self.receipt,
@@ -102,10 +104,10 @@ class Notes:
         return self.receipt
 
 
-def summed_if_there(pool_id: str, worker: Worker, object_id: str) -> ReceiptObject | None:
-    """The object with its checksum; None if it is not on the store.  Raises Unavailable."""
+def summed_if_there(pool_id: str, worker: Worker, located: Located) -> ReceiptObject | None:
+    """The object with its checksum; None if it is neither on the store nor inlined.  Raises Unavailable."""
     try:
-        return receipts.summed(worker.store, pool_id, object_id)
+        return receipts.summed(worker.store, pool_id, located)
     except ObjectMissing:  # another vacuum was faster
         return None
 

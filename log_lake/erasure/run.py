@@ -54,14 +54,17 @@ from log_lake.erasure.holders import (
     TAG,
     Holders,
     file_words,
+    in_journal_words,
     tagged_by_object,
 )
+from log_lake.erasure.in_journal import Inlined, inlined_objects, withdraw_expired
 from log_lake.erasure.noting import Notes
 from log_lake.erasure.receipt import DONE, PENDING, Held, Receipt
 from log_lake.erasure.search import Search, chunks, foreign, known_id
 from log_lake.erasure.target import Target
 from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
+from log_lake.objects.located import Located
 from log_lake.presence.absence import planning_again
 from log_lake.presence.roots import tagged_objects
 from log_lake.reading.revision import Revision
@@ -174,6 +177,9 @@ class _Run:
         self.held += self.notes.held_by_others()
         if self.held:
             return self._end_held()
+        withdraw_expired(self.pool)
+        inlined = self._inlined(until=self.pool.history.load_open().version)
+        self.notes.add(one.located for one in inlined)
         self._forget_points()
         self.own.forget()
         self.notes.gather(self.target)
@@ -184,8 +190,10 @@ class _Run:
             context, journal = self.pool.context, self.pool.history.journal
             _, at = write_newest(journal, new_id=context.ids.new, now=context.now(), forgets=False)
             purged = purge(journal, until=at).fence
+            inlined = self._inlined(until=at)
         version = self.pool.history.load_open().version
         self.held = self.notes.held_by_others()  # one that began since
+        self.held += tuple(Held(one.located.object, in_journal_words(one.place)) for one in inlined)
         if self.held:
             return self._end_held()
         which = f" of version {self.receipt.until} or older" if self.receipt.until else ""
@@ -205,6 +213,10 @@ class _Run:
         if points and self.receipt.erased and not self.receipt.sub_pool:
             self._log(f"removes {counted(len(points), 'split point')}")
             self.pool.commit_actions((Join(points),), on=loaded.version, message=self.reason)
+
+    def _inlined(self, *, until: int) -> list[Inlined]:
+        """The inlined objects with matching records that the journal still has."""
+        return list(self.search.inlined(inlined_objects(self.pool, self.target, until=until)))
 
     def _end_held(self) -> Receipt:
         """Write what holds such records."""
@@ -251,7 +263,7 @@ class _Run:
             with contextlib.suppress(NotFound):
                 branch = self.pool.branch(name, to_delete=True)
                 for chunk in chunks(references, REWRITES):
-                    self.notes.add([reference.object for reference in chunk])
+                    self.notes.add(map(Located.of, chunk))
                     self._rewrite_chunk(branch, chunk)
         return bool(by_branch)
 
@@ -304,7 +316,7 @@ class _Run:
         removed, begun = self.search.removed(loaded.state, now=now), self.search.begun(loaded.state)
         uncommitted = self.search.uncommitted(loaded.state, names)
         tagged = self._tagged(loaded.state, names, now=now)
-        self.notes.add([*removed, *begun, *tagged, *map(known_id, uncommitted)])
+        self.notes.add([*map(Located, [*removed, *begun, *map(known_id, uncommitted)]), *tagged])
         self.notes.write()  # checksums must be known before an object is deleted
         if removed or len(loaded.state.removed.vacuums):  # one that was killed is ended first
             self._log(f"deletes {counted(len(removed), 'object')}")
@@ -344,13 +356,16 @@ class _Run:
         removed, begun = self.search.removed(state, now=leases.now), self.search.begun(state)
         why = {PURGE: JOURNAL, CLOCK: CLOCK}.get(self.waits_for, LOAD)
         uncommitted = {known_id(info): why for info in self.search.uncommitted(state, names)}
-        tagged = tagged_by_object(state, self.search.in_tags(state, names, now=leases.now))
+        in_tags = list(self.search.in_tags(state, names, now=leases.now))
+        tagged = tagged_by_object(state, in_tags)
         holders = Holders(state, leases, tagged, uncommitted)
-        self.notes.add([*removed, *begun, *uncommitted, *tagged])
+        of_tags = [Located.of(reference) for _, reference in in_tags]
+        self.notes.add([*map(Located, [*removed, *begun, *uncommitted]), *of_tags])
+        inlined = {one.object for one in of_tags if one.data}
         self.notes.gather(self.target)
         all_held: list[Held] = []
         for one in self.receipt.erased:
-            if self._exists(one.object):
+            if one.object in inlined or self._exists(one.object):
                 if not (by_all := holders.of(one.object)):  # it was removed, or another vacuum began, since
                     return False
                 all_held += [Held(one.object, by) for by in by_all]
@@ -376,8 +391,8 @@ class _Run:
         """Whether a branch or a tag held it in an earlier run: no writer can commit it anew."""
         return any(one.object == id and one.by.startswith((TAG, DELETED_BRANCH)) for one in self.receipt.held)
 
-    def _tagged(self, state: PoolState, names: list[ObjectInfo], *, now: float) -> list[str]:
-        return [reference.object for _, reference in self.search.in_tags(state, names, now=now)]
+    def _tagged(self, state: PoolState, names: list[ObjectInfo], *, now: float) -> list[Located]:
+        return [Located.of(reference) for _, reference in self.search.in_tags(state, names, now=now)]
 
     def _clean_since(self) -> int:
         """The version from which on no branch shows such records: writers that begin later hold none."""

@@ -23,8 +23,10 @@ from lake_core.history.vacuuming import held_objects, objects_of, unlisted_objec
 from lake_core.ids import first_id
 from lake_core.store import ObjectInfo
 from log_lake.erasure.holding import HoldingAnswer, answer_of
+from log_lake.erasure.in_journal import Inlined
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
+from log_lake.objects.located import Located
 from log_lake.presence.roots import Tagged, read_tags, tagged_objects
 from log_lake.vacuum.orphans import iter_names, list_names, object_id
 from log_lake.workers import Workers
@@ -75,7 +77,7 @@ class Search:
         by_branch = {}
         for name in sorted(state.branches):
             references = self.references(state, name)
-            if holding := list(self._holding(references, _object_of, self._holds)):
+            if holding := list(self._holding(references, Located.of, self._holds)):
                 by_branch[name] = holding
         return by_branch
 
@@ -96,7 +98,7 @@ class Search:
         Raises Corrupt if the state of a tag cannot be read.
         """
         for name, tagged in self._tags(state, self._unlisted(state, names), now=now):
-            for reference in self._holding(tagged.references, _object_of, self._may_hold):
+            for reference in self._holding(tagged.references, Located.of, self._may_hold):
                 yield name, reference
 
     def _tags(
@@ -111,7 +113,10 @@ class Search:
         def read(tagged: PoolState, branch: str) -> TaggedObjects:
             branch_state = tagged.branches.get(branch)
             kept = () if branch_state is None else objects_of(branch_state.snapshot, unlisted)
-            return TaggedObjects(tuple(self.references(tagged, branch)), frozenset(kept))
+            others = (self.references(tagged, name) for name in sorted(tagged.branches) if name != branch)
+            # the checkpoint of the tag's version holds the inlined objects of all branches
+            inlined = (reference for references in others for reference in references if reference.data)
+            return TaggedObjects((*self.references(tagged, branch), *inlined), frozenset(kept))
 
         return read_tags(self.pool.history, state, read, now=now, seen=self.tagged)
 
@@ -126,7 +131,7 @@ class Search:
         If a branch, or a tag that is live at `now` (seconds since 1970), still needs such an object, it is
         judged there, by age.  So an object that has only records of later versions stays.
         """
-        removed = list(self._holding((id for id, _ in state.removed.items()), str, self._may_hold))
+        removed = list(self._holding((id for id, _ in state.removed.items()), Located, self._may_hold))
         if not (removed and self.target.until):
             return removed
         needed = held_objects(state, removed) | tagged_objects(self.pool.history, state, removed, now=now)
@@ -135,7 +140,7 @@ class Search:
     def begun(self, state: PoolState) -> list[str]:
         """Objects with matching records in vacuums that have begun and not ended: no list has them, and they
         must not be deleted yet."""
-        return list(self._holding(sorted(state.removed.vacuumed()), str, self._may_hold))
+        return list(self._holding(sorted(state.removed.vacuumed()), Located, self._may_hold))
 
     def uncommitted(self, state: PoolState, names: list[ObjectInfo]) -> list[ObjectInfo]:
         """Objects with matching records among the names on the store that no branch, tag, list or vacuum
@@ -145,7 +150,11 @@ class Search:
             kept = self._tags(state, unknown, now=None)
             unknown = unknown.difference(*(tagged.unlisted for _, tagged in kept))
         infos = [info for info in names if object_id(info) in unknown]
-        return list(self._holding(infos, known_id, self._may_hold))
+        return list(self._holding(infos, lambda info: Located(known_id(info)), self._may_hold))
+
+    def inlined(self, objects: Iterable[Inlined]) -> Iterator[Inlined]:
+        """Those of the inlined objects in the journal that hold matching records."""
+        return self._holding(objects, lambda one: one.located, self._may_hold)
 
     def on_store(self) -> list[ObjectInfo]:
         """Every name in the pool's folder of data objects, by name: one listing."""
@@ -154,15 +163,17 @@ class Search:
         return infos + list(iter_names(self.pool.store, self.pool.config.id, soon, END))
 
     def _holding(
-        self, items: Iterable[T], id_of: Callable[[T], str], holds: Callable[[str], bool]
+        self, items: Iterable[T], locate: Callable[[T], Located], holds: Callable[[str], bool]
     ) -> Iterator[T]:
         """The items whose objects hold such a record."""
         for chunk in chunks(items):
-            new = list(dict.fromkeys(id for id in map(id_of, chunk) if id not in self.answers))
+            located = [locate(item) for item in chunk]
+            new = {one.object: one for one in located if one.object not in self.answers}
             if new:
-                answers = self.workers.map(partial(answer_of, self.target), new, each=EACH, alone=ALONE)
+                asked = list(new.values())
+                answers = self.workers.map(partial(answer_of, self.target), asked, each=EACH, alone=ALONE)
                 self.answers.update(zip(new, answers, strict=True))
-            yield from (item for item in chunk if holds(id_of(item)))
+            yield from (item for item, one in zip(chunk, located, strict=True) if holds(one.object))
 
     def _holds(self, id: str) -> bool:
         """Of an object that a branch needs.  Raises ObjectMissing, Corrupt."""
@@ -197,7 +208,3 @@ def known_id(info: ObjectInfo) -> str:
 def foreign(names: list[ObjectInfo]) -> list[str]:
     """Names that are not those of data objects, so their content is unknown."""
     return [info.name for info in names if object_id(info) is None]
-
-
-def _object_of(reference: Reference) -> str:
-    return reference.object

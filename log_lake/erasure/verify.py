@@ -13,10 +13,12 @@ from dataclasses import replace
 from lake_core.errors import ObjectMissing
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.holders import file_words
+from log_lake.erasure.in_journal import inlined_objects
 from log_lake.erasure.receipt import DONE, Receipt
 from log_lake.erasure.search import Search, foreign, known_id
 from log_lake.erasure.target import Target, target_of
 from log_lake.lake.pool import Pool
+from log_lake.objects.located import Located
 from log_lake.presence.absence import planning_again
 from log_lake.workers import Here
 
@@ -36,7 +38,7 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
             yield f"object {one.object}, which holds such a record, is still on the store"
     for one in receipt.written:
         try:
-            summed = receipts.summed(pool.store, pool.config.id, one.object)
+            summed = receipts.summed(pool.store, pool.config.id, Located(one.object))
         except ObjectMissing:  # a compaction took it, and the vacuum
             continue
         if summed != one:
@@ -70,5 +72,7 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
         )
     for info in search.uncommitted(state, names):
         yield f"object {known_id(info)}, which was never committed, holds such a record"
+    for inlined in search.inlined(inlined_objects(pool, target, until=loaded.version + 1)):
+        yield f"object {inlined.located.object} in {inlined.place} holds such a record"
     for name in foreign(names):
         yield f"{file_words(name)}, may hold such a record"

@@ -15,15 +15,20 @@ from lake_core.errors import CheckpointGone, InvalidInput, NotFound, PlanAgain
 from lake_core.history import Committed, Draft, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of, difference, putting_tombstone, restored
+from lake_core.history.limits import MOST_INLINED
 from lake_core.journal import LoadedState, write_state
 from lake_core.journal.purge import keep_version, passed
 from lake_core.naming import MAIN
+from lake_core.phrases import human_size
 from lake_core.records import Action, CreateBranch, DeleteBranch
 from log_lake.lake.journaled import Journaled
 from log_lake.lake.named import resolve_revision
 
 TRIES = 10
 """Times to plan again because the branches have moved meanwhile."""
+
+MOST_OF_BRANCHES = 4 * MOST_INLINED
+"""Bytes of inlined objects of all branches up to which a new branch is created: a checkpoint has those of each."""
 
 T = TypeVar("T")
 
@@ -90,6 +95,7 @@ def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
         )
     else:
         actions, start = _of_revision(newest.state, target, parent, version=loaded.version)
+    _check_inlined(pool, newest.state, target)
     draft = Draft(
         pool.context.ids.new(),
         name,
@@ -100,6 +106,17 @@ def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
     )
     done = history.commit(draft)
     return BranchResult(done.version, done.transaction_id, name, parent, start)
+
+
+def _check_inlined(pool: Journaled, state: PoolState, target: BranchState) -> None:
+    """Raises InvalidInput if checkpoints would have too many bytes of inlined objects: each branch has its own."""
+    inlined = sum(branch.snapshot.inlined for _, branch in state.branches.items())
+    if target.snapshot.inlined and inlined + target.snapshot.inlined > MOST_OF_BRANCHES:
+        raise InvalidInput(
+            f"pool {pool.name!r}: its branches have {human_size(inlined)} of small loads in the journal, and this "
+            f"one would add {human_size(target.snapshot.inlined)}; write them as files first (lake compact "
+            f"{pool.name} --strategy full)"
+        )
 
 
 def _of_revision(

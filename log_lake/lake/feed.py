@@ -44,6 +44,7 @@ from lake_core.records import (
 )
 from lake_core.records.transactions import sequence
 from lake_core.store import Store
+from log_lake.objects.located import Located
 from log_lake.objects.read import DataObject
 
 BATCH_ROWS = 65_536
@@ -202,7 +203,7 @@ def read_object(
     store: Store,
     *,
     pool_id: str,
-    object_id: str,
+    located: Located,
     key: PoolKey,
     columns: list[str],
     key_range: KeyRange = EVERYTHING,
@@ -211,6 +212,6 @@ def read_object(
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
-    with DataObject(store, pool_id=pool_id, object_id=object_id) as data:
+    with DataObject.at(store, located, pool_id=pool_id) as data:
         for batch in data.batches(key_range, key=key, columns=columns, batch_rows=BATCH_ROWS):
             yield pa.Table.from_batches([batch])

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from lake_core.context import INLINES_SINCE
 from lake_core.history import Draft, PoolState
+from lake_core.history.limits import MOST_INLINED
 from lake_core.history.rebase import rebase
 from lake_core.ids import first_above, not_below
 from lake_core.phrases import counted
@@ -66,7 +68,17 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
         first=first_above(loaded.state.removed.floor, now=context.now()),
         fields=fields_at(loaded.state, branch.name),
         schema=write.settings(config)["schema"],
+        inline=room_to_inline(loaded.state, branch),
     )
+
+
+def room_to_inline(state: PoolState, branch: Line) -> int:
+    """The most bytes of a load's objects that may lie in the journal; 0: none."""
+    if branch.context.format_version < INLINES_SINCE:
+        return 0
+    inlined = sum(there.snapshot.inlined for _, there in state.branches.items())
+    most: int = branch.settings["load.inline"]
+    return max(0, min(most, MOST_INLINED - inlined))
 
 
 def fields_at(state: PoolState, branch: str) -> pa.Schema:
@@ -90,8 +102,12 @@ def builder(
     *,
     first_ordinal: int = 0,
     limits: ObjectLimits = OBJECT_LIMITS,
+    inline: int = 0,
 ) -> ObjectBuilder:
-    """A builder of objects for a load, in any process; `first_ordinal` is that of the first object."""
+    """A builder of objects for a load, in any process; `first_ordinal` is that of the first object.
+
+    `inline`: 0 if other builders build objects of the same load, because an entry has room for one.
+    """
 
     def id_of_load() -> str:
         return not_below(new_id(), pending.first)
@@ -108,11 +124,17 @@ def builder(
         Settings(config.settings)["format"],
         fields=pending.fields,
         contract=pending.contract(config),
+        inline=inline,
     )
 
 
-def builder_of(branch: Line, pending: PendingLoad, *, first_ordinal: int = 0) -> ObjectBuilder:
-    """A builder of objects for a load of the branch, in this process."""
+def builder_of(
+    branch: Line, pending: PendingLoad, *, first_ordinal: int = 0, alone: bool = False
+) -> ObjectBuilder:
+    """A builder of objects for a load of the branch, in this process.
+
+    `alone`: it builds all objects of the load, so these may lie in the journal.
+    """
     return builder(
         branch.store,
         branch.config,
@@ -120,6 +142,7 @@ def builder_of(branch: Line, pending: PendingLoad, *, first_ordinal: int = 0) ->
         branch.context.ids.new,
         first_ordinal=first_ordinal,
         limits=branch.limits.objects,
+        inline=pending.inline if alone else 0,
     )
 
 
@@ -135,7 +158,7 @@ def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadRes
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
-    building = builder_of(branch, pending)
+    building = builder_of(branch, pending, alone=True)
     with (
         lease_of(branch, pending, why="load"),
         branch.open_files(files, write, fields=pending.fields) as source,
@@ -150,7 +173,7 @@ def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) ->
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
-    building = builder_of(branch, pending)
+    building = builder_of(branch, pending, alone=True)
     with lease_of(branch, pending, why="load"):
         for block in blocks:
             building.add(block)

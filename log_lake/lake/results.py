@@ -57,7 +57,8 @@ class PendingLoad:
     commit it.
 
     None of its objects has an id below `first`, whatever the clock of the worker says.  `fields` are those of
-    the branch when the load began; `schema` is the policy for other fields.
+    the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of objects
+    that may lie in the journal; 0: none.
     """
 
     origin: Origin
@@ -70,6 +71,7 @@ class PendingLoad:
     first: str = ""
     fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
     schema: str = EVOLVE
+    inline: int = 0
 
     def contract(self, config: PoolConfig) -> Contract | None:
         """The contract for the records; None if they may change fields, or if there are no fields yet."""

@@ -113,7 +113,8 @@ def _revert(branch: Line, revision: str, *, message: str, maintenance: bool) -> 
 
 def _check_there(branch: Line, actions: Sequence[Action]) -> None:
     """Raises ObjectMissing if an object that would be referred to again is not on the store; opens each of them."""
-    ids = sorted({action.object for action in actions if isinstance(action, PutReference)})
+    put = (action for action in actions if isinstance(action, PutReference))
+    ids = sorted({action.object for action in put if not action.data})
     list(branch.history.journal.read_all(partial(_open, branch), ids))
 
 

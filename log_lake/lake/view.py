@@ -45,6 +45,11 @@ def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] |
     return [r for r in references if names is None or (r.object, r.low) in names]
 
 
+def _on_store(references: Iterable[Reference]) -> set[str]:
+    """The objects of the references, without inlined ones, which no vacuum takes."""
+    return {reference.object for reference in references if not reference.data}
+
+
 @dataclass(frozen=True, kw_only=True)
 class View(Revision):
     """A revision that can be read, because it knows the store of its objects.
@@ -127,7 +132,7 @@ class View(Revision):
         state = self.history.load_open().state
         if self.version >= state.removed.horizon:
             return  # otherwise all references are read
-        objects = {r.object for r in (self.references if references is None else references)}
+        objects = _on_store(self.references if references is None else references)
         gone = vacuumed(self.history, state, objects, version=self.version)
         if gone:
             objects_gone = counted(len(gone), "object")
@@ -143,7 +148,7 @@ class View(Revision):
         """
         if self.history is None:
             return False
-        objects = {r.object for r in references}
+        objects = _on_store(references)
         return not objects <= held_objects(self.history.load_open().state, objects)
 
     @contextmanager
@@ -160,7 +165,7 @@ class View(Revision):
         """The references without those whose objects a vacuum took, if the view is to warn of them only."""
         if self.on_missing != WARN or self.history is None:
             return tuple(references)
-        objects = {r.object for r in references}
+        objects = _on_store(references)
         gone = vacuumed(self.history, self.history.load().state, objects, version=self.version)
         if not gone:
             return tuple(references)

@@ -48,7 +48,10 @@ _MOST_ALIKE = 100
 
 @dataclass
 class ObjectBuilder:
-    """Writes the objects of a load.  Call `add` for each block, then `finish`."""
+    """Writes the objects of a load.  Call `add` for each block, then `finish`.
+
+    `inline`: objects of at most this many bytes together are not written: their actions have their bytes.
+    """
 
     store: Store
     key: PoolKey
@@ -61,6 +64,7 @@ class ObjectBuilder:
     format: str = PARQUET
     fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
     contract: Contract | None = None
+    inline: int = 0
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -147,7 +151,9 @@ class ObjectBuilder:
             sub_pool=sub_pool,
             rule=rule,
             limits=self.limits,
+            inline=max(0, self.inline),
         )
+        self.inline -= len(written.action.data)
         counts = misfits(table, self.fields) if len(self.fields) and not sub_pool else {}
         self.written.append(replace(written, misfits=counts))
 

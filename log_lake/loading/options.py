@@ -12,12 +12,26 @@ from typing import TYPE_CHECKING
 
 from lake_core import naming
 from log_lake.loading.csv_options import csv_options
-from log_lake.settings.setting_types import PATTERNS, SIZE, TEXT, WORDS, SettingType, count, one_of, pattern
+from log_lake.settings.setting_types import (
+    PATTERNS,
+    SIZE,
+    TEXT,
+    WORDS,
+    SettingType,
+    count,
+    one_of,
+    pattern,
+    small_size,
+)
 from log_lake.settings.settings import Setting, Settings, Together
 from log_lake.settings.time_format import date_format, time_format
 
 if TYPE_CHECKING:
     from lake_core.keys import PoolKey
+
+MAX_INLINE = 256 << 10
+"""Bytes of a load that lie in the journal, at most: each reader reads entries whole, and a group commit collects up
+to 4 MB of them (decision 314)."""
 
 FORMATS = ("auto", "json", "ndjson", "csv", "parquet", "avro", "orc", "zng", "zst", "zson")
 
@@ -174,6 +188,11 @@ SETTINGS = {
         "zst: the same, at once in columns",
     ),
     "load.memory": Setting(SIZE, "256MiB", "memory for sorting; larger loads are split into several objects"),
+    "load.inline": Setting(
+        small_size(MAX_INLINE),
+        "0",
+        "loads of at most this size, encoded, lie in the journal and write no file; 0: none; at most 256KiB",
+    ),
 }
 
 

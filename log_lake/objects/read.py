@@ -1,8 +1,10 @@
 """Reads one data object: the records of a key range, in order, a batch at a time.
 
 The first keys in the footer show which groups a range can touch.  Binary search cuts the first and the last
-group, because the records are sorted.  Columns are chosen by exact name.  Objects never change, so a process
-caches the footers that it used last: for a point read, reading the footer again would cost more than the record.
+group, because the records are sorted.  Columns are chosen by exact name.
+
+Every object is opened here.  Its bytes are on the store, or, if it is inlined, in the reference that names it
+(`Located`).
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from log_lake.objects.containers.zng import open_zng
 from log_lake.objects.containers.zst import open_zst
 from log_lake.objects.failures import missing, reading, unreadable
 from log_lake.objects.footers import footers
+from log_lake.objects.located import Locates
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import Sizes, Weight
 
@@ -77,8 +80,11 @@ class DataObject:
         object_id: str,
         size: int | None = None,
         share: int = BATCH_BYTES,
+        data: bytes = b"",
     ) -> None:
         """`size`: bytes that a reference says the object has.  `share`: bytes of a request to a server.
+
+        `data`: the bytes of an inlined object.
 
         Raises ObjectMissing, Corrupt (also if the object has another size), Unavailable.
         """
@@ -87,7 +93,7 @@ class DataObject:
         self._where = store.uri
         kept = footers(store).get(self.name)
         try:
-            self._file = store.open_input(self.name, size=size)
+            self._file = pa.BufferReader(data) if data else store.open_input(self.name, size=size)
             if kept is None:
                 ranges.fetch_tail(self._file, share=share)
         except FileNotFoundError as error:
@@ -110,6 +116,11 @@ class DataObject:
         self.metadata: ObjectMetadata = self._footer.metadata
         self.schema: pa.Schema = self._footer.schema
         """All columns, the hidden ones too."""
+
+    @classmethod
+    def at(cls, store: Store, one: Locates, *, pool_id: str, share: int = BATCH_BYTES) -> DataObject:
+        """Opens the object that a reference or an action names.  Raises what the constructor raises."""
+        return cls(store, pool_id=pool_id, object_id=one.object, size=one.size, share=share, data=one.data)
 
     def __enter__(self) -> DataObject:
         return self

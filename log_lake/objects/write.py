@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from types import TracebackType
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +28,7 @@ from lake_core.errors import CannotHold
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.records import AddObject, Column
+from lake_core.records import AddInlined, AddObject, Column
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import SEQ, user_fields, without_rows
 from lake_core.schemas.schema import schema_id
@@ -42,6 +43,7 @@ from log_lake.objects.containers.parquet_sink import ParquetSink
 from log_lake.objects.containers.zng import ZngSink
 from log_lake.objects.containers.zst import ZstSink
 from log_lake.objects.failures import writing
+from log_lake.objects.held_file import HeldFile
 from log_lake.objects.metadata import ObjectMetadata, Origin, Sample
 from log_lake.objects.statistics import column_statistics, unite_statistics
 from log_lake.objects.weight import Sizes
@@ -82,8 +84,11 @@ def write_object(
     sub_pool: str = "",
     rule: Rule = APPEND,
     limits: ObjectLimits = OBJECT_LIMITS,
+    inline: int = 0,
 ) -> WrittenObject:
     """Sorts, combines by the rule, and writes the records (at least one, `normalized`).
+
+    An object of at most `inline` bytes is not written to the store: the action has its bytes.
 
     The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput if
     a key field has a type without order, Unavailable if the store fails.
@@ -106,6 +111,7 @@ def write_object(
         ordinal=ordinal,
         sub_pool=sub_pool,
         limits=limits,
+        inline=inline,
     )
     written = write_tables(writer, lambda: [table])
     assert written is not None
@@ -145,6 +151,7 @@ class ObjectWriter:
     ordinal: int = 0
     sub_pool: str = ""
     limits: ObjectLimits = OBJECT_LIMITS
+    inline: int = 0
     partition: KeyRange = EVERYTHING
     """All keys that were merged into this object and no other of its origin, whether or not records are left."""
     records: int = field(default=0, init=False)
@@ -156,6 +163,7 @@ class ObjectWriter:
     _sizes: Sizes | None = field(default=None, init=False)
     _sink: Sink | None = field(default=None, init=False)
     _file: SummedFile | None = field(default=None, init=False)
+    _held: HeldFile | None = field(default=None, init=False)
     _stack: ExitStack = field(default_factory=ExitStack, init=False)
     _groups: list[bytes] = field(default_factory=list, init=False)
     _sample: Sample = field(default_factory=Sample, init=False)
@@ -252,8 +260,15 @@ class ObjectWriter:
 
     def _open(self, first: pa.Table) -> None:
         self._schema = first.schema
-        self._file = SummedFile(self._stack.enter_context(self.store.open_output(self.name)))
+        file = self._stack.enter_context(self._new_file())
+        self._file = SummedFile(file)
         self._sink = self._stack.enter_context(closing(self._new_sink(self._file, first)))
+
+    def _new_file(self) -> AbstractContextManager[BinaryIO]:
+        if not self.inline:
+            return self.store.open_output(self.name)
+        self._held = HeldFile(lambda: self.store.open_output(self.name), most=self.inline)
+        return self._held
 
     def _new_sink(self, file: SummedFile, first: pa.Table) -> Sink:
         format = naming.format_of(self.object_id)
@@ -305,7 +320,8 @@ class ObjectWriter:
             last_seq=self._seqs[1] if self._seqs else None,
         )
         self._sink.finish(described)
-        action = AddObject(
+        data = self._held.data if self._held is not None else b""
+        action = (AddInlined if data else AddObject)(
             object=self.object_id,
             records=self.records,
             size=self._file.tell(),
@@ -316,6 +332,7 @@ class ObjectWriter:
             sub_pool=self.sub_pool,
             columns=self._columns,
             seqs=self._seqs,
+            data=data,
         )
         return WrittenObject(action, schema)
 

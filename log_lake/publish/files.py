@@ -101,8 +101,7 @@ class Describing:
             return Described(data, deletes, is_new=False, has_new_deletes=False)
         store, pool_id = self.view.store, self.view.config.id
         location = location_of(store, naming.data_object(pool_id, rule.object))
-        size = rule.references[0].size
-        with DataObject(store, pool_id=pool_id, object_id=rule.object, size=size) as opened:
+        with DataObject.at(store, rule.references[0], pool_id=pool_id) as opened:
             self._check_names(opened)
             positions = hidden_positions(rule, opened, self.view, store)
             if len(positions) == opened.metadata.records:

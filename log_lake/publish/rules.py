@@ -68,7 +68,8 @@ def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, ObjectRule]:
     """By id, in key order: the rule of each object of the table.  Without `ages`, aged-off records are not
     hidden.
 
-    Raises InvalidInput if records of several objects would have to be combined, or if an object is not Parquet.
+    Raises InvalidInput if records of several objects would have to be combined, or if an object is not Parquet or
+    lies in the journal.
     """
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     is_upsert = revision.rule.kind == "upsert"
@@ -91,6 +92,12 @@ def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, ObjectRule]:
         raise InvalidInput(
             f"pool {name!r}: {counted(typed, 'object')} not Parquet, as Iceberg reads it; let a compaction write "
             f"them anew (lake set {name} format=parquet; lake compact {name} --strategy full)"
+        )
+    if inlined := len({r.object for r in hidden if r.data}):
+        name = revision.config.name
+        raise InvalidInput(
+            f"pool {name!r}: {counted(inlined, 'object')} in the journal, which Iceberg does not read; let a "
+            f"compaction write them (lake compact {name} --strategy full)"
         )
     by_object: dict[str, list[Reference]] = {}
     for reference in hidden:

@@ -79,7 +79,7 @@ def samples_of(
 def sample_of(reference: Reference, store: Store, *, pool_id: str, weight: float) -> WeightedSample:
     """The keys in the object's footer that lie in the reference's range.  Raises ObjectMissing, Corrupt,
     Unavailable."""
-    with DataObject(store, pool_id=pool_id, object_id=reference.object, size=reference.size) as data:
+    with DataObject.at(store, reference, pool_id=pool_id) as data:
         footer = data.metadata
     return WeightedSample.of_ranks(
         footer.sample, high=footer.high, records=footer.records, weight=weight

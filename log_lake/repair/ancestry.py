@@ -97,7 +97,7 @@ def _taken(groups: dict[AncestrySource, Hashes], by_object: dict[str, Hashes]) -
 
 
 def _fields(store: Store, pool_id: str, candidate: Candidate) -> pa.Schema:
-    with DataObject(store, pool_id=pool_id, object_id=candidate.object) as data:
+    with DataObject.at(store, candidate.located, pool_id=pool_id) as data:
         return user_fields(data.schema)
 
 
@@ -113,7 +113,7 @@ def _by_source(
     """The records of the outputs by where they came from, in the fields that they share."""
     parts: dict[AncestrySource, list[int]] = defaultdict(list)
     for holder in holders:
-        with DataObject(store, pool_id=pool_id, object_id=holder.candidate.object) as data:
+        with DataObject.at(store, holder.candidate.located, pool_id=pool_id) as data:
             names = _shared(data.schema, fields)
             for batch in data.batches(key_range.intersect(holder.key_range), key=key, columns=None):
                 table = pa.Table.from_batches([batch])
@@ -125,14 +125,14 @@ def _by_source(
 
 def _records(store: Store, pool_id: str, piece: Piece, key: PoolKey, fields: pa.Schema) -> Hashes:
     """The records of an object in the range as numbers, in the fields that they share."""
-    with DataObject(store, pool_id=pool_id, object_id=piece.candidate.object) as data:
+    with DataObject.at(store, piece.candidate.located, pool_id=pool_id) as data:
         return _read(data, piece, key, names=_shared(data.schema, fields), columns=None)
 
 
 def _sources(store: Store, pool_id: str, piece: Piece, key: PoolKey) -> Hashes:
     """The records of an object in the range as numbers, by key, sequence and ordinal alone."""
     names = [*key.names, SEQ, ORDINAL]
-    with DataObject(store, pool_id=pool_id, object_id=piece.candidate.object) as data:
+    with DataObject.at(store, piece.candidate.located, pool_id=pool_id) as data:
         return _read(data, piece, key, names=names, columns=names)
 
 

@@ -18,6 +18,7 @@ from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Store
 from log_lake.objects.facts import Content, read_content, read_facts
+from log_lake.objects.located import Located
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_references import faults_of, faults_of_content, shows_whole
 from log_lake.repair.finding import Finding, finding
@@ -74,7 +75,8 @@ def _faults(
     store: Store, config: PoolConfig, reference: Reference, *, data: bool
 ) -> Iterator[tuple[str, str]]:
     key = config.key_of(reference.sub_pool)
-    with DataObject(store, pool_id=config.id, object_id=reference.object) as opened:
+    located = Located(reference.object, data=reference.data)  # its size is compared below
+    with DataObject.at(store, located, pool_id=config.id) as opened:
         facts = read_facts(opened)
         faults = list(faults_of(reference, facts, key=key))
         yield from faults

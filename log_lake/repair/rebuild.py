@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 import pyarrow as pa
@@ -72,7 +72,8 @@ class RebuildPlan:
     be used; `lost` those of them that nothing replaces.  `superseded` are inputs that compactions replaced, `void`
     outputs of compactions that another one overtook, `guessed` objects that count as merged by their records alone.
     `begins_list`: the list of pools is lost, and the rebuild begins a new one.
-    `unordered` are loads whose age against merged records of the same keys nothing tells.
+    `unordered` are loads whose age against merged records of the same keys nothing tells.  `inlined`: by id, the
+    bytes of objects that lie in the old journal.
     `notes` say what else is lost or doubtful, a line each.
     """
 
@@ -90,6 +91,7 @@ class RebuildPlan:
     notes: tuple[str, ...]
     unordered: tuple[str, ...] = ()
     begins_list: bool = False
+    inlined: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def copies(self) -> bool:
@@ -174,6 +176,7 @@ def plan_rebuild(
         tuple(notes),
         doubtful,
         begins_list,
+        {c.object: c.data for c in candidates if c.data},
     )
 
 
@@ -200,7 +203,11 @@ def rebuild(
         raise Conflict(f"{config.id}: a journal has appeared meanwhile; look at it with lake fsck")
     if plan.copies:
         for object_id in plan.objects:
-            _copy(store, object_id, source_id=plan.source_id, target_id=config.id)
+            if object_id in plan.inlined:
+                with store.open_output(naming.data_object(config.id, object_id)) as target:
+                    target.write(plan.inlined[object_id])
+            else:
+                _copy(store, object_id, source_id=plan.source_id, target_id=config.id)
             progress("copies", 1)
     snapshot = Snapshot()
     for reference in sorted(plan.references, key=lambda r: (r.first_seq, r.ordinal)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import msgspec
 
@@ -13,26 +14,35 @@ from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import user_fields
-from lake_core.store import ObjectInfo, Store
+from lake_core.store import Store
 from log_lake.objects.facts import key_of, read_content, read_facts
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_objects import DATA_AT_ONCE, MAX_REFUSALS, batches_of
 from log_lake.repair.check_pool import CheckProgress
+from log_lake.repair.rebuild_inlined import inlined_candidates
 from log_lake.repair.rebuild_plan import Candidate
 
 
 def read_candidates(
     store: Store, pool_id: str, progress: CheckProgress
 ) -> tuple[list[Candidate], dict[str, bytes]]:
-    """Every data object of the folder, read whole, and the schemas that they have."""
+    """Every data object of the folder, and every inlined one that is left in the journal, read whole; and the
+    schemas that they have."""
     listed = ((naming.data_id(info.name), info) for info in store.list(naming.data(pool_id)))
-    ours = ((id, info) for id, info in listed if id and info.name == naming.data_object(pool_id, id))
+    ours = chain(
+        (
+            Candidate(id, info.size, id_seconds(id), _appeared(store, info.name))
+            for id, info in listed
+            if id and info.name == naming.data_object(pool_id, id)
+        ),
+        inlined_candidates(store, pool_id),
+    )
     candidates: list[Candidate] = []
     schemas: dict[str, bytes] = {}
     refused = 0
     with ThreadPoolExecutor(DATA_AT_ONCE) as threads:
         for batch in batches_of(ours, DATA_AT_ONCE * 8):
-            for candidate, schema, error in threads.map(lambda one: _candidate(store, pool_id, *one), batch):
+            for candidate, schema, error in threads.map(lambda one: _read(store, pool_id, one), batch):
                 candidates.append(candidate)
                 if schema is not None:
                     schemas.setdefault(candidate.schema, schema)
@@ -44,12 +54,11 @@ def read_candidates(
     return candidates, schemas
 
 
-def _candidate(
-    store: Store, pool_id: str, id: str, info: ObjectInfo
+def _read(
+    store: Store, pool_id: str, candidate: Candidate
 ) -> tuple[Candidate, bytes | None, LakeError | None]:
-    candidate = Candidate(id, info.size, id_seconds(id), _appeared(store, info.name))
     try:
-        with DataObject(store, pool_id=pool_id, object_id=id) as data:
+        with DataObject.at(store, candidate.located, pool_id=pool_id) as data:
             facts = read_facts(data)
             footer = facts.metadata
             candidate = msgspec.structs.replace(

@@ -28,6 +28,7 @@ from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
 from lake_core.records import Column
 from lake_core.records.transactions import MAX_TRANSACTIONS, sequence
+from log_lake.objects.located import Located
 
 VERSIONS_APART = 1_000_000
 """The rebuilt history begins after a multiple of this many versions, above every version that the objects tell.  A
@@ -39,7 +40,8 @@ class Candidate(msgspec.Struct, frozen=True):
 
     `created` is the second in its id, `order` a finer time that orders objects of one second (0: unknown).
     `sequences` are those of its records, if they carry any.  `fault` is why its records cannot be used, "" if they
-    can.  If the footer cannot be read either, `transaction_id` is "".
+    can.  If the footer cannot be read either, `transaction_id` is "".  `data`: the bytes of an inlined object, from
+    what is left of the journal.
     """
 
     object: str
@@ -60,6 +62,12 @@ class Candidate(msgspec.Struct, frozen=True):
     last_seq: int | None = None
     sequences: tuple[int, ...] = ()
     columns: tuple[Column, ...] = ()
+    data: bytes = b""
+
+    @property
+    def located(self) -> Located:
+        """Where its bytes are."""
+        return Located(self.object, data=self.data)
 
     @property
     def is_known(self) -> bool:

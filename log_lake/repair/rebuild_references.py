@@ -137,7 +137,7 @@ def _reference(
     one = piece.candidate
     low, high, records, columns = one.low, one.high, one.records, one.columns
     if not piece.is_whole:
-        with DataObject(store, pool_id=pool_id, object_id=one.object) as data:
+        with DataObject.at(store, one.located, pool_id=pool_id) as data:
             content = read_content(data, key=key, key_range=piece.key_range, cut=True)
         if not content.records:
             return None

@@ -40,6 +40,20 @@ def pattern(regex: str, *types: str) -> dict[str, Any]:
     return {"type": ["string", *types] if types else "string", "pattern": f"^(?:{regex})?$"}
 
 
+def small_size(most: int) -> SettingType:
+    """A type of sizes in bytes, from 0 to `most` (inclusive)."""
+
+    def read(text: str) -> int:
+        size = 0 if re.fullmatch(r"\s*0\s*[bB]?\s*", text) else size_of(text)
+        if size > most:
+            raise ValueError(f"use at most {most:,} bytes")
+        return size
+
+    return SettingType(
+        read, f"a size of at most {most:,} bytes, such as `64KiB`, or 0", pattern(SIZE_PATTERN, "integer")
+    )
+
+
 def one_of(*words: str) -> SettingType:
     """A type that accepts exactly these words."""
 

@@ -39,6 +39,7 @@ from lake_core.store import guarded
 from log_lake.columns.cast import cast_table
 from log_lake.combine.newest import are_markers
 from log_lake.lake.feed import Deleted, Inserted, read_object
+from log_lake.objects.located import Located
 from log_lake.reading.deleted import apply_tombstones
 from log_lake.stores import open_store
 from log_lake.where import show
@@ -82,7 +83,7 @@ class ObjectChange:
 
     version: int
     seq: int
-    object_id: str
+    located: Located
     key_range: KeyRange
     own: tuple[AddTombstone, ...]
 
@@ -137,7 +138,7 @@ def _planned(change: Inserted | Deleted, key: PoolKey) -> ObjectChange | RangeDe
     action = change.action
     whole = isinstance(action, AddObject)
     key_range = KeyRange() if whole else KeyRange(action.low, action.high)
-    return ObjectChange(change.version, change.seq, action.object, key_range, change.own)
+    return ObjectChange(change.version, change.seq, Located.of(action), key_range, change.own)
 
 
 def _where(mark: AddTombstone | PutTombstone, key: PoolKey) -> str | None:
@@ -177,7 +178,7 @@ def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Ta
     tables = read_object(
         guarded(open_store(source.store)),
         pool_id=source.pool_id,
-        object_id=change.object_id,
+        located=change.located,
         key=source.key,
         columns=list(names),
         key_range=change.key_range,
@@ -190,7 +191,7 @@ def _records(source: ChangeSource, change: ObjectChange) -> Iterator[tuple[pa.Ta
     for table in tables:
         kinds = pc.if_else(are_markers(table), DELETE_KEY, INSERT) if has_markers else INSERT
         shared = [name for name in table.schema.names if name in source.schema.names]
-        yield cast_table(table.select(shared), source.schema, what=change.object_id), kinds
+        yield cast_table(table.select(shared), source.schema, what=change.located.object), kinds
 
 
 def _with_markers(table: pa.Table) -> pa.Table:

@@ -49,6 +49,7 @@ from log_lake.lake.feed import Brought, Feed, Inserted, read_object
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.leases import HeldLease
+from log_lake.objects.located import Located
 from log_lake.presence.absence import explained_to_reader_of_feed
 from log_lake.stores import open_store
 from spark_apps.datasource import options as opts
@@ -98,7 +99,7 @@ class ObjectsPartition(InputPartition):
     key: PoolKey
     schema: pa.Schema
     refuses_markers: bool
-    objects: tuple[str, ...]
+    objects: tuple[Located, ...]
 
 
 class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -268,14 +269,14 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _objects(self, brought: list[Brought], view: View, schema: pa.Schema) -> list[ObjectsPartition]:
         """Runs of objects, each of about a task's size."""
         refuses = view.rule.kind == "upsert" and DELETED not in schema.names
-        runs: list[list[str]] = []
+        runs: list[list[Located]] = []
         size = 0
         for action in brought:
             cost = max(action.size, OPENING)
             if not runs or size + cost > self._task_size:
                 runs.append([])
                 size = 0
-            runs[-1].append(action.object)
+            runs[-1].append(Located.of(action))
             size += cost
         store, pool = self._pool.store.uri, self._pool.config.id
         return [ObjectsPartition(store, pool, view.key, schema, refuses, tuple(run)) for run in runs]
@@ -299,14 +300,14 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         target = arrow_schema(self._schema)
         store, schema = guarded(open_store(partition.store)), partition.schema
         columns = [*schema.names, *([DELETED] if partition.refuses_markers else [])]
-        for object_id in partition.objects:
-            for table in self._tables(partition, object_id, store, columns=columns):
+        for located in partition.objects:
+            for table in self._tables(partition, located, store, columns=columns):
                 if partition.refuses_markers and without_markers(table).num_rows < table.num_rows:
                     raise InvalidInput(
-                        f"object {object_id} deletes keys, and the stream has no column {DELETED} for that; "
+                        f"object {located.object} deletes keys, and the stream has no column {DELETED} for that; "
                         f"start the query again with it: .schema(..., {DELETED} boolean)"
                     )
-                yield from to_batches(fitted(table, schema, what=object_id), target)
+                yield from to_batches(fitted(table, schema, what=located.object), target)
 
     def _read_state(self, view: View, partition: StatePartition) -> Iterator[pa.RecordBatch]:
         names = [name for name in partition.schema.names if name in view.schema.names]
@@ -317,11 +318,11 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield from to_batches(records, arrow_schema(self._schema))
 
     def _tables(
-        self, partition: ObjectsPartition, object_id: str, store: Store, *, columns: list[str]
+        self, partition: ObjectsPartition, located: Located, store: Store, *, columns: list[str]
     ) -> Iterator[pa.Table]:
         pool_id, key = partition.pool_id, partition.key
         try:
-            yield from read_object(store, pool_id=pool_id, object_id=object_id, key=key, columns=columns)
+            yield from read_object(store, pool_id=pool_id, located=located, key=key, columns=columns)
         except ObjectMissing as error:
             raise self._explained(partition.store, pool_id, error) from error
 

@@ -266,6 +266,8 @@ class _Deciding:
         """The read of one reference's records in the key ranges; raises NotNative."""
         if naming.format_of(reference.object) != naming.PARQUET:
             raise NotNative("the object is not Parquet")
+        if reference.data:
+            raise NotNative("the object lies in the journal")
         plan, schema = self.plan, self.plan.schemas[reference.schema]
         names = [*schema.names, *(ORDER.names if reference.oldest is not None else ())]
         check_names(names)

@@ -171,12 +171,15 @@ def _why_blocked(spark: Any, view: View, plan: ScanPlan, options: opts.Options) 
         return (
             "a vacuum may take objects of this version, which Spark Connect would leave out: add lease=true"
         )
-    path = path_of(view.store.uri, view.object_name(plan.references[0]))
+    probed = next((reference for reference in plan.references if not reference.data), None)
+    if probed is None:
+        return "all objects lie in the journal"
+    path = path_of(view.store.uri, view.object_name(probed))
     try:
         _reader(spark, pa.schema([])).parquet(path).schema  # noqa: B018 (over Connect only this asks the server)
     except Exception as error:  # of Spark, of Py4J, or of gRPC: any means that Spark's reader has no object
         with view.absence_explained():
-            key_ranges(plan.references[:1], view.store, pool_id=view.config.id)
+            key_ranges([probed], view.store, pool_id=view.config.id)
         reason = _first_line(error)
         _warn_once(view.store.uri, reason)
         return f"the JVM cannot read {view.store.uri}: {reason}"
@@ -229,7 +232,7 @@ def key_ranges(
         return {}
 
     def own(object_id: str) -> KeyRange:
-        with DataObject(store, pool_id=pool_id, object_id=object_id) as data:
+        with DataObject.at(store, by_size[object_id], pool_id=pool_id) as data:
             return KeyRange(data.metadata.low, data.metadata.high)
 
     with ThreadPoolExecutor(min(len(objects), _AT_ONCE)) as threads:

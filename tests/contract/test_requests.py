@@ -39,6 +39,8 @@ def test_reads_and_writes_send_no_more_requests_than_they_did() -> None:
         "point get, compacted": (1, 0, 0),
         "point get, compacted, again": (0, 0, 0),
         "cold open and append": (12, 4, 3),  # also the activity note, and an entry after the checkpoint
+        "append, inlined": (3, 2, 1),  # news, the entry, the fence
+        "scan, inlined": (0, 0, 0),  # the state has the bytes
     }, counted
     assert counted[0].bytes <= 1.02 * size
     assert counted[4].bytes <= 300_000

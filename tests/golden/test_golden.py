@@ -36,6 +36,7 @@ from lake_core.keys.encoding import Instant, decode_key, encode_key, encode_valu
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import (
     Action,
+    AddInlined,
     AddObject,
     AddTombstone,
     BeginVacuum,
@@ -58,6 +59,7 @@ from lake_core.records import (
     MarkApplied,
     Merge,
     PoolsEntry,
+    PutInlined,
     PutReference,
     PutTombstone,
     Release,
@@ -94,7 +96,7 @@ from log_lake.objects.read import DataObject
 from log_lake.objects.write import write_object
 from log_lake.settings.settings import check_pool
 from log_lake.where import show
-from tests.support.records import KNOWN, ORIGIN, add, an_id, fixed_ids, transaction
+from tests.support.records import KNOWN, ORIGIN, SCHEMA_ID, add, an_id, fixed_ids, transaction
 from tests.support.zng_files import lines_of, zng_of
 
 FOLDER = Path(__file__).parent / "version1"
@@ -358,6 +360,47 @@ def test_an_entry_of_split_points() -> None:
     stored = bytes.fromhex((VERSION_3 / "splitting_entry.hex").read_text())
     assert Codec(Entry, version=3).encode(SPLITTING_ENTRY) == stored
     assert Codec(Entry, version=3).decode(stored, name="x") == SPLITTING_ENTRY
+
+
+INLINING_ENTRY = Entry(
+    an_id(41),
+    (
+        transaction(
+            AddInlined(
+                object=an_id(42),
+                records=2,
+                size=5,
+                schema=SCHEMA_ID,
+                low=encode_value(0),
+                high=encode_value(10),
+                columns=(Column("k", 0, encode_value(0), encode_value(9)),),
+                data=b"bytes",
+            ),
+            id=an_id(43),
+            parent=3,
+        ),
+        transaction(
+            PutInlined(
+                object=an_id(44),
+                low=encode_value(1),
+                high=encode_value(2),
+                seq=sequence(2),
+                records=1,
+                size=3,
+                schema=SCHEMA_ID,
+                data=b"two",
+            ),
+            id=an_id(45),
+            parent=4,
+        ),
+    ),
+)
+
+
+def test_an_entry_of_inlined_objects() -> None:
+    stored = bytes.fromhex((VERSION_3 / "inlining_entry.hex").read_text())
+    assert Codec(Entry, version=3).encode(INLINING_ENTRY) == stored
+    assert Codec(Entry, version=3).decode(stored, name="x") == INLINING_ENTRY
 
 
 def test_a_lease() -> None:
@@ -716,6 +759,11 @@ def split_history(store: MemoryStore) -> History:
     return pool_history(store)
 
 
+def inlined_history(store: MemoryStore) -> History:
+    store.create(naming.entry("p/journal", 4), Codec(Entry, version=3).encode(INLINING_ENTRY))
+    return pool_history(store)
+
+
 def pools(store: MemoryStore) -> Catalog:
     catalog = Catalog(Context(store, "", fixed_ids(), "vera"), check=check_pool)
     store.create(naming.entry("pools", 1), Codec(PoolsEntry, version=1).encode(POOLS_ENTRY))
@@ -763,12 +811,13 @@ CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "branched_checkpoint": branched_history,
     "reopened_checkpoint": reopened_history,
     "split_checkpoint": split_history,
+    "inlined_checkpoint": inlined_history,
     "pools_checkpoint": pools,
     "dropped_pools_checkpoint": dropped_pools,
 }
 ONLY_VERSION_2 = ("branched_checkpoint", "reopened_checkpoint", "dropped_pools_checkpoint")
 """Checkpoints that no lake of version 1 has."""
-ONLY_VERSION_3 = ("split_checkpoint",)
+ONLY_VERSION_3 = ("split_checkpoint", "inlined_checkpoint")
 """Checkpoints that no lake of version 2 has."""
 
 

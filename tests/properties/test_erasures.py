@@ -22,6 +22,7 @@ from lake_core.journal import write_state
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER
 from log_lake.agents.tombstones import run as tombstones
+from log_lake.erasure import run
 from log_lake.erasure.receipt import DONE, PENDING, Receipt
 from log_lake.erasure.run import erase
 from log_lake.erasure.search import Search
@@ -72,7 +73,7 @@ class Random:
     number: int = 0
 
     def __post_init__(self) -> None:
-        self.world = World(self.kind)
+        self.world = World(self.kind, settings={"load.inline": self.chance.choice(["0", "64KiB"])})
         self.pool = self.world.pool
 
     def step(self, what: str) -> None:
@@ -197,6 +198,7 @@ def check(kind: str, what: str, steps: list[str], seed: int) -> None:
     assert done.status == DONE
     assert one.seen() == expected
     assert not one.world.holding(is_such)
+    assert not one.world.in_journal(is_such)
     assert not list(verify(one.world.reopened(), done))
     findings = Fsck(one.world.lake.context, [], data=True, older_than=0.0).run()
     assert not [found for found in findings if found.severity == DAMAGE]
@@ -222,6 +224,7 @@ RULES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "removed objects are searched": lambda m: m.setattr(Search, "removed", lambda self, state, *, now: []),
     "orphans are searched": lambda m: m.setattr(Search, "uncommitted", lambda self, state, names: []),
     "tags are searched": lambda m: m.setattr(Search, "in_tags", lambda self, state, names, *, now: iter(())),
+    "the journal is searched": lambda m: m.setattr(run, "inlined_objects", lambda *_, **__: iter(())),
     "records without the key are searched": lambda m: m.setattr(
         Target, "sub_pools", property(lambda self: (self.sub_pool,))
     ),

@@ -211,6 +211,7 @@ class LakeMachine(RuleBasedStateMachine):
         few=st.sampled_from([0, 2, LIMITS.min_bulk_ratio]),
         group=st.integers(1, 5),
         memory=st.sampled_from(["1", "700", "1MiB"]),
+        inline=st.sampled_from(["0", "1500", "64KiB"]),
         format=st.sampled_from(FORMATS),
         seed=st.integers(0, 99),
         loads=st.lists(LOADS, min_size=2, max_size=5),
@@ -222,6 +223,7 @@ class LakeMachine(RuleBasedStateMachine):
         few: int,
         group: int,
         memory: str,
+        inline: str,
         format: str,
         seed: int,
         loads: list[list[Record]],
@@ -241,7 +243,7 @@ class LakeMachine(RuleBasedStateMachine):
                 kind,
                 key=key,
                 kind=kind,
-                settings={"load.memory": memory, "format": format},
+                settings={"load.memory": memory, "load.inline": inline, "format": format},
                 aggregates=FUNCTIONS if kind == "aggregate" else None,
             )
         self.models = {kind: Model(kind, Order.parse(key), SCHEMA.names) for kind in KINDS}

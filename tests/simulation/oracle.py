@@ -39,6 +39,7 @@ from lake_core.records import (
 from lake_core.records.branching import SEQUENCE_BYTES
 from lake_core.records.transactions import sequence
 from tests.simulation.truth import Truth, Violation
+from tests.support.inlined import files_in, object_of
 
 Rows = dict[Any, int]
 """What is shown: in append pools how often (key, number), otherwise the number of each key."""
@@ -305,11 +306,11 @@ class PairTruth(Truth):
         """What branches and live tags refer to."""
         state, now = self.states[-1], int(self.clock() * 1e6)
         for name, branch in state.branches.items():
-            yield f"branch {name}", frozenset(r.object for r in branch.snapshot.all())
+            yield f"branch {name}", frozenset(r.object for r in branch.snapshot.all() if not r.data)
         for name, tag in state.tags.items():
             if tag.is_live(now):
                 tagged = self.states[tag.version].branches[tag.branch]
-                yield f"tag {name}", frozenset(r.object for r in tagged.snapshot.all())
+                yield f"tag {name}", frozenset(r.object for r in tagged.snapshot.all() if not r.data)
 
     def promised(self) -> Iterator[tuple[str, frozenset[str]]]:
         """What readers may rely on."""
@@ -331,9 +332,16 @@ class PairTruth(Truth):
         return {id for name in self.objects if (id := naming.data_id(name)) is not None}
 
     def holding(self, key: int) -> set[str]:
-        """The data objects on the store that hold records of a key, read by Arrow alone."""
+        """The data objects, also inlined ones, that hold records of a key, read by Arrow alone."""
         there = {naming.data_id(name): data for name, data in self.objects.items()}
-        return {id for id, data in there.items() if id is not None and key in self._keys(id, data)}
+        on_store = {id for id, data in there.items() if id is not None and key in self._keys(id, data)}
+        return on_store | {
+            object_of(file)
+            for name, data in self.objects.items()
+            if name.startswith(f"{self.journal}/") and not name.endswith(("/HEAD", "/TAIL", ".fence"))
+            for file in files_in(name, data)
+            if key in file.read(columns=["k"])["k"].to_pylist()
+        }
 
     def _keys(self, id: str, data: bytes) -> frozenset[int]:
         if id not in self.keys:

@@ -250,7 +250,7 @@ def reader(me: Process) -> None:
     truth, begun = me.world.truth, me.world.now()
     is_old = me.chance.random() < 0.2
     view = me.pool.at(me.version() if is_old else "main")
-    promise = Promise(frozenset(r.object for r in view.references), until=begun + GRACE)
+    promise = Promise(frozenset(r.object for r in view.references if not r.data), until=begun + GRACE)
     if not is_old:
         truth.promises.append(promise)
     me.sleep(me.chance.choice((0.0, 0.0, GRACE / 4, GRACE / 2, 3 * GRACE)))
@@ -271,7 +271,7 @@ def leased_reader(me: Process) -> None:
         name = next((name for name in me.world.holders if why.encode() in stored.get(name, b"")), "")
         if not name:
             return  # it stood still for so long that its lease was dead, and a vacuum has removed it
-        promise = Promise(frozenset(r.object for r in view.references), lease=name)
+        promise = Promise(frozenset(r.object for r in view.references if not r.data), lease=name)
         truth.promises.append(promise)
         for _ in range(me.chance.randint(0, 3)):
             if me.chance.random() < 0.2:
@@ -508,6 +508,7 @@ class World:
             "lease.ttl": f"{TTL:.0f}s",
             "history.keep": keep,
             "lease.after": self.chance.choice(("0s", "1d")),
+            "load.inline": self.chance.choice(("0", "64KiB")),
             "tombstones.remember": self.chance.choice(("0s", "50s", "7d")),
             **({"expire.records": "4"} if keep == "0s" else {"expire.age": f"{GRACE:.0f}s"}),
         }

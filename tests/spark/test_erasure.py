@@ -22,6 +22,7 @@ from log_lake.erasure.target import Target
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.objects.located import Located
 from log_lake.workers import Here
 from spark_apps.erasure import main
 from spark_apps.workers import OnSpark
@@ -102,16 +103,17 @@ def test_the_tasks_answer_as_the_driver_does(spark: Any, landing: Landing) -> No
     gone = pool.context.ids.new()
     landing.lake.store.put(naming.data_object(pool.config.id, damaged), b"PAR1 ann")
     ids = [damaged, *others, last, gone]
+    objects = list(map(Located, ids))
     tasks, alone = OnSpark(lambda: spark, pool.context, always=True), Here.of(pool.context)
     target = Target(pool.config, KeyRange(pool.at().bound(300)))
     for workers in (tasks, alone):
-        answers = dict(zip(ids, workers.map(partial(answer_of, target), ids, each=2), strict=True))
+        answers = dict(zip(ids, workers.map(partial(answer_of, target), objects, each=2), strict=True))
         assert isinstance(answers.pop(gone), ObjectMissing)
         assert damaged in str(answers.pop(damaged))
         assert [id for id, holds in answers.items() if holds] == [last]
     total = partial(summed_if_there, pool.config.id)
-    assert tasks.map(total, ids, each=2) == alone.map(total, ids)
-    assert tasks.map(total, ids)[-1] is None
+    assert tasks.map(total, objects, each=2) == alone.map(total, objects)
+    assert tasks.map(total, objects)[-1] is None
 
 
 def test_a_run_that_is_killed_is_gone_on_with(spark: Any, landing: Landing) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from lake_core.checkpoints.layout import rows
 from lake_core.keys import KeyRange
 from lake_core.records import Column
+from lake_core.records.branching import check_data
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -19,7 +20,8 @@ class Reference(msgspec.Struct, frozen=True):
     `oldest` is None if all records have the sequence `seq`.  Otherwise a compaction wrote the object: `oldest` is
     the sequence of its oldest record, and each record carries its own sequence and ordinal.  The object holds no
     record that a tombstone up to version `applied` covers.  `lifts` turn the sequences that the object stores into
-    those that they have on this branch (`history.lift`).
+    those that they have on this branch (`history.lift`).  `data` are the bytes of an inlined object, which is not
+    on the store; b"" if it is.
     """
 
     object: str
@@ -35,6 +37,7 @@ class Reference(msgspec.Struct, frozen=True):
     oldest: int | None = None
     applied: int = 0
     lifts: tuple[int, ...] = ()
+    data: bytes = b""
 
     @property
     def first_seq(self) -> int:
@@ -52,20 +55,22 @@ class Reference(msgspec.Struct, frozen=True):
         return self.low, self.seq, self.ordinal, self.object
 
 
-class LiftedColumns(msgspec.Struct, frozen=True):
-    """The columns and the lifts of a reference that has lifts; others store their columns alone."""
+class ColumnsAndMore(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The columns of a reference with lifts, or of an inlined object; others store their columns alone."""
 
     columns: tuple[Column, ...]
-    lifts: tuple[int, ...]
+    lifts: tuple[int, ...] = ()
+    data: bytes = b""
 
 
-_COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...] | LiftedColumns)
+_COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...] | ColumnsAndMore)
 _NO_COLUMNS = msgspec.msgpack.encode(())
 
 
 def _value(reference: Reference) -> bytes:
-    if reference.lifts:
-        return msgspec.msgpack.encode(LiftedColumns(reference.columns, reference.lifts))
+    if reference.lifts or reference.data:
+        more = ColumnsAndMore(reference.columns, reference.lifts, reference.data)
+        return msgspec.msgpack.encode(more)
     return msgspec.msgpack.encode(reference.columns) if reference.columns else _NO_COLUMNS
 
 
@@ -95,9 +100,8 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
     for row in zip(*columns, strict=True):
         object, low, high, seq, oldest, applied, ordinal, records, size, schema, value = row
         decoded = _COLUMNS.decode(value)
-        statistics, lifts = (
-            (decoded.columns, decoded.lifts) if isinstance(decoded, LiftedColumns) else (decoded, ())
-        )
+        more = decoded if isinstance(decoded, ColumnsAndMore) else ColumnsAndMore(decoded)
+        check_data(object, more.data, size=size, inlined=bool(more.data))
         yield Reference(
             object,
             low,
@@ -108,10 +112,11 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
             size,
             schema,
             sub_pool,
-            statistics,
+            more.columns,
             oldest,
             applied,
-            lifts,
+            more.lifts,
+            more.data,
         )
 
 

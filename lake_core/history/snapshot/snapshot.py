@@ -38,16 +38,19 @@ Identity = tuple[str, bytes]
 class Shape(msgspec.Struct, frozen=True):
     """Totals of the references of one sub-pool and schema.
 
-    `first`: the oldest sequence of the first reference that ever had them.
+    `first`: the oldest sequence of the first reference that ever had them.  `inlined`: those of the bytes that lie
+    in the journal; left out if there are none.
     """
 
     first: int
     references: int = 0
     records: int = 0
     size: int = 0
+    inlined: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        if min(self.first, self.references, self.records, self.size) < 0:
+        counts = (self.first, self.references, self.records, self.size, self.inlined or 0)
+        if min(counts) < 0 or (self.inlined or 0) > self.size:
             raise Corrupt(
                 f"the totals of a branch: {self.references} references, {self.records} records, {self.size} bytes"
             )
@@ -59,6 +62,7 @@ class Shape(msgspec.Struct, frozen=True):
             self.references + times,
             self.records + times * reference.records,
             self.size + times * reference.size,
+            (self.inlined or 0) + times * len(reference.data) or msgspec.UNSET,
         )
 
 
@@ -86,6 +90,11 @@ class Snapshot:
     def size(self) -> int:
         """Bytes of the objects, with those of the sub-pools."""
         return sum(s.size for s in self.shapes.values())
+
+    @property
+    def inlined(self) -> int:
+        """Bytes of inlined objects, with those of the sub-pools."""
+        return sum(s.inlined or 0 for s in self.shapes.values())
 
     def totals(self, sub_pool: str = "") -> Shape:
         """References, records and bytes of one (sub-)pool."""

@@ -7,14 +7,21 @@ from collections.abc import Sequence
 from lake_core.history import Reference
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
+from lake_core.history.limits import MOST_INLINED
 from lake_core.keys import PoolKey
 from log_lake.compaction.gain import standing_of
-from log_lake.compaction.jobs import CompactionPlan
+from log_lake.compaction.jobs import CompactionJob, CompactionPlan
 from log_lake.compaction.layout import depth_of
 from log_lake.compaction.planner import Planner
 from log_lake.compaction.policy import CompactionPolicy
 from log_lake.compaction.ranges import apart
 from log_lake.compaction.strategies import find_strategy
+
+FULL = "full"
+"""The strategy that leaves nothing as it is."""
+
+WRITE_OUT = "small loads that lie in the journal"
+"""Why inlined references are written as objects."""
 
 
 def plan_branch(
@@ -34,7 +41,8 @@ def plan_branch(
     """
     sides = [[r for r in references if branch.is_unmerged(r) == side] for side in (False, True)]
     parts = [part for side in sides for part in apart(side, points)]
-    plans = [plan_compaction(part, policy, key=key, kind=kind, now=now) for part in parts]
+    many = are_many(references, policy)
+    plans = [plan_compaction(part, policy, key=key, kind=kind, now=now, writes_out=many) for part in parts]
     if not points and len(plans) < 2:
         return plans[0] if plans else plan_compaction((), policy, key=key, kind=kind, now=now)
     all_jobs = (piece for plan in plans for job in plan.jobs for piece in job.apart(points))
@@ -53,15 +61,57 @@ def plan_branch(
 
 
 def plan_compaction(
-    references: Sequence[Reference], policy: CompactionPolicy, *, key: PoolKey, kind: str, now: float
+    references: Sequence[Reference],
+    policy: CompactionPolicy,
+    *,
+    key: PoolKey,
+    kind: str,
+    now: float,
+    writes_out: bool = False,
 ) -> CompactionPlan:
     """The jobs that are worthwhile now, for references of one pool or sub-pool in any order.
 
     `kind` is the pool's: jobs of aggregate pools also take every reference between their inputs in age
-    (`between`).  `now` is in seconds since 1970.  Raises InvalidInput if the strategy does not suit the key.
+    (`between`).  `now` is in seconds since 1970.  `writes_out`: inlined references become objects on the store
+    before the strategy plans the rest.  Raises InvalidInput if the strategy does not suit the key.
     """
     ordered = sorted(references, key=lambda r: r.order)
     ages = Ages(ordered) if kind == "aggregate" else None
     planner = Planner(ordered, policy, key=key, now=now, ages=ages)
+    if writes_out:
+        planner.write_out(WRITE_OUT)
     find_strategy(policy.strategy)(planner)
+    if policy.strategy == FULL:
+        planner.write_out(WRITE_OUT)
     return planner.plan()
+
+
+def are_many(references: Sequence[Reference], policy: CompactionPolicy) -> bool:
+    """Whether so many references are inlined, or so many bytes, that all of these must be written out."""
+    inlined = [len(r.data) for r in references if r.data]
+    return len(inlined) > policy.max_inputs or sum(inlined) > MOST_INLINED // 2
+
+
+def jobs_of_inlined(
+    branch: BranchState,
+    sub_pool: str,
+    policy: CompactionPolicy,
+    *,
+    key: PoolKey,
+    kind: str,
+    now: float,
+    points: Sequence[bytes] = (),
+) -> list[CompactionJob]:
+    """Jobs that only write the inlined references of a (sub-)pool as objects on the store.
+
+    `key` and `kind` are those of the (sub-)pool.
+    """
+    references = branch.snapshot.overlapping(sub_pool=sub_pool)
+    jobs: list[CompactionJob] = []
+    for side in (False, True):
+        ours = [r for r in references if branch.is_unmerged(r) == side]
+        ages = Ages(ours) if kind == "aggregate" else None
+        planner = Planner(ours, policy, key=key, now=now, ages=ages)
+        planner.write_out(WRITE_OUT)
+        jobs += planner.jobs
+    return [piece for job in jobs for piece in job.apart(points)]

@@ -7,16 +7,25 @@ the pool, the run does not fail: the table keeps its version, and the report say
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from lake_core.errors import InvalidInput
 from lake_core.naming import MAIN
+from log_lake.agents.compact.plan import jobs_of_inlined
+from log_lake.agents.compact.policy import policy_of
 from log_lake.lake.pool import Pool
 from log_lake.publish.lag import publication
+from log_lake.publish.place import BESIDE
 from log_lake.publish.report import result_line
-from log_lake.publish.run import publish_iceberg
+from log_lake.publish.run import PublishResult, publish_iceberg
+from log_lake.rewriting.compaction import run_jobs
+from log_lake.workers import Here
 
 log = logging.getLogger(__name__)
+
+TRIES = 3
+"""Times that inlined objects are written out before a publication: loads may bring more meanwhile."""
 
 
 def publication_due(pool: Pool, *, branch: str) -> str:
@@ -31,6 +40,36 @@ def publication_due(pool: Pool, *, branch: str) -> str:
     return "not published yet" if lag is None else "the published table is behind" if lag.transactions else ""
 
 
+def publish(
+    pool: Pool, *, branch: str, to: str = BESIDE, without: Sequence[str] | None = None
+) -> PublishResult:
+    """Publishes a branch, after inlined objects were written to the store: a table has files only.
+
+    Raises what `publish_iceberg` raises.
+    """
+    for _ in range(TRIES):  # a load may bring an inlined object meanwhile
+        write_out(pool, branch=branch)
+        try:
+            return publish_iceberg(pool, branch=branch, to=to, without=without)
+        except InvalidInput:
+            if not any(reference.data for reference in pool.at_branch(branch).references):
+                raise
+    return publish_iceberg(pool, branch=branch, to=to, without=without)
+
+
+def write_out(pool: Pool, *, branch: str) -> None:
+    """Writes the inlined objects of the pool's branch as objects on the store; sub-pools stay as they are.
+
+    Raises NotFound, Corrupt, OutcomeUnknown, Unavailable.
+    """
+    view = pool.at_branch(branch)
+    policy, config, now = policy_of(view.settings), view.config, pool.context.now()
+    jobs = jobs_of_inlined(
+        view.held, "", policy, key=config.key, kind=config.kind, now=now, points=view.points
+    )
+    run_jobs(pool.branch(branch), jobs, Here.of(pool.context))
+
+
 def published(pool: Pool, *, branch: str) -> dict[str, Any]:
     """Publishes as the setting says, and returns the two fields of a CompactResult about it; without the setting
     it does nothing.
@@ -41,7 +80,7 @@ def published(pool: Pool, *, branch: str) -> dict[str, Any]:
     if not place or branch != MAIN:
         return {}
     try:
-        done = publish_iceberg(pool, branch=branch, to=place)
+        done = publish(pool, branch=branch, to=place)
     except InvalidInput as refusal:
         log.warning("not published: %s", refusal)
         return {"published": None, "publication": f"not published: {refusal}"}

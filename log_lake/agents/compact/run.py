@@ -7,15 +7,16 @@ application, `lake compact`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import msgspec
 
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
-from log_lake.agents.compact.plan import plan_branch
+from log_lake.agents.compact.plan import FULL, are_many, jobs_of_inlined, plan_branch
 from log_lake.agents.compact.policy import policy_of
 from log_lake.agents.compact.publication import publication_due, published
 from log_lake.agents.compact.report import (
@@ -39,6 +40,7 @@ from log_lake.compaction.jobs import (
     NamedJob,
     jobs_still_there,
 )
+from log_lake.compaction.policy import CompactionPolicy
 from log_lake.compaction.strategies import check_name
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -60,7 +62,7 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
     policy = policy_of(view.settings)
     if strategy is not None:
         policy = replace(policy, strategy=strategy)
-    return plan_branch(
+    plan = plan_branch(
         view.held,
         view.references,
         policy,
@@ -69,6 +71,21 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
         now=now,
         points=view.points,
     )
+    more = [job for name in _sub_pools(view, policy) for job in _inlined_of(view, name, policy, now=now)]
+    return replace(plan, jobs=(*plan.jobs, *more)) if more else plan
+
+
+def _sub_pools(view: View, policy: CompactionPolicy) -> Iterator[str]:
+    """The sub-pools of a pool whose inlined references must be written out."""
+    for name in () if view.sub_pool else view.snapshot.sub_pools():
+        references = view.of_sub_pool(name).references
+        if policy.strategy == FULL or are_many(references, policy):
+            yield name
+
+
+def _inlined_of(view: View, sub_pool: str, policy: CompactionPolicy, *, now: float) -> list[CompactionJob]:
+    of = view.of_sub_pool(sub_pool)
+    return jobs_of_inlined(view.held, sub_pool, policy, key=of.key, kind=of.rule.kind, now=now)
 
 
 class CompactWork(Work, frozen=True, kw_only=True):
@@ -91,8 +108,10 @@ def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, S
     A job loses an input if deletes were applied, or if another compaction was faster.  Then the pool is planned
     again, because what is left may still be too deep.
     """
-    references = lake.pool(work.pool).at_branch(work.branch).references
-    jobs = jobs_still_there(references, work.jobs)
+    view = lake.pool(work.pool).at_branch(work.branch)
+    references = view.references
+    of_sub_pools = (view.of_sub_pool(name).references for name in view.snapshot.sub_pools())
+    jobs = jobs_still_there([*references, *chain.from_iterable(of_sub_pools)], work.jobs)
     lost = len(work.jobs) - len(jobs)
     if lost:
         strategy = work.strategy or None

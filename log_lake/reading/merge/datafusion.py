@@ -102,6 +102,8 @@ def datafusion_merge(
         return "the sequences of an object are those of a merged branch"
     if any(naming.format_of(reference.object) != naming.PARQUET for reference in references):
         return "DataFusion reads no object that is not Parquet"
+    if any(reference.data for reference in references):
+        return "an object lies in the journal"
     inputs = inputs_of(
         references, reading.store, pool_id=reading.pool_id, key_range=reading.key_range, schema=schema
     )
@@ -154,7 +156,7 @@ def inputs_of(
         path = store.local_path(naming.data_object(pool_id, reference.object))
         if path is None:
             return None
-        with DataObject(store, pool_id=pool_id, object_id=reference.object, size=reference.size) as data:
+        with DataObject.at(store, reference, pool_id=pool_id) as data:
             clip = key_range.intersect(reference.key_range)
             rows, weight = data.rows(clip), data.weigh(clip, columns)
             cut, sums = not data.inside(clip), data.sums(clip)

@@ -68,13 +68,7 @@ def read_reference(
     clip = reading.key_range.intersect(reference.key_range)
     schema = pa.schema([*reading.schema, *ORDER]) if has_sequence else reading.schema
     sizes = Sizes.of(schema)
-    with DataObject(
-        reading.store,
-        pool_id=reading.pool_id,
-        object_id=reference.object,
-        size=reference.size,
-        share=reading.batch_bytes,
-    ) as data:
+    with DataObject.at(reading.store, reference, pool_id=reading.pool_id, share=reading.batch_bytes) as data:
         groups = data.groups(clip)
         decoded = partial(_tables, data, clip, reference, reading, has_sequence=has_sequence)
         group_bytes = data.weigh(clip, schema.names).largest_group

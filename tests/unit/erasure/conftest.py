@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +19,7 @@ from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from tests.support.clocks import Clock
+from tests.support.inlined import rows_in_journal
 from tests.support.stores import StoreInFront
 
 Row = dict[str, Any]
@@ -64,8 +66,12 @@ class World:
         """A load whose process is killed before it commits; returns the id of its object."""
         before = set(self.objects)
         lake = Lake.open_on(Killing(self.store), ids=IdSource(clock=self.clock), author="loader")
+        pool = lake.pool("p")
+        writes_files = msgspec.structs.replace(
+            pool.config, settings=pool.config.settings | {"load.inline": "0"}
+        )
         with contextlib.suppress(KeyboardInterrupt):
-            lake.pool("p").branch().append(pa.Table.from_pylist(list(rows)))
+            replace(pool, config=writes_files).branch().append(pa.Table.from_pylist(list(rows)))
         (id,) = set(self.objects) - before
         return id
 
@@ -93,6 +99,11 @@ class World:
     def holding(self, is_such: Callable[[Row], bool]) -> set[str]:
         """The objects on the store that hold such a record."""
         return {id for id in self.objects if any(map(is_such, self.rows(id)))}
+
+    def in_journal(self, is_such: Callable[[Row], bool]) -> list[str]:
+        """The entries, checkpoints and requests in whose bytes such a record can be read."""
+        found = rows_in_journal(self.store, self.pool.config.id)
+        return [name for name, rows in found.items() if any(map(is_such, rows))]
 
     def names(self, revision: str = "main") -> list[str]:
         """The names in a revision, by key."""

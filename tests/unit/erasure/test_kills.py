@@ -37,9 +37,9 @@ class KilledStore(StoreInFront):
         return call()
 
 
-def prepared(kind: str) -> World:
+def prepared(kind: str, *, inline: str = "0") -> World:
     """A pool with two branches, a removed object and a hidden version, all with records of `ann`."""
-    world = World(kind)
+    world = World(kind, settings={"load.inline": inline})
     world.load({"k": 1, "who": "old", "n": 1}, {"k": 2, "who": "ann", "n": 1})
     world.load({"k": 1, "who": "ann", "n": 1}, {"k": 3, "who": "bob", "n": 1})
     world.pool.create_branch("dev")
@@ -72,6 +72,7 @@ def is_such(kind: str) -> Callable[[Row], bool]:
     return (lambda row: row["k"] == 1) if kind == "aggregate" else (lambda row: row["who"] == "ann")
 
 
+@pytest.mark.parametrize("inline", ["0", "64KiB"])
 @pytest.mark.parametrize("acts", [False, True])
 @pytest.mark.parametrize(
     ("kind", "every"),
@@ -83,9 +84,11 @@ def is_such(kind: str) -> Callable[[Row], bool]:
         ),
     ],
 )
-def test_killed_at_any_call_and_run_again_it_ends_the_same(kind: str, acts: bool, every: int) -> None:
+def test_killed_at_any_call_and_run_again_it_ends_the_same(
+    kind: str, acts: bool, every: int, inline: str
+) -> None:
     """At every thirteenth call; among the slow tests at each, or at every third."""
-    first = prepared(kind)
+    first = prepared(kind, inline=inline)
     before = {name: first.pool.at(name).to_table().to_pylist() for name in ("main", "dev")}
     whole = copied(first)
     counting = KilledStore(whole.store, 0, acts=False)
@@ -104,6 +107,7 @@ def test_killed_at_any_call_and_run_again_it_ends_the_same(kind: str, acts: bool
         done = run(world.reopened(), kind)
         assert done.status == DONE, f"call {at}"
         assert not world.holding(is_such(kind)), f"call {at}"
+        assert not world.in_journal(is_such(kind)), f"call {at}"
         assert {name: world.reopened().at(name).to_table().to_pylist() for name in before} == after
         assert len(list(read_all(world.reopened()))) <= 2
         assert not list(verify(world.reopened(), done))

@@ -12,6 +12,7 @@ from log_lake.erasure.holders import ANOTHER_RUN
 from log_lake.erasure.noting import Notes
 from log_lake.erasure.receipt import PENDING, Receipt, ReceiptTransaction
 from log_lake.erasure.run import go_on
+from log_lake.objects.located import Located
 from log_lake.workers import Here
 from tests.unit.erasure.conftest import World
 
@@ -21,7 +22,7 @@ ANN = "who = 'ann'"
 def noted_by_another(world: World, receipt: Receipt, object_id: str) -> Receipt:
     """Another run names an object in the stored receipt."""
     pool = world.reopened()
-    one = receipts.summed(pool.store, pool.config.id, object_id)
+    one = receipts.summed(pool.store, pool.config.id, Located(object_id))
     stored = receipts.read(pool, receipt.id)
     named = msgspec.structs.replace(stored, erased=(*stored.erased, one))
     receipts.write(pool, named)
@@ -34,7 +35,7 @@ def test_what_another_run_has_written_stays_in_the_receipt(world: World) -> None
     pending = begin(world.pool, where=ANN)
     first, second = sorted(world.objects)
     notes = Notes(world.pool, pending, Here.of(world.pool.context))
-    notes.add([first])
+    notes.add([Located(first)])
     other = noted_by_another(world, pending, second)
     transaction = ReceiptTransaction(7, "t" * 27, 1, "main", "rewrite")
     receipts.write(

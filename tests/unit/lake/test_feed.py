@@ -10,6 +10,7 @@ from lake_core.journal import purge, write_state
 from lake_core.records import RemoveReference
 from log_lake.lake.feed import brought, read_object
 from log_lake.lake.pool import Pool
+from log_lake.objects.located import Located
 from tests.support.pools import a_pool
 from tests.support.records import KNOWN, add, an_id, entry, transaction
 from tests.support.rewrites import rewrite
@@ -85,7 +86,7 @@ def test_an_object_is_read_whole_in_the_columns_that_it_has(pool: Pool) -> None:
         tables = read_object(
             pool.store,
             pool_id=pool.config.id,
-            object_id=object_id,
+            located=Located(object_id),
             key=pool.config.key,
             columns=["k", "x", "z"],
         )

@@ -25,6 +25,7 @@ from log_lake.lake import Lake
 from log_lake.lake.feed import read_object
 from log_lake.lake.pool import Pool
 from log_lake.objects import checksums, metadata
+from log_lake.objects.located import Located
 from log_lake.reading.limits import ScanLimits
 from log_lake.rewriting.compaction import compact
 from log_lake.system_tables.inspection import inspect_object
@@ -114,7 +115,7 @@ def of_feed(pool: Pool) -> Records:
         for table in read_object(
             pool.store,
             pool_id=pool.config.id,
-            object_id=reference.object,
+            located=Located.of(reference),
             key=pool.config.key,
             columns=["k", "v"],
         ):

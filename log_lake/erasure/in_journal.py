@@ -1,0 +1,114 @@
+"""The inlined objects in what is stored of a pool's journal: its entries, checkpoints and requests.
+
+The bytes of an inlined object lie in the entry of its transaction.  They stay there after a compaction has taken
+the object, until the entry is purged.  Every checkpoint that was written while a branch referred to the object has
+them too, and so may the request of a writer that died.  An erasure must look at all of these: what it leaves, a
+reader of the store could read.  Called by `run` and by `verify`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lake_core import naming
+from lake_core.context import INLINES_SINCE
+from lake_core.errors import CheckpointGone
+from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, DraftRequest
+from lake_core.journal.marks import Mark
+from lake_core.keys import KeyRange
+from lake_core.records import Action, AddObject, Entry, PutReference
+from lake_core.records.codec import Codec
+from log_lake.erasure.target import Target
+from log_lake.lake.pool import Pool
+from log_lake.objects.located import Located
+
+AT_ONCE = 64
+"""Entries that are read side by side."""
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """An inlined object, and the name of the stored entry, checkpoint or request that has its bytes."""
+
+    place: str
+    located: Located
+
+
+def inlined_objects(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
+    """The inlined objects of entries up to version `until`, of checkpoints below it and of all requests, as far as
+    they may hold matching records, by range, statistics and age.
+
+    Reads all of these.  Raises Corrupt if one is damaged, Unavailable.
+    """
+    if pool.context.format_version < INLINES_SINCE:
+        return
+    yield from _of_entries(pool, target, until=until)
+    for mark in pool.history.journal.marks().checkpoints:
+        if mark.version < until:
+            yield from _of_checkpoint(pool, target, mark)
+    for name, request in _requests(pool):
+        yield from _of_actions(name, request.actions, target)
+
+
+def withdraw_expired(pool: Pool) -> None:
+    """Deletes requests that have expired: no writer commits them, and they may hold records.
+
+    Raises Corrupt, Unavailable.
+    """
+    if pool.context.format_version < INLINES_SINCE:
+        return
+    now = pool.history.now()
+    expired = [name for name, one in _requests(pool) if abs(now - one.time) > MAX_WAIT_MICROSECONDS]
+    if expired:
+        pool.store.delete_all(expired)
+
+
+def _of_entries(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
+    journal = pool.history.journal
+    last = target.until or until
+
+    def read(name: str) -> Entry | None:
+        data = journal.store.get(name)
+        return None if data is None else journal.codec.decode(data, name=name)
+
+    names = (
+        info.name
+        for info in journal.store.list(journal.name)
+        if (version := naming.entry_version(info.name)) is not None and version <= min(last, until)
+    )
+    while batch := list(itertools.islice(names, AT_ONCE)):  # bounded by the entries
+        for name, entry in zip(batch, journal.read_all(read, batch), strict=True):
+            for transaction in () if entry is None else entry.transactions:
+                yield from _of_actions(name, transaction.actions, target)
+
+
+def _of_actions(name: str, actions: Iterable[Action], target: Target) -> Iterator[Inlined]:
+    for action in actions:
+        if not isinstance(action, AddObject | PutReference) or not action.data:
+            continue
+        if action.sub_pool in target.sub_pools and target.range_in(action.sub_pool).overlaps(
+            KeyRange(action.low, action.high)
+        ):
+            yield Inlined(name, Located.of(action))
+
+
+def _of_checkpoint(pool: Pool, target: Target, mark: Mark) -> Iterator[Inlined]:
+    try:
+        state = pool.history.journal.restore(mark).state
+        for branch in sorted(state.branches):
+            for reference in target.references(state, branch):
+                if reference.data and reference.first_seq <= target.last:
+                    yield Inlined(mark.name, Located.of(reference))
+    except CheckpointGone:  # a purge was faster
+        return
+
+
+def _requests(pool: Pool) -> Iterator[tuple[str, DraftRequest]]:
+    """The requests that can be read; others are no drafts that a writer posted whole."""
+    store, codec = pool.store, Codec(DraftRequest)
+    for info in list(store.list(naming.requests(pool.history.journal.name))):
+        data = store.get(info.name) if naming.is_request(info.name) else None
+        if data is not None:
+            yield info.name, codec.decode(data, name=info.name)

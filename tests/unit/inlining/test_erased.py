@@ -1,0 +1,135 @@
+"""An erasure also removes the bytes of inlined objects: from entries, checkpoints and requests of the journal."""
+
+from __future__ import annotations
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from lake_core import naming
+from lake_core.history import Draft
+from lake_core.history.group_commit.requests import DraftRequest, request_of
+from lake_core.ids import IdSource
+from lake_core.journal.purge import write_newest
+from lake_core.records.codec import Codec
+from lake_core.store.memory import MemoryStore
+from log_lake.agents.compact.run import compact_pool, plan_pool
+from log_lake.erasure.holders import IN_JOURNAL, TAG
+from log_lake.erasure.receipt import DONE, PENDING
+from log_lake.erasure.run import erase, go_on
+from log_lake.erasure.verify import verify
+from log_lake.lake import Lake
+from tests.support.clocks import DAY, Clock
+from tests.support.inlined import rows_in_journal
+
+ANN = "who = 'ann'"
+
+
+class People:
+    """A pool of people whose loads lie in the journal."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.store = MemoryStore("memory://inlined", clock=self.clock)
+        self.lake = Lake.create_on(self.store, ids=IdSource(clock=self.clock), author="test")
+        settings = {"load.inline": "64KiB", "vacuum.grace": "1s"}
+        self.pool = self.lake.create_pool("p", key="k", settings=settings)
+
+    def load(self, *names: str, branch: str = "main") -> None:
+        """A record a name; `note` is what an erasure must leave nowhere."""
+        rows = [{"k": n, "who": name, "note": f"secret-of-{name}"} for n, name in enumerate(names)]
+        self.pool.branch(branch).append(pa.Table.from_pylist(rows))
+        self.clock.now += 1
+
+    def checkpoint(self) -> None:
+        journal = self.pool.history.journal
+        write_newest(journal, new_id=self.pool.context.ids.new, now=self.clock.now)
+
+    def compact(self) -> None:
+        compact_pool(self.lake, "p", plan_pool(self.lake, "p", strategy="full", now=self.clock.now))
+
+    def secrets(self) -> list[str]:
+        """The names of everything in the journal in whose bytes Ann's records can be read."""
+        found = rows_in_journal(self.store, self.pool.config.id)
+        return [name for name, rows in found.items() if any(row["note"] == "secret-of-ann" for row in rows)]
+
+
+@pytest.fixture
+def people() -> People:
+    return People()
+
+
+def test_nothing_stored_has_the_records_afterwards(people: People) -> None:
+    people.load("ann", "bob")
+    people.checkpoint()
+    people.load("eve")
+    assert len(people.secrets()) == 2, "the entry, and the checkpoint"
+    receipt = erase(people.pool, where=ANN)
+    assert receipt.status == DONE
+    assert len(receipt.erased) == 1
+    assert people.secrets() == []
+    assert list(verify(people.pool, receipt)) == []
+    assert {row["who"] for row in people.pool.at().to_table().to_pylist()} == {"bob", "eve"}
+
+
+def test_an_entry_of_an_object_that_a_compaction_took_is_searched_too(people: People) -> None:
+    people.load("ann", "bob")
+    people.load("ann", "carl")
+    people.compact()
+    people.pool.branch().delete(where=ANN)
+    people.clock.now += 40 * DAY
+    receipt = erase(people.pool, where=ANN)
+    assert receipt.status == DONE
+    assert people.secrets() == []
+    assert list(verify(people.pool, receipt)) == []
+
+
+def test_without_a_purge_the_erasure_stays_pending_and_says_why(people: People) -> None:
+    people.load("ann", "bob")
+    receipt = erase(people.pool, where=ANN, keeps_history=True)
+    assert receipt.status == PENDING
+    assert {held.by.startswith(IN_JOURNAL) for held in receipt.held} == {True}
+    assert people.secrets()
+    found = list(verify(people.pool, receipt))
+    assert any(naming.entry(naming.pool_journal(people.pool.config.id), 1) in line for line in found)
+
+
+@pytest.mark.parametrize("branch", ["main", "other"])
+def test_a_tag_that_keeps_such_a_checkpoint_holds_the_erasure(people: People, branch: str) -> None:
+    """The checkpoint of the tag's version has the records of all branches, whichever the tag names."""
+    people.load("bob")
+    people.pool.create_branch("other")
+    people.load("ann", branch="main")
+    people.load("carl", branch="other")
+    people.pool.tag("kept", at=branch)
+    receipt = erase(people.pool, where=ANN)
+    assert receipt.status == PENDING
+    assert {held.by for held in receipt.held} == {f"{TAG}kept"}
+    people.pool.delete_tag("kept")
+    receipt = go_on(people.pool, receipt)
+    assert receipt.status == DONE
+    assert people.secrets() == []
+    assert list(verify(people.pool, receipt)) == []
+
+
+def test_the_request_of_a_writer_that_died_is_deleted(people: People) -> None:
+    people.load("ann")
+    (action,) = [
+        action
+        for _, transaction in people.pool.history.read_transactions()
+        for action in transaction.actions
+        if getattr(action, "data", b"")
+    ]
+    id = people.pool.context.ids.new()
+    again = msgspec.structs.replace(action, object=people.pool.context.ids.new())
+    draft = Draft(id, "main", 1, "dead", (again,))
+    request = request_of(draft, possible_since=1, time=int(people.clock.now * 1e6))
+    name = naming.request(people.pool.history.journal.name, id)
+    people.store.put(name, Codec(DraftRequest).encode(request))
+    receipt = erase(people.pool, where=ANN)
+    assert receipt.status == PENDING, "its writer may still live"
+    assert any(naming.request_id(name) in held.by for held in receipt.held)
+    people.clock.now += DAY
+    receipt = go_on(people.pool, receipt)
+    assert receipt.status == DONE
+    assert people.secrets() == []
