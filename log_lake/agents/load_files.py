@@ -24,7 +24,6 @@ from log_lake.agents.intervals.plan import interval_range
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.delete_spec import DeleteSpec
-from log_lake.lake.field_changes import summed
 from log_lake.lake.loads import builder, lease_of
 from log_lake.lake.replace_checks import check_inside
 from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
@@ -32,6 +31,7 @@ from log_lake.loading.block import Reading
 from log_lake.loading.contract import LostValues, lost_line
 from log_lake.loading.detect import format_of, read_blocks, read_row_groups
 from log_lake.loading.formats.parquet import row_group_sizes
+from log_lake.loading.misfits import summed
 from log_lake.loading.opening import is_stream
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
@@ -178,13 +178,16 @@ def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject
     first_ordinal = unit.number * ORDINALS_PER_UNIT
     building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
     lost = LostValues()
-    for part in unit.parts:
-        reading = replace(work.readings[part.file], lost=lost)  # those of the work may have another unit's
-        if part.row_groups is None:
-            blocks = read_blocks(reading, format=work.format)
-        else:
-            blocks = read_row_groups(reading, list(range(*part.row_groups)))
-        for block in blocks:
-            building.add(block)
-    written = building.finish()
+    with building:
+        for part in unit.parts:
+            reading = replace(
+                work.readings[part.file], lost=lost
+            )  # those of the work may have another unit's
+            if part.row_groups is None:
+                blocks = read_blocks(reading, format=work.format)
+            else:
+                blocks = read_row_groups(reading, list(range(*part.row_groups)))
+            for block in blocks:
+                building.add(block)
+        written = building.finish()
     return [replace(one, lost=dict(lost)) for one in written[:1]] + written[1:]

@@ -26,7 +26,6 @@ from log_lake.lake import by_keys, deletes, loads, merges, replaces, reverts
 from log_lake.lake import files as pool_files
 from log_lake.lake.branches import planned
 from log_lake.lake.delete_spec import DeleteSpec, may_delete
-from log_lake.lake.field_changes import Misfits
 from log_lake.lake.line import Line
 from log_lake.lake.merges import MergeResult
 from log_lake.lake.replaces import PendingReplace
@@ -36,6 +35,7 @@ from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block, Reading, silent
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.declared import declared_columns
+from log_lake.loading.misfits import Misfits
 from log_lake.loading.preview import Preview
 from log_lake.texts.keytext import RangeText
 

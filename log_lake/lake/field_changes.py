@@ -5,7 +5,7 @@ The fields are compared with those of the version on which the load began.  Call
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from lake_core.records import AddObject
 from lake_core.schemas.change import FieldChange, changes
 from lake_core.schemas.schema import schema_id
 from lake_core.values.types import show_type
+from log_lake.loading.misfits import Misfits
 
 MOST_LINES = 20
 """Fields with another type that a load names, at most."""
@@ -25,8 +26,6 @@ metadata of that name stays."""
 
 _MOST_RECORDED = 2_000
 """Characters of that text, at most: metadata is a part of the journal."""
-
-Misfits = Mapping[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -66,16 +65,6 @@ def field_changes(
     if new := [f"{one.path} {show_type(one.after)}" for one in changed if one.before is None]:
         lines.append(f"{counted(len(new), 'new field')}: {listed(new)}")
     return FieldChanges(tuple(lines), len(retyped))
-
-
-def summed(parts: Iterable[Misfits]) -> Misfits:
-    """The misfits of all objects, by field; None if those of one were not counted."""
-    sums: dict[str, int | None] = {}
-    for part in parts:
-        for name, count in part.items():
-            before = sums.get(name, 0)
-            sums[name] = None if count is None or before is None else before + count
-    return sums
 
 
 def _line(change: FieldChange, misfits: Misfits, records: int) -> str:

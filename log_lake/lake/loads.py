@@ -27,7 +27,7 @@ from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import stored_schema, unite_schemas
 from lake_core.store import Store
 from log_lake.lake.counting import removed_by, removed_metadata
-from log_lake.lake.field_changes import Misfits, field_changes, summed
+from log_lake.lake.field_changes import field_changes
 from log_lake.lake.line import Line
 from log_lake.lake.replace_checks import key_classes_with
 from log_lake.lake.results import LoadResult, PendingLoad, committed_load, repeated_load
@@ -37,6 +37,7 @@ from log_lake.loading.block import QUARANTINE, Block
 from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.contract import EVOLVE
 from log_lake.loading.files import check_rejected, rejected_fault
+from log_lake.loading.misfits import Misfits, summed
 from log_lake.loading.preview import Nowhere, Preview, PreviewBuilder
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
@@ -69,6 +70,7 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
         fields=fields_at(loaded.state, branch.name),
         schema=write.settings(config)["schema"],
         inline=room_to_inline(loaded.state, branch),
+        points=loaded.state.points,
     )
 
 
@@ -112,6 +114,7 @@ def builder(
     def id_of_load() -> str:
         return not_below(new_id(), pending.first)
 
+    settings = Settings(config.settings)
     return ObjectBuilder(
         store,
         config.key,
@@ -121,10 +124,13 @@ def builder(
         first_ordinal,
         rule_of(config),
         limits,
-        Settings(config.settings)["format"],
+        settings["format"],
         fields=pending.fields,
         contract=pending.contract(config),
         inline=inline,
+        sort=settings["load.sort"],
+        target_size=settings["compact.target_size"],
+        points=pending.points,
     )
 
 
@@ -158,8 +164,8 @@ def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadRes
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
-    building = builder_of(branch, pending, alone=True)
     with (
+        builder_of(branch, pending, alone=True) as building,
         lease_of(branch, pending, why="load"),
         branch.open_files(files, write, fields=pending.fields) as source,
     ):
@@ -173,8 +179,7 @@ def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) ->
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
-    building = builder_of(branch, pending, alone=True)
-    with lease_of(branch, pending, why="load"):
+    with builder_of(branch, pending, alone=True) as building, lease_of(branch, pending, why="load"):
         for block in blocks:
             building.add(block)
         return commit_written(branch, pending, building.finish())
@@ -196,7 +201,7 @@ def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
         rule=branch.rule,
         fields=pending.fields,
     )
-    with branch.open_files(files, write, fields=pending.fields) as source:
+    with building, branch.open_files(files, write, fields=pending.fields) as source:
         for block in source.blocks(write.format):
             building.add(block)
     written = building.finish()

@@ -101,8 +101,7 @@ def replace_by_blocks(
     begun = begin_replace(branch, write, brought=brought, narrow=narrow)
     if isinstance(begun, LoadResult):
         return begun
-    builder = builder_of(branch, begun.load, alone=True)
-    with lease_of(branch, begun.load, why="replace"):
+    with builder_of(branch, begun.load, alone=True) as builder, lease_of(branch, begun.load, why="replace"):
         for block in chain([first] if first is not None else [], blocks):
             begun.check(block.table)
             builder.add(block)

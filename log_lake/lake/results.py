@@ -58,7 +58,8 @@ class PendingLoad:
 
     None of its objects has an id below `first`, whatever the clock of the worker says.  `fields` are those of
     the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of objects
-    that may lie in the journal; 0: none.
+    that may lie in the journal; 0: none.  `points` are the pool's split points, as encoded keys: what was sorted
+    on disk is cut there.
     """
 
     origin: Origin
@@ -72,6 +73,7 @@ class PendingLoad:
     fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
     schema: str = EVOLVE
     inline: int = 0
+    points: tuple[bytes, ...] = ()
 
     def contract(self, config: PoolConfig) -> Contract | None:
         """The contract for the records; None if they may change fields, or if there are no fields yet."""

@@ -1,8 +1,10 @@
 """Turns blocks into objects: gathers records up to the memory budget, sorts, writes and describes them.
 
-An `ObjectBuilder` takes blocks in their order of arrival and writes an object whenever the budget is full.
-Records without the key go to the sub-pool `$nokey`, rejected ones to `$rejected`.  It returns everything that a
-transaction needs.  One builder serves one load, or one task of a distributed load; `first_ordinal` keeps the
+An `ObjectBuilder` takes blocks in their order of arrival.  When the budget is full it sorts what it has, and
+keeps that on disk (`on_disk`); `finish` merges all of it into one run of objects that share no key.  With
+`load.sort=parts` it writes an object whenever the budget is full, so that objects overlap.  Records without the key
+go to the sub-pool `$nokey`, rejected ones to `$rejected`; these need no order.  The builder returns everything that
+a transaction needs.  One builder serves one load, or one task of a distributed load; `first_ordinal` keeps the
 order of arrival between tasks.
 """
 
@@ -32,14 +34,21 @@ from log_lake.columns.cast import cast_table
 from log_lake.combine.prepare import prepared
 from log_lake.loading.block import MAX_CELLS, WIDE, Block, rejected_table
 from log_lake.loading.checks import program_table
-from log_lake.loading.contract import Contract, lost_line, misfits
+from log_lake.loading.contract import Contract, lost_line
+from log_lake.loading.misfits import Misfits, misfits, summed
+from log_lake.loading.on_disk import SortedOnDisk
+from log_lake.loading.options import PARTS, RUN
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
+from log_lake.objects.failures import writing
 from log_lake.objects.metadata import Origin
 from log_lake.objects.normalize import normalized
-from log_lake.objects.write import WrittenObject, write_object
+from log_lake.objects.run import Cuts, Tables, write_run
+from log_lake.objects.spool import Spool
+from log_lake.objects.write import ObjectWriter, WrittenObject, sorted_table, write_object
 from log_lake.texts.typed_json import value_of
 
 log = logging.getLogger(__name__)
+
 
 _ALIKE_BYTES = 64 << 20
 _MOST_ALIKE = 100
@@ -65,12 +74,31 @@ class ObjectBuilder:
     fields: pa.Schema = field(default_factory=lambda: pa.schema([]))
     contract: Contract | None = None
     inline: int = 0
+    sort: str = RUN
+    target_size: int = 128 << 20
+    """About so many stored bytes has an object of a run."""
+    points: tuple[bytes, ...] = ()
+    """Encoded keys in ascending order: a run that was sorted on disk is cut there too."""
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
     _fields: Fields = field(default_factory=Fields)
     _alike: list[pa.Table] = field(default_factory=list)
     _alike_bytes: int = 0
+    _spool: Spool = field(default_factory=lambda: Spool("the load", packed=True))
+    _sorted: SortedOnDisk | None = None
+    _misfits: list[Misfits] = field(default_factory=list)
+
+    def __enter__(self) -> ObjectBuilder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spool.close()
+
+    @property
+    def _budget(self) -> int:
+        """Bytes of records to gather: reading and sorting them take the rest of the memory (decision 306)."""
+        return self.memory // 3
 
     def add(self, block: Block) -> None:
         """Adds a block.  Raises InvalidInput if the key has no order, or the block exceeds a limit."""
@@ -89,7 +117,7 @@ class ObjectBuilder:
         self._alike.append(block.table)
         few = len(self._alike) < _MOST_ALIKE and sum(table.num_rows for table in self._alike) < WIDE
         self._alike_bytes += block.table.nbytes if few else 0
-        if not few or self._alike_bytes >= min(_ALIKE_BYTES, self.memory // 4):
+        if not few or self._alike_bytes >= min(_ALIKE_BYTES, self._budget // 8):
             self._take_alike()
 
     def _kept(self, table: pa.Table, contract: Contract) -> pa.Table:
@@ -112,40 +140,71 @@ class ObjectBuilder:
         self._gather("", keyed)
 
     def finish(self) -> list[WrittenObject]:
-        """Writes the rest, and returns all objects of the load."""
-        self._take_alike()
-        for sub in list(self._pending):
-            self._write(sub)
-        return self.written
+        """Writes the rest, and returns all objects of the load.  Frees the space on disk."""
+        with self:
+            self._take_alike()
+            for sub_pool in list(self._pending):
+                if self._sorted is None or sub_pool:
+                    self._write(sub_pool)
+                else:
+                    self._sort_on_disk()
+            self._write_sorted()
+            return self.written
 
     def _gather(self, sub_pool: str, table: pa.Table) -> None:
         if not table.num_rows:
             return
         self._pending.setdefault(sub_pool, []).append(table)
         self._bytes[sub_pool] = self._bytes.get(sub_pool, 0) + table.nbytes
-        if self._bytes[sub_pool] >= self.memory:
-            self._write(sub_pool)
+        if sum(self._bytes.values()) < self._budget:
+            return
+        largest = max(self._bytes, key=self._bytes.__getitem__)
+        if largest or self.sort == PARTS or not self.key.fields:
+            self._write(largest)
+        else:
+            self._sort_on_disk()
+
+    def _taken(self, sub_pool: str) -> list[pa.Table]:
+        self._bytes[sub_pool] = 0
+        return self._pending.pop(sub_pool, [])
 
     def _write(self, sub_pool: str) -> None:
-        tables = self._pending.pop(sub_pool, [])
-        self._bytes[sub_pool] = 0
-        for alike in groups(tables):
+        for alike in groups(self._taken(sub_pool)):
             self._write_object(sub_pool, alike)
 
+    def _sort_on_disk(self) -> None:
+        """Sorts what was gathered, and keeps it on disk as a sorted run."""
+        for alike in groups(self._taken("")):
+            ready = [self._ready("", alike)]
+            alike.clear()
+            self._misfits.append(self._misfits_of(ready[0]))
+            if self._sorted is None or not self._sorted.takes(ready[0].schema, ready[0].num_rows):
+                self._write_sorted()
+                self._sorted = SortedOnDisk(self._spool, key=self.key, rule=self.rule, memory=self.memory)
+            with writing(f"{self.store.uri}/{self.origin.pool_id}"):
+                self._sorted.add(sorted_table(ready, self.key, self.rule))
+            pa.default_memory_pool().release_unused()  # else the allocator keeps as much again
+
+    def _write_sorted(self) -> None:
+        """Writes what is on disk as one run of objects."""
+        if self._sorted is not None:
+            merged, self._sorted = self._sorted, None
+            self._write_run(merged.merged, records=merged.records, points=self.points, misfits=self._misfits)
+            self._misfits = []
+
     def _write_object(self, sub_pool: str, tables: list[pa.Table]) -> None:
-        schema = unite_schemas(t.schema for t in tables)
-        check_names(schema.names)
-        table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
+        table = self._ready(sub_pool, tables)
+        counts = self._misfits_of(table) if not sub_pool else {}
+        if not sub_pool and self.sort == RUN and table.nbytes > self.target_size:
+            ordered = sorted_table([table], self.key, self.rule)
+            self._write_run(lambda: iter([ordered]), records=ordered.num_rows, points=(), misfits=[counts])
+            return
         key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
-        table = prepared(table, rule, key)
-        for name in key.names:
-            if is_json(table.schema.field(name)):
-                raise InvalidInput(_no_order(name, table.column(name)))
         written = write_object(
             self.store,
             table,
             key=key,
-            object_id=object_id_of(self.new_id(), format_in(sub_pool, self.format)),
+            object_id=self._new_object(sub_pool),
             origin=self.origin,
             ordinal=self.first_ordinal + len(self.written),
             sub_pool=sub_pool,
@@ -154,8 +213,43 @@ class ObjectBuilder:
             inline=max(0, self.inline),
         )
         self.inline -= len(written.action.data)
-        counts = misfits(table, self.fields) if len(self.fields) and not sub_pool else {}
         self.written.append(replace(written, misfits=counts))
+
+    def _write_run(
+        self, tables: Tables, *, records: int, points: tuple[bytes, ...], misfits: list[Misfits]
+    ) -> None:
+        first = self.first_ordinal + len(self.written)
+
+        def writer(number: int) -> ObjectWriter:
+            return ObjectWriter(
+                self.store,
+                key=self.key,
+                object_id=self._new_object(""),
+                origin=self.origin,
+                ordinal=first + number,
+                limits=self.limits,
+            )
+
+        written = write_run(tables, Cuts(self.target_size, records, points), writer, key=self.key)
+        self.written += [replace(written[0], misfits=summed(misfits)), *written[1:]]
+
+    def _ready(self, sub_pool: str, tables: list[pa.Table]) -> pa.Table:
+        """One table of all records, in the form that the pool stores."""
+        schema = unite_schemas(t.schema for t in tables)
+        check_names(schema.names)
+        table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
+        key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
+        table = prepared(table, rule, key)
+        for name in key.names:
+            if is_json(table.schema.field(name)):
+                raise InvalidInput(_no_order(name, table.column(name)))
+        return table
+
+    def _misfits_of(self, table: pa.Table) -> Misfits:
+        return misfits(table, self.fields) if len(self.fields) else {}
+
+    def _new_object(self, sub_pool: str) -> str:
+        return object_id_of(self.new_id(), format_in(sub_pool, self.format))
 
 
 def _no_order(name: str, column: pa.ChunkedArray) -> str:
@@ -176,15 +270,18 @@ def _no_order(name: str, column: pa.ChunkedArray) -> str:
 
 
 def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
-    """Groups of tables that become one object each, in their order.
+    """Groups of tables that become one object each, in their order; empties the list, so that memory gets free.
 
     Within an object every table has the fields of all.  A group ends when missing values would be too many.  The
     more fields there are, the fewer values may be missing, because chunks of columns are then short.
     """
+    left = tables[::-1]
+    tables.clear()
     group: list[pa.Table] = []
     rows = values = 0
     fields = Fields()
-    for table in tables:
+    while left:
+        table = left.pop()
         cells = table.num_rows * sum(1 for _ in leaves(table.schema))
         fault = fields.take(table.schema)
         rows, values = rows + table.num_rows, values + cells
@@ -194,6 +291,7 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
             fields.take(table.schema)
         group.append(table)
     if group:
+        del table
         yield group
 
 

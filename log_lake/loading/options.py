@@ -179,6 +179,9 @@ READ_OPTIONS: dict[str, Setting] = {
 """Options of reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
 application: `csv.null` is `--csv-null`."""
 
+RUN, PARTS = "run", "parts"
+"""What a load leaves that is larger than its memory: one sorted run of objects, or parts that overlap."""
+
 SETTINGS = {
     **READ_OPTIONS,
     "format": Setting(
@@ -187,7 +190,14 @@ SETTINGS = {
         "of data objects; zng: records keep their own types, in rows, and a compaction makes columns (zst); "
         "zst: the same, at once in columns",
     ),
-    "load.memory": Setting(SIZE, "256MiB", "memory for sorting; larger loads are split into several objects"),
+    "load.memory": Setting(
+        SIZE, "256MiB", "memory for sorting; a larger load is sorted on disk, in the folder TMPDIR"
+    ),
+    "load.sort": Setting(
+        one_of(RUN, PARTS),
+        RUN,
+        "run: a load leaves objects that do not overlap; parts: it leaves an object whenever its memory is full",
+    ),
     "load.inline": Setting(
         small_size(MAX_INLINE),
         "0",

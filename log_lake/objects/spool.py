@@ -16,7 +16,9 @@ import logging
 import os
 import tempfile
 import threading
+import weakref
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -49,6 +51,7 @@ class Spool:
         self._work = work
         self._codec = pa.Codec("lz4_raw") if packed else None
         self._file: int | None = None
+        self._closes: Callable[[], object] = int
         self._end = 0
         self._written = 0
         self._free: dict[int, list[int]] = defaultdict(list)
@@ -67,7 +70,7 @@ class Spool:
     def close(self) -> None:
         """Free the space on disk; all batches are lost."""
         if self._file is not None:
-            os.close(self._file)
+            self._closes()
             self._file = None
             log.info(
                 "%s wrote %s to disk, at most %s at a time",
@@ -88,7 +91,8 @@ class Spool:
         if self._codec is not None:
             data = self._codec.compress(data)
         piece = self._space(data.size, unpacked)
-        view, at = memoryview(data), piece.at
+        # Arrow's buffer of packed bytes shows all the room that it had, beyond its size
+        view, at = memoryview(data)[: data.size], piece.at
         try:
             while view:  # a write may take only a part; every turn takes some
                 written = os.pwrite(self._opened(), view, at)
@@ -99,6 +103,13 @@ class Spool:
 
     def take(self, piece: SpooledBatch, schema: pa.Schema) -> pa.RecordBatch:
         """Reads a batch back and frees its space.  Raises Unavailable."""
+        batch = self.read(piece, schema)
+        with self._lock:
+            self._free[piece.room].append(piece.at)
+        return batch
+
+    def read(self, piece: SpooledBatch, schema: pa.Schema) -> pa.RecordBatch:
+        """Reads a batch back and keeps it.  Raises Unavailable."""
         data = pa.allocate_buffer(piece.size)
         view, at = memoryview(data), piece.at
         try:
@@ -109,8 +120,6 @@ class Spool:
                 view, at = view[read:], at + read
         except OSError as error:
             raise self._refused(error) from error
-        with self._lock:
-            self._free[piece.room].append(piece.at)
         if self._codec is not None:
             data = self._codec.decompress(data, piece.unpacked)
         return pa.ipc.read_record_batch(data, schema)
@@ -126,6 +135,7 @@ class Spool:
             if self._file is None:
                 with tempfile.TemporaryFile(prefix="lake-") as file:
                     self._file = os.dup(file.fileno())
+                    self._closes = weakref.finalize(self, os.close, self._file)
             return self._file
 
     def _space(self, size: int, unpacked: int) -> SpooledBatch:

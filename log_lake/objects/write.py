@@ -93,15 +93,8 @@ def write_object(
     The format is that of `object_id`, or the next plainer one that can hold the records.  Raises InvalidInput if
     a key field has a type without order, Unavailable if the store fails.
     """
-    for name in key.names:
-        key_class(table.schema.field(name).type)
     with writing(f"{store.uri}/{naming.data_object(origin.pool_id, object_id)}"):
-        order = sort_order(table, key)
-        if order is not None:
-            table = table.take(pa.array(order))
-        if rule.kind == "aggregate":
-            table = without_rows(table)
-        table = combine(table, key, rule)
+        table = sorted_table([table], key, rule)
 
     writer = ObjectWriter(
         store,
@@ -116,6 +109,28 @@ def write_object(
     written = write_tables(writer, lambda: [table])
     assert written is not None
     return written
+
+
+def sorted_table(tables: list[pa.Table], key: PoolKey, rule: Rule) -> pa.Table:
+    """The records of all tables, which have one schema: sorted by key and arrival, and combined by the rule.
+
+    Empties the list, so that each column is freed once it is sorted.  Raises InvalidInput if a
+    key field has a type without order.
+    """
+    table = pa.concat_tables(tables)
+    tables.clear()
+    for name in key.names:
+        key_class(table.schema.field(name).type)
+    if rule.kind == "aggregate":
+        table = without_rows(table)
+    if (order := sort_order(table, key)) is not None:
+        schema, columns, places = table.schema, table.columns[::-1], pa.array(order)
+        del table, order
+        ordered = []
+        while columns:
+            ordered.append(pc.take(columns.pop(), places, boundscheck=False))
+        table = pa.table(ordered, schema=schema)
+    return combine(table, key, rule)
 
 
 def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]]) -> WrittenObject | None:
@@ -182,6 +197,11 @@ class ObjectWriter:
         """The object, after a block that wrote records."""
         assert self._written is not None
         return self._written
+
+    @property
+    def size(self) -> int:
+        """Bytes of the object so far, without the records that wait for a whole row group (so does `records`)."""
+        return self._file.tell() if self._file is not None else 0
 
     def __enter__(self) -> ObjectWriter:
         self._stack.__enter__()

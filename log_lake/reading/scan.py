@@ -28,13 +28,13 @@ from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED, ORDER, with_rows
 from lake_core.store import Store
 from log_lake.combine.combine import combine_stream
+from log_lake.combine.merge import ClosedStream, merge
 from log_lake.combine.newest import without_markers
 from log_lake.objects.spool import Spool
 from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences
 from log_lake.reading.merge.clusters import clusters, decided_by_age
 from log_lake.reading.merge.datafusion import datafusion_merge
 from log_lake.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
-from log_lake.reading.merge.merge import ClosedStream, merge
 from log_lake.reading.merge.passes import groups, run
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.reading.plan import ScanPlan

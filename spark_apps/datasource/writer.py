@@ -44,13 +44,13 @@ from lake_core.schemas.hidden import DELETED
 from lake_core.store import guarded
 from log_lake.lake.branch import Branch
 from log_lake.lake.by_keys import as_markers, in_types
-from log_lake.lake.field_changes import Misfits, summed
 from log_lake.lake.loads import builder
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from log_lake.loading.block import Block
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.key_paths import may_have_key
+from log_lake.loading.misfits import Misfits, summed
 from log_lake.objects.write import WrittenObject
 from log_lake.settings import Settings
 from log_lake.stores import open_store
@@ -146,16 +146,17 @@ def built(
         guarded(open_store(work.store)), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
     declared = Settings(work.config.settings).declared
-    for batch in batches:
-        records = declared_columns(from_spark(batch), declared, source="the data frame")
-        if work.keyed:
-            check_keys(records, work.config.key)
-        if work.markers is not None:
-            records = as_markers(in_types(records, work.markers))
-        if work.replaces is not None:
-            work.replaces.check(records)
-        building.add(Block(records))
-    return building.finish()
+    with building:
+        for batch in batches:
+            records = declared_columns(from_spark(batch), declared, source="the data frame")
+            if work.keyed:
+                check_keys(records, work.config.key)
+            if work.markers is not None:
+                records = as_markers(in_types(records, work.markers))
+            if work.replaces is not None:
+                work.replaces.check(records)
+            building.add(Block(records))
+        return building.finish()
 
 
 def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from log_lake.agents.load_files import ORDINALS_PER_UNIT
 from log_lake.lake.branch import Branch
-from log_lake.lake.field_changes import summed
 from log_lake.lake.loads import lease_of
 from log_lake.lake.results import LoadResult
+from log_lake.loading.misfits import summed
 from log_lake.objects.write import WrittenObject
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat

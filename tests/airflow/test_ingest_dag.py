@@ -157,7 +157,7 @@ def test_runs_share_a_spark_session_so_that_a_server_left_running_does_not_grow(
 
 
 def test_a_task_killed_while_spark_works_is_tried_again_and_ends_with_every_record_once(agent: Agent) -> None:
-    place = agent.place("killed", {"load.memory": "200kB"})
+    place = agent.place("killed", {"load.memory": "200kB", "load.sort": "parts"})
     files, each = 20, 5_000  # of a megabyte, and an object, each
     for i in range(files):
         lines = (b'{"k": %d, "text": "%0200d"}' % (n * files + i, n) for n in range(each))

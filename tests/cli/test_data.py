@@ -96,12 +96,13 @@ def test_the_format_may_be_said(lake: Command) -> None:
     assert lake.scan("p") == [{"k": 1}]
 
 
-def test_a_load_larger_than_its_memory_makes_several_objects(lake: Command) -> None:
-    lake.pool("p", load_memory="100kB")
+@pytest.mark.parametrize(("sort", "objects"), [("run", 1), ("parts", 3)])
+def test_a_load_larger_than_its_memory_leaves_a_run_or_parts(lake: Command, sort: str, objects: int) -> None:
+    lake.pool("p", load_memory="100kB", load_sort=sort)
     data = "k,a\n" + "".join(f"{-i},{'x' * 50}\n" for i in range(20_000))
     # one block of a CSV file is the least that is gathered
     done = lake.load("p", *[lake.file(f"{n}.csv", data) for n in range(3)])
-    assert (done["version"], done["records"], done["objects"]) == (1, 60_000, 3)
+    assert (done["version"], done["records"], done["objects"]) == (1, 60_000, objects)
     assert [r["k"] for r in lake.scan("p", "--columns", "k")] == sorted(
         -i for i in range(20_000) for _ in range(3)
     )

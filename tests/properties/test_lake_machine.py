@@ -212,6 +212,7 @@ class LakeMachine(RuleBasedStateMachine):
         group=st.integers(1, 5),
         memory=st.sampled_from(["1", "700", "1MiB"]),
         inline=st.sampled_from(["0", "1500", "64KiB"]),
+        sort=st.sampled_from(["run", "parts"]),
         format=st.sampled_from(FORMATS),
         seed=st.integers(0, 99),
         loads=st.lists(LOADS, min_size=2, max_size=5),
@@ -224,6 +225,7 @@ class LakeMachine(RuleBasedStateMachine):
         group: int,
         memory: str,
         inline: str,
+        sort: str,
         format: str,
         seed: int,
         loads: list[list[Record]],
@@ -243,7 +245,12 @@ class LakeMachine(RuleBasedStateMachine):
                 kind,
                 key=key,
                 kind=kind,
-                settings={"load.memory": memory, "load.inline": inline, "format": format},
+                settings={
+                    "load.memory": memory,
+                    "load.inline": inline,
+                    "load.sort": sort,
+                    "format": format,
+                },
                 aggregates=FUNCTIONS if kind == "aggregate" else None,
             )
         self.models = {kind: Model(kind, Order.parse(key), SCHEMA.names) for kind in KINDS}

@@ -29,7 +29,7 @@ POINT_SECONDS = 600.0
 @pytest.fixture
 def landed(landing: Landing) -> Landing:
     """A pool, and files for it; a file becomes an object."""
-    landing.pool(load_memory="200kB")
+    landing.pool(load_memory="200kB", load_sort="parts")
     for i in range(FILES):
         lines = (b'{"k": %d, "text": "%0200d"}' % (n * FILES + i, n) for n in range(RECORDS))
         landing.file(f"{i:02}.ndjson", b"\n".join(lines) + b"\n")

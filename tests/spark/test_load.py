@@ -45,7 +45,7 @@ def test_many_files_of_many_formats_become_one_transaction(spark: Any, landing: 
 def test_what_spark_takes_in_is_what_lake_load_takes_in(spark: Any, landing: Landing) -> None:
     """Equal keys included: they keep the order of the files, then of the lines, on however many tasks."""
     for name in ("by_spark", "by_load"):
-        landing.pool(name, load_memory="20kB")
+        landing.pool(name, load_memory="20kB", load_sort="parts")
     for i in range(12):
         landing.file(
             f"{i:02}.ndjson", [{"k": n * 7 % 10, "i": i, "n": n, "x": {"y": [n]}} for n in range(300)]
@@ -60,7 +60,7 @@ def test_what_spark_takes_in_is_what_lake_load_takes_in(spark: Any, landing: Lan
 
 
 def test_every_object_is_sorted_and_says_where_it_begins_and_ends(spark: Any, landing: Landing) -> None:
-    landing.pool(key="k:desc,s", load_memory="30kB")
+    landing.pool(key="k:desc,s", load_memory="30kB", load_sort="parts")
     for i in range(12):
         landing.file(f"{i}.ndjson", [{"k": n * 37 % 101, "s": f"{n * 13 % 17}", "i": i} for n in range(1000)])
     landing.load(spark, "p", parallelism=4, smallest_unit=1)

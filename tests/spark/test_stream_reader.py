@@ -34,7 +34,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def five(landing: Landing) -> Landing:
     """Five transactions of two objects of a record; later ones have smaller keys."""
-    landing.pool(load_memory="1B")
+    landing.pool(load_memory="1B", load_sort="parts")
     for n in range(5):
         commit(landing, [90 - 10 * n, 80 - 10 * n])
     return landing

@@ -141,7 +141,7 @@ def test_a_variant_of_a_time_that_the_lake_has_not_is_refused(spark: Any, landin
 def test_records_are_sorted_by_key_and_equal_keys_are_in_the_order_of_the_partitions(
     spark: Any, landing: Landing
 ) -> None:
-    landing.pool(load_memory="1kB")
+    landing.pool(load_memory="1kB", load_sort="parts")
     write(numbers(spark, "id % 10 as k", "id as n", count=1000, tasks=5), landing)
     table = landing.lake.pool("p").at().to_table()
     assert landing.transactions("p") == 1
@@ -266,7 +266,7 @@ def test_of_two_writes_under_one_token_at_once_the_later_one_is_told(
 
 
 def test_a_task_that_fails_and_is_tried_again_writes_its_records_once(spark: Any, landing: Landing) -> None:
-    landing.pool(load_memory="20kB")
+    landing.pool(load_memory="20kB", load_sort="parts")
 
     def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -284,7 +284,7 @@ def test_a_task_that_fails_and_is_tried_again_writes_its_records_once(spark: Any
 
 
 def test_a_write_whose_tasks_fail_commits_nothing_and_deletes_nothing(spark: Any, landing: Landing) -> None:
-    landing.pool(load_memory="20kB")
+    landing.pool(load_memory="20kB", load_sort="parts")
 
     def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches

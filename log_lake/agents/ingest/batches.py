@@ -22,10 +22,10 @@ from log_lake.agents.ingest.plan import FilePart, IngestBatch, Unit
 from log_lake.agents.load_files import LoadWork, build_unit, check_unchanged, load_files, with_lost
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
-from log_lake.lake.field_changes import summed
 from log_lake.lake.loads import lease_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult, PendingLoad
+from log_lake.loading.misfits import summed
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject

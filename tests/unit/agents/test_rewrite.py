@@ -206,7 +206,7 @@ def test_a_delete_that_lands_meanwhile_covers_what_is_written_and_an_earlier_one
 
 
 def test_a_delete_marker_stays_as_long_as_another_object_of_its_load_holds_the_key(lake: Lake) -> None:
-    pool = lake.create_pool("p", key="k", kind="upsert", settings={"load.memory": "1"})
+    pool = lake.create_pool("p", key="k", kind="upsert", settings={"load.memory": "1", "load.sort": "parts"})
     branch = pool.branch()
     job = branch.begin_load()
     assert isinstance(job, PendingLoad)

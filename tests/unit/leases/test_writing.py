@@ -141,7 +141,9 @@ def test_a_load_that_outlives_the_grace_time_is_committed_since_it_holds_a_lease
     store = MemoryStore(clock=clock)
     lake = Lake.create_on(store, ids=IdSource(clock=clock), author="test")
     pool = lake.create_pool(
-        "p", key="k", settings={"lease.after": "0s", "lease.ttl": "1d", "load.memory": "1KiB"}
+        "p",
+        key="k",
+        settings={"lease.after": "0s", "lease.ttl": "1d", "load.memory": "1KiB", "load.sort": "parts"},
     )
 
     def blocks() -> Iterator[Block]:
