@@ -15,6 +15,7 @@ from lake_core.checkpoints import CheckpointFile, CheckpointFooter, SectionPart,
 from lake_core.checkpoints.content import TEXTS
 from lake_core.checkpoints.layout import NEWEST, ROW, VERSION, RowGroup, encode_footer, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
+from lake_core.checkpoints.read import _rows_of
 from lake_core.checkpoints.write import write_rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
 from lake_core.keys import KeyRange
@@ -354,3 +355,24 @@ def test_a_value_that_stands_in_many_rows_is_read_whole() -> None:
     recurring = rows(key=[number(n) for n in range(20_000)], value=[b"x" * 500] * 20_000)
     file = written(part(recurring, section="token", branch=""))
     assert sum(t["value"].to_pylist().count(b"x" * 500) for t in file.scan("token")) == 20_000
+
+
+def test_a_row_without_a_key_is_damage() -> None:
+    keys = [number(1), None, number(3)]
+    file = written(part(rows(key=keys, high=keys, object=["a", "b", "c"])))
+    with pytest.raises(CheckpointDamaged, match="does not have the rows that the footer lists"):
+        file.verify()
+
+
+@pytest.mark.parametrize(("keys", "fits"), [("abc", True), ("abbc", True), ("ac", False), ("", False)])
+def test_rows_that_were_folded_again_replace_a_group_only_if_all_its_keys_are_there(
+    keys: str, fits: bool
+) -> None:
+    group = RowGroup("token", "", "", b"a", b"c", b"", 3)
+    table = rows(key=[key.encode() for key in keys])
+    parts = {("token", "", ""): table}
+    if fits:
+        assert _rows_of(0, (group,), parts)["key"].to_pylist() == [key.encode() for key in keys]
+        return
+    with pytest.raises(Corrupt, match="neither an older checkpoint nor the entries"):
+        _rows_of(0, (group,), parts)

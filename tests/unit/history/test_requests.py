@@ -787,9 +787,15 @@ def test_an_entry_takes_so_many_requests_and_the_rest_waits(store: ScriptedStore
 
 
 def test_a_draft_that_is_too_large_to_be_combined_is_not_posted(store: ScriptedStore) -> None:
-    post(store, 1, message="x" * MAX_REQUEST_BYTES)
-    assert waiting(store) == []
-    assert store.asked("create") == 0
+    def is_posted(n: int, characters: int) -> bool:
+        post(store, n, message="x" * characters)
+        return store.behind.get(naming.request(JOURNAL, an_id(n))) is not None
+
+    assert is_posted(1, 70_000)
+    size = len(store.behind.get(naming.request(JOURNAL, an_id(1))) or b"")
+    most = MAX_REQUEST_BYTES - size + 70_000  # characters of the message of the largest request
+    assert is_posted(2, most)
+    assert not is_posted(3, most + 1)
 
 
 def test_an_entry_stays_below_its_bound_in_bytes(store: ScriptedStore) -> None:

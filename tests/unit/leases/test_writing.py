@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -130,6 +131,18 @@ def test_an_alarm_calls_what_is_due_in_order_and_nothing_that_was_cancelled() ->
     again = threading.Event()
     alarm.set("again", 0.0, again.set)  # its thread has ended, or ends now
     assert again.wait(600)
+
+
+def test_an_alarm_that_waits_for_a_late_call_wakes_for_an_earlier_one() -> None:
+    alarm, done = Alarm(), threading.Event()
+    alarm.set("late", 600.0, lambda: None)
+    deadline = time.monotonic() + 600
+    while not alarm._changed._waiters and time.monotonic() < deadline:  # type: ignore[attr-defined]
+        time.sleep(0.001)
+    alarm.set("early", 0.01, done.set)
+    assert done.wait(60)
+    alarm.cancel("late")
+    alarm.set("last", 0.0, done.set)  # so that its thread ends
 
 
 def in_process(clock: Clock, store: MemoryStore, own: Callable[[], float]) -> Lake:

@@ -70,6 +70,14 @@ def test_a_dropped_pool_is_deleted_once_its_grace_time_is_over(world: World) -> 
         world.lake.restore_pool("p")
 
 
+def test_the_activity_note_of_a_pool_goes_with_it(world: World) -> None:
+    note = naming.activity(world.pool.config.id)
+    assert world.store.get(note) is not None
+    world.wait(GRACE + 100)
+    vacuumed(world)
+    assert world.store.get(note) is None
+
+
 def test_the_age_of_a_drop_is_counted_by_the_clock_of_the_store(world: World) -> None:
     behind = Lake.open_on(world.store, ids=IdSource(clock=lambda: 1_500_000_000.0), author="behind")
     behind.drop_pool("q")
