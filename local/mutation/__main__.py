@@ -40,6 +40,8 @@ FOLDERS = (
 )
 TESTS = (
     "tests/loading/test_limits.py",
+    "tests/properties/test_ages.py",
+    "tests/properties/test_expiry.py",
     *(
         f"tests/unit/{room}"
         for room in (

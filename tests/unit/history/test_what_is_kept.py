@@ -8,11 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from rpds import HashTrieMap, List
 
 from lake_core import naming
-from lake_core.errors import Corrupt, InvalidInput, PlanAgain
+from lake_core.errors import Conflict, Corrupt, InvalidInput, PlanAgain
 from lake_core.history import Draft
-from lake_core.history.branching import deleted
+from lake_core.history.branch_state import BranchState, Fork
+from lake_core.history.branching import deleted, split_writes
+from lake_core.history.merge import _tombstones
 from lake_core.history.rebase import rebase
 from lake_core.history.repeated import holds
 from lake_core.history.snapshot.snapshot import Snapshot
@@ -22,7 +25,7 @@ from lake_core.journal import write_state
 from lake_core.journal.ages import FUTURE, proven
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.records import AddTombstone, Consume, DeleteTag, RemoveReference, Source
+from lake_core.records import AddTombstone, Consume, DeleteTag, Merge, RemoveReference, Source
 from lake_core.records.decoding import FIRST_TIME, LAST_TIME
 from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.records.transactions import sequence
@@ -30,6 +33,8 @@ from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS
 from lake_core.store import ObjectInfo
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import compact
 from tests.support.histories import KEY, history
 from tests.support.records import KNOWN, add, an_id, draft, entry, transaction
@@ -245,3 +250,42 @@ def test_a_pool_is_dropped_in_a_year_that_can_be_shown(time: int) -> None:
     assert DroppedPool(pool, 1, LAST_TIME, "a").time == LAST_TIME
     with pytest.raises(Corrupt, match="outside of the years"):
         DroppedPool(pool, 1, time, "a")
+
+
+def test_a_merge_brings_the_writes_up_to_its_version_and_leaves_the_later_ones() -> None:
+    writes = [sequence(3), sequence(4, 1), sequence(5)]
+    fork = Fork("main", 1, 2, writes=List(writes[::-1]))
+    assert split_writes(fork, 2) == ([], writes)
+    assert split_writes(fork, 4) == (writes[:2], writes[2:])
+    assert split_writes(fork, 5) == (writes, [])
+
+
+@pytest.mark.parametrize(("hides", "fits"), [(7, True), (5, False), (4, False)])
+def test_a_merge_brings_no_tombstone_of_exactly_what_is_merged_already(hides: int, fits: bool) -> None:
+    fork = Fork("main", 1, 2, merged=5, joined=6, writes=List([sequence(8), sequence(7)]))
+    only = (sequence(hides), sequence(hides))
+    tombstone = Tombstone("t", 8, sequence(8), 7, an_id(1), 1, only=only)
+    child = BranchState(8, tombstones=HashTrieMap({"t": tombstone}), fork=fork)
+    if fits:
+        assert _tombstones(child, fork, Merge("dev", 8)) == [tombstone]
+        return
+    with pytest.raises(Conflict, match="takes back a load that is merged already"):
+        _tombstones(child, fork, Merge("dev", 8))
+
+
+def test_a_commit_names_the_replaces_that_overtook_it_and_not_those_of_other_loads() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1]}))
+    begun = [pool.branch().begin_load() for _ in range(2)]
+    pool.branch().replace_with(pa.table({"k": [1]}), key_range=pool.at().key_range(low=0, high=10))
+    overtaken = []
+    for load, key in zip(begun, (5, 50), strict=True):
+        assert isinstance(load, PendingLoad)
+        builder = pool.branch().builder(load)
+        builder.add(Block(pa.table({"k": [key]})))
+        written = builder.finish()
+        done = pool.branch().commit(
+            load, objects=[w.action for w in written], schemas=[w.schema for w in written]
+        )
+        overtaken.append(len(done.overtaken))
+    assert overtaken == [1, 0]

@@ -70,6 +70,16 @@ def test_a_dropped_pool_is_deleted_once_its_grace_time_is_over(world: World) -> 
         world.lake.restore_pool("p")
 
 
+def test_the_grace_time_of_a_pool_begins_with_its_drop_however_old_the_entry_before_it_is() -> None:
+    world = World()
+    world.load(1)
+    world.wait(3 * GRACE)
+    world.lake.drop_pool("p")
+    assert (held(world), vacuumed(world)) == (["grace"], [])
+    world.wait(GRACE + 100)
+    assert [done.pool for done in vacuumed(world)] == ["p"]
+
+
 def test_the_activity_note_of_a_pool_goes_with_it(world: World) -> None:
     note = naming.activity(world.pool.config.id)
     assert world.store.get(note) is not None

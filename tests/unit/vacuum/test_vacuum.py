@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -10,15 +11,18 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
-from lake_core.errors import Conflict, ObjectMissing, ObjectVacuumed, Unavailable
+from lake_core.errors import Conflict, ObjectMissing, ObjectVacuumed, PlanAgain, Unavailable
+from lake_core.ids import IdSource
 from lake_core.journal import write_state
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import BeginVacuum, ConfirmVacuum
+from lake_core.store import Store
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.leases import HeldLease, LeaseNote
 from log_lake.presence.absence import explained_to_reader_of_feed
 from log_lake.vacuum.execute import (
+    TRIES,
     make_plan,
     read_plan,
     vacuum,
@@ -399,3 +403,26 @@ def test_progress_is_said_after_each_chunk(world: World) -> None:
     assert [objects for objects, _ in said] == [2, 4, 5]
     assert said == sorted(said)
     assert said[-1][1] == done.size
+
+
+class Changing(StoreInFront):
+    """Before each entry that is written through it, another process changes the pool."""
+
+    def __init__(self, behind: Store, change: Callable[[], object]) -> None:
+        self.behind, self.change, self.entries = behind, change, 0
+
+    def ask(self, request: str, name: str, call: Callable[[], Any]) -> Any:
+        if request == "create" and naming.entry_version(name) is not None:
+            self.entries += 1
+            self.change()
+        return call()
+
+
+def test_a_vacuum_of_a_pool_that_keeps_changing_ends_with_an_error_and_deletes_nothing(world: World) -> None:
+    world.replaced()
+    before, numbers = world.objects, itertools.count()
+    store = Changing(world.store, lambda: world.reopened().tag(f"t{next(numbers)}", at="main"))
+    with pytest.raises(PlanAgain, match="a tag was set since the vacuum was planned"):
+        vacuum(Lake.open_on(store, ids=IdSource(clock=world.clock)).pool("p"), grace=0.0)
+    assert store.entries == TRIES
+    assert world.objects == before
