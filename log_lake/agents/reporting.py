@@ -42,7 +42,11 @@ def conclude(total: str, *, failed: Sequence[str], to_do: str) -> None:
     for line in failed:
         log.error("%s", line)
     if failed:
-        raise Incomplete(f"{counted(len(failed), 'failure')}: {'; '.join(failed[:MAX_NAMED])}. {to_do}")
+        more = len(failed) - MAX_NAMED
+        named = "; ".join(failed[:MAX_NAMED]) + (
+            f"; and {more:,} more, which the log names" if more > 0 else ""
+        )
+        raise Incomplete(f"{counted(len(failed), 'failure')}: {named}. {to_do}")
 
 
 def newest_version(versions: Iterable[int | None]) -> int | None:

@@ -77,8 +77,8 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
     not_done = "nothing is ingested"
     none_done = "nothing was ingested"
     to_do = (
-        "All else was ingested. Mend or remove a parked file, or set bad_records=quarantine; the next run tries a "
-        "failed batch again"
+        "All else was ingested. The next run tries a failed batch or pool again; a parked file waits until you "
+        "mend or remove it, or set bad_records=quarantine"
     )
     skips_gone = False
 

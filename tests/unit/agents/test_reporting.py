@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from log_lake.agents.reporting import missing
+import pytest
+
+from lake_core.errors import Incomplete
+from lake_core.phrases import MAX_NAMED
+from log_lake.agents.reporting import conclude, missing
 from log_lake.agents.work import Result, Work
 
 
@@ -24,3 +28,15 @@ def test_a_result_of_the_same_pool_that_another_find_found_is_none_of_the_work()
     results = [Result("p", piece="old:0"), Result("q", piece="new:1")]
     assert missing(work, results) == ["p: run[0] failed; its log says why"]
     assert missing([Work(lake="x", pool="p")], [Result("p")]) == [], "without packs there is one piece a pool"
+
+
+def test_the_error_of_many_failures_says_how_many_it_does_not_name() -> None:
+    failed = [f"pool {number} is gone" for number in range(MAX_NAMED + 2)]
+    with pytest.raises(Incomplete) as caught:
+        conclude("2 batches", failed=failed, to_do="The next run tries again")
+    assert str(caught.value).startswith("12 failures: pool 0 is gone; ")
+    assert str(caught.value).endswith(
+        "pool 9 is gone; and 2 more, which the log names. The next run tries again"
+    )
+    with pytest.raises(Incomplete, match=r"^10 failures: [^m]*pool 9 is gone\. The next run tries again$"):
+        conclude("2 batches", failed=failed[:MAX_NAMED], to_do="The next run tries again")
