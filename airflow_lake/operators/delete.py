@@ -64,7 +64,8 @@ class LakeDeleteOperator(LakeOperator):
         self.reason = given.text_or_empty(self.reason, "reason", task=self.task_id)
 
     def act(self, context: Context) -> dict[str, Any]:
-        """The result: version (None if there was nothing to delete), transaction_id, covers."""
+        """The result: version (None if there was nothing to delete), transaction_id, covers, and the `records` that
+        it deleted (a bound unless `is_exact`)."""
         from log_lake.texts.keytext import RangeText
 
         self.refuse_given_interval(context, by_hand=self.by_hand)
@@ -74,6 +75,7 @@ class LakeDeleteOperator(LakeOperator):
             where=self.where,
             reason=self.reason,
             token=self.token_of(context, self.token),
+            count=True,
         )
         self.warn_if_repeated(result)
         values = plain(result, pool=self.pool_name)

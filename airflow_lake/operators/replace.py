@@ -101,6 +101,7 @@ class LakeReplaceOperator(LakeFilesOperator):
                     [file.uri for file in files],
                     key_range=RangeText(low=self.low, high=self.high),
                     where=self.where,
+                    count=True,
                     **manner,
                 )
             )

@@ -17,6 +17,7 @@ from log_lake.lake.line import Line
 from log_lake.lake.view import View
 from log_lake.reading.age_off import newer_than_all
 from log_lake.reading.live import LiveCount, hidden_count, live_count
+from log_lake.reading.revision import Revision
 
 LOOKED_AT = 100_000
 """Records that a command reads to count some of them, at most; a second's work."""
@@ -77,14 +78,13 @@ def _narrowest(view: View) -> list[str]:
     return [name for name in view.key.names if name in names][:1] or names[:1]
 
 
-def removed_by(branch: Line, spec: DeleteSpec, *, looks: bool) -> LiveCount | None:
-    """How many records that readers see a delete of the branch will remove; None if the branch cannot be read.
+def removed_by(branch: Line, revision: Revision, spec: DeleteSpec, *, looks: bool) -> LiveCount | None:
+    """How many records that readers see a delete will remove from a revision; None if the state cannot be read.
 
     The state tells it if the delete covers whole objects of an append pool.  Otherwise it is a bound; with `looks`,
     at most `LOOKED_AT` records are read to count them.
     """
     try:
-        revision = branch.revision(recent=True)
         delete = newer_than_all("", spec.key_range, spec.condition, sub_pool=spec.sub_pool)
         hidden = hidden_count(revision, delete)
     except LakeError:  # the delete itself says why the state cannot be read

@@ -31,7 +31,7 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
     check_classes(span, revision.key, classes)
     id = branch.context.ids.new()
     action, author = spec.tombstone(id, reason=write.message), branch.context.author
-    removed = removed_by(branch, spec, looks=write.count)
+    removed = removed_by(branch, revision, spec, looks=write.count)
     draft = Draft(
         id,
         branch.name,

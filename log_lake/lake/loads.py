@@ -255,9 +255,11 @@ def commit_load(
 ) -> LoadResult:
     """Commit the objects of a load, as `Branch.commit` says."""
     check_rejected(objects, pending.max_rejected)
+    removed = None
     if replaced is not None:
-        classes = key_classes_with(branch.revision(), objects, schemas)
-        check_classes(replaced.key_range, branch.config.key, classes)
+        revision = branch.revision()
+        check_classes(replaced.key_range, branch.config.key, key_classes_with(revision, objects, schemas))
+        removed = removed_by(branch, revision, replaced, looks=count)
     transaction_id = pending.origin.transaction_id
     actions: tuple[Action, ...] = (
         *([Consume(tuple(sources))] if sources else []),
@@ -267,7 +269,6 @@ def commit_load(
     if not actions:
         return LoadResult(None)
     changed = field_changes(pending.fields, objects, schemas, misfits or {})
-    removed = removed_by(branch, replaced, looks=count) if replaced is not None else None
     own = branch.own_metadata({**changed.metadata, **removed_metadata(removed)})
     draft = replace(_draft(branch, pending, actions, schemas), metadata=own)
     does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
