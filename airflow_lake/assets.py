@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 import msgspec
 
 from airflow_lake import DEFAULT
-from lake_core.naming import MAIN
+from lake_core.naming import MAIN, check_pool_name, split_pool
 from log_lake.view.addresses import is_uri
 
 if TYPE_CHECKING:
@@ -65,9 +65,16 @@ def check_uri(uri: SplitResult) -> SplitResult:
 
 
 def lake_asset(pool: str, *, lake: str = "", branch: str = MAIN) -> Any:
-    """The asset of a pool."""
+    """The asset of a pool.  Raises ValueError for a text that is not the name of a pool: it would have no event."""
     from airflow.sdk import Asset
 
+    from lake_core.errors import InvalidInput
+
+    try:
+        check_pool_name(split_pool(pool)[0])
+    except InvalidInput as error:
+        how = "; name the branch apart: lake_asset(POOL, branch=...)" if "@" in pool else ""
+        raise ValueError(f"asset: {error}{how}") from error
     return Asset(asset_uri(pool, lake=lake, branch=branch))
 
 

@@ -29,7 +29,8 @@ def explain(args: Namespace) -> None:
     over = [t for t in view.tombstones if t.key_range.overlaps(key_range)]
     if not versions and not over:
         raise NotFound(
-            f"pool {args.pool!r}: no object of version {view.version} has a record with key {args.key}"
+            f"pool {args.pool!r}: no object of version {view.version} has a record with key {args.key}; "
+            f"lake head {args.pool} shows the first ones"
         )
     if args.json:
         print_json(

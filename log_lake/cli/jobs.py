@@ -15,14 +15,17 @@ from log_lake.console.output import print_json, print_table
 
 
 def jobs(args: Namespace) -> None:
-    """Jobs of all pools, or of one, newest first."""
+    """Jobs of all pools, or of one, newest first.  Raises NotFound for a pool without jobs that does not exist."""
+    lake = open_lake(args)
     listed = list_jobs(
-        open_lake(args),
+        lake,
         pool_name=args.pool or "",
         agent=args.agent or "",
         state=args.state or "",
         limit=args.limit,
     )
+    if args.pool and not listed:
+        lake.pool(args.pool)
     if args.json:
         for job in listed:
             print_json(_plain(job))

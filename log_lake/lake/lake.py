@@ -47,6 +47,7 @@ from log_lake.settings import Settings
 from log_lake.settings.settings import check_pool
 from log_lake.stores import open_store
 from log_lake.stores.locked import LockedStore, NoLock
+from log_lake.texts.is_text import require_text
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +157,7 @@ class Lake:
     @classmethod
     def open(
         cls,
-        uri: str | Address,
+        uri: str | os.PathLike[str] | Address,
         *,
         options: Mapping[str, Any] | None = None,
         ids: IdSource | None = None,
@@ -262,9 +263,6 @@ class Lake:
         """A pool with a new id, not listed yet.  Raises InvalidInput for an impossible key, kind or setting."""
         if not isinstance(key, str | PoolKey):
             raise InvalidInput(f"key={key!r}: give the fields as one text, as 'FIELD' or 'FIELD,FIELD:desc'")
-        for setting, text in (settings or {}).items():
-            if not isinstance(text, str):
-                raise InvalidInput(f"setting {setting}={text!r}: give its value as text, as {str(text)!r}")
         parsed = key if isinstance(key, PoolKey) else PoolKey.parse(key)
         check_rule(kind, aggregates or {}, parsed)
         return PoolConfig(
@@ -375,7 +373,7 @@ class Lake:
 
         With `id` it is the pool of this id, which had the name when the caller began, whatever it is called now.
         """
-        base, sub_pool = naming.split_pool(name)
+        base, sub_pool = naming.split_pool(require_text(name, "pool", example="'logs'"))
         state = self.catalog.load().state
         return self._pool(state.still(id, name=base) if id else state.named(base), sub_pool)
 

@@ -32,6 +32,7 @@ from log_lake.leases import HeldLease, LeaseNote, Leases
 from log_lake.leases.lease import MAX_TTL, READ
 from log_lake.presence.absence import planning_again
 from log_lake.presence.lease_list import list_leases
+from log_lake.texts.is_text import require_text
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class Pool(Journaled):
         """
         if self.sub_pool and not to_delete:
             raise InvalidInput(f"the sub-pool {self.sub_pool} is read-only: load into the pool itself")
-        self._loaded(name)
+        self._loaded(require_text(name, "branch", example="'main'"))
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
     def at(self, revision: str = MAIN, *, on_missing: str = FAIL) -> View:
@@ -62,6 +63,7 @@ class Pool(Journaled):
         """
         if on_missing not in (FAIL, WARN):
             raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
+        require_text(revision, "revision", example="'12', 'main' or 'main@2026-11-20T12:00:00Z'")
         loaded, branch = resolve_revision(self.history, revision)
         return self._view(loaded, branch, on_missing=on_missing)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.errors import ObjectMissing, ObjectVacuumed
+from lake_core.errors import InvalidInput, ObjectMissing, ObjectVacuumed
 from lake_core.history import History, Reference
 from lake_core.history.vacuuming import held_objects
 from lake_core.keys import KeyRange
@@ -107,7 +107,9 @@ class View(Revision):
         return self.run(self.plan(key_range=key_range, columns=columns, where=where), limit=limit)
 
     def run(self, plan: ScanPlan, *, limit: int | None = None) -> Iterator[pa.Table]:
-        """The records of a plan of this view."""
+        """The records of a plan of this view.  Raises InvalidInput for a limit below 0."""
+        if limit is not None and limit < 0:
+            raise InvalidInput(f"limit={limit}: give a number of records from 0 on, or None for all")
         left = limit
         for table in self._scanned(plan):
             if left is None:

@@ -79,6 +79,9 @@ def plan_scan(
     check_range(key_range, key)
     if columns is None:
         columns = [name for name in schema.names if not (name == DELETED and rule.kind == "upsert")]
+    given: object = columns
+    if isinstance(given, str):  # a program's slip: its letters would count as names
+        raise InvalidInput(f"columns={given!r}: give a list of names, as [{given!r}]")
     names = set(schema.names)
     unknown = [c for c in columns if c not in names]
     if unknown:

@@ -146,6 +146,8 @@ def check_setting(
     name: str, text: str, *, kind: str, key: PoolKey, aggregates: Mapping[str, str] | None = None
 ) -> None:
     """Raises InvalidInput if no load or agent could use the setting in a pool of this kind and key."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"setting {name}={text!r}: give its value as text, as {str(text)!r}")
     if not _is_text(name) or not _is_text(text):
         raise InvalidInput(f"setting {name!r}={text!r} is not UTF-8; write it in UTF-8")
     if text == "":

@@ -30,7 +30,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 """The name of a bucket or of an access point (arn:...)."""
 
 
-def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> Store:
+def open_store(at: str | os.PathLike[str] | Address, options: Mapping[str, Any] | None = None) -> Store:
     """The store at a URI or an address; sends no request.  `options` are added to those of the address.
 
     The option `lock`, or the variable LAKE_LOCK if the option is absent, is the address of a lock for stores
@@ -44,7 +44,7 @@ def open_store(at: str | Address, options: Mapping[str, Any] | None = None) -> S
     Raises InvalidInput for a URI that names no store, for an address that names no lock, and if the package that
     either needs is not installed.
     """
-    uri, rest = (at, {}) if isinstance(at, str) else (at.uri, dict(at.options))
+    uri, rest = (at.uri, dict(at.options)) if isinstance(at, Address) else (os.fspath(at), {})
     rest |= options or {}
     given = rest.pop("lock", "")
     if not isinstance(given, str):

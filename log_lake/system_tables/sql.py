@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar
@@ -33,6 +34,7 @@ from log_lake.system_tables.dataset import PoolDataset
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
 from log_lake.system_tables.statement import parsed
+from log_lake.texts.is_text import require_text
 
 
 def query(
@@ -52,6 +54,7 @@ def query(
     folders that the statement may read besides, as DuckDB reads them: `FROM 'codes.csv'`.  Raises
     InvalidInput (SQL that cannot be run), NotFound (pool, revision, file) and what scans raise.
     """
+    require_text(sql, "query", example="'SELECT * FROM logs'")
     for name in files:
         if not os.path.exists(name):
             raise NotFound(f"query: there is no file {name!r} on this machine; SQL reads no other files")
@@ -104,7 +107,7 @@ class _Question:
                     if isinstance(error, InvalidInput):
                         raise
                     if name not in statement.defined:
-                        raise _with_files(name, error) from error
+                        raise _with_advice(name, error, sql=sql) from error
             statement.check_columns(self._renamed)
             relation = carried(connection.sql(sql))
             self._reader = reader = relation.to_arrow_reader(65_536)
@@ -174,8 +177,7 @@ class _Question:
             return InvalidInput(f"query: {first.strip()}: select fewer columns, or a smaller range of keys")
         if hint := self._renamed.hint(str(error)):
             return InvalidInput(f"query: {hint}")
-        quoted = " (a text stands in single quotes)" if 'Referenced column "' in str(error) else ""
-        return InvalidInput(f"query: {_message(error, more=quoted)}")
+        return InvalidInput(f"query: {_message(error, more=_how_to_quote(str(error)))}")
 
     def close(self) -> None:
         """Stop, and free everything; may be called again."""
@@ -196,8 +198,19 @@ class _Question:
             question.close()
 
 
-def _with_files(name: str, error: NotFound) -> NotFound:
-    """The error; if the table looks like a file, with how SQL reads one."""
+def _how_to_quote(message: str) -> str:
+    """What to do if an error of DuckDB's shows that quotes are missing, or are those of a name; otherwise ""."""
+    if 'Referenced column "' in message:
+        return " (a text stands in single quotes)"
+    if any(f'syntax error at or near "{sign}"' in message for sign in "@:$"):
+        return ' (such a name stands in double quotes: "POOL@REVISION", "POOL:objects", "POOL.$rejected")'
+    return ""
+
+
+def _with_advice(name: str, error: NotFound, *, sql: str) -> NotFound:
+    """The error; with how SQL names a table of a pool, or reads a file, if the table looks like one."""
+    if of_pool := re.search(rf"(\w+)\s*:\s*{re.escape(name)}\b", sql):
+        return NotFound(f'{error}; a table of a pool stands in double quotes: "{of_pool[1]}:{name}"')
     if os.sep not in name and not os.path.isfile(name):
         return error
     return NotFound(f"{error}; if {name!r} is a local file, let the SQL read it: --files {name}")

@@ -20,6 +20,11 @@ from log_lake.system_tables.columns import Renamed, folded
 from log_lake.system_tables.engine import connected
 from log_lake.system_tables.names import is_system_table, pool_and_shape
 
+_SHOW = re.compile(r"\s*show\b", re.IGNORECASE)
+
+_SCHEMAS = ("information_schema", "pg_catalog")
+"""The schemas of DuckDB's own tables."""
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -110,6 +115,8 @@ def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
     for node in _nodes(tree):
         if node.get("type") == "BASE_TABLE" and not node["schema_name"]:
             names.add(node["table_name"])
+        elif node.get("type") == "BASE_TABLE":
+            _check_schema(node["schema_name"], node["table_name"])
         defined |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
     _check_distinct(names)
     return Statement(tree, frozenset(names), frozenset(names & defined))
@@ -119,6 +126,10 @@ def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
     """DuckDB's tree of one SELECT, or of the SELECT of an EXPLAIN; raises InvalidInput for any other statement."""
     if any("\ud800" <= sign <= "\udfff" for sign in sql):
         raise InvalidInput("query: the SQL is not UTF-8; write it in UTF-8")
+    if _SHOW.match(sql):  # DuckDB knows no pool, and would list none
+        raise InvalidInput(
+            'query: write SELECT name FROM "lake:pools" in place of SHOW TABLES, DESCRIBE in place of SHOW'
+        )
     statements = connection.extract_statements(sql)
     kinds = [statement.type for statement in statements]
     texts = [sql] if kinds == [duckdb.StatementType.SELECT] else []
@@ -167,6 +178,16 @@ def _explained(sql: str) -> list[str]:
     if words[at:] and words[at].startswith(b"("):
         places += [next_ for next_, word in enumerate(words[at:], at + 1) if word.startswith(b")")][:1]
     return [text[begins[place] :].decode() for place in places if place < len(begins)]
+
+
+def _check_schema(schema: str, table: str) -> None:
+    """Raises InvalidInput for a table in a schema that is not DuckDB's own: no pool is in one."""
+    if schema.lower() in _SCHEMAS:
+        return
+    name = table if schema.lower() == "main" else f"{schema}.{table}"
+    raise InvalidInput(
+        f'query: {schema}.{table}: no pool is in a schema; write its name in double quotes: "{name}"'
+    )
 
 
 def _check_distinct(names: set[str]) -> None:

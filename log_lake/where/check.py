@@ -59,6 +59,8 @@ def check(
     `unfit` names fields of the schema that the condition may not use, and why.  Raises InvalidInput that points
     at the wrong word of the text; a structure is shown as text for that.
     """
+    if not isinstance(condition, str | Condition):
+        raise InvalidInput(f"condition {condition!r}: give a text, as \"level = 'warn'\"")
     parsed = parse_with_positions(condition if isinstance(condition, str) else show(condition))
     return _Check(schema, parsed.text, unfit or {}, iter(parsed.leaves)).typed(parsed.condition)
 

@@ -5,7 +5,9 @@ Operators raise the same errors: they call the same functions.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -72,6 +74,8 @@ COMMANDS: list[tuple[list[str], int, str]] = [
     # keys, branches, revisions, times
     (["get", "flights", "noon"], INVALID_INPUT, "the field is a number"),
     (["get", "flights", "7"], NOT_FOUND, "lake head flights shows the first ones"),
+    (["explain", "flights", "7"], NOT_FOUND, "lake head flights shows the first ones"),
+    (["jobs", "flight"], NOT_FOUND, "did you mean 'flights'?"),
     (["scan", "flights", "--from", "9", "--to", "1"], INVALID_INPUT, "must come after its beginning"),
     (
         ["scan", "flights", "--at", "exq"],
@@ -91,6 +95,12 @@ COMMANDS: list[tuple[list[str], int, str]] = [
     (["load", "flights", "FOLDER/book.xlsx"], INVALID_INPUT, "save the sheet as CSV"),
     # SQL
     (["query", "SELECT * FROM flight"], NOT_FOUND, "did you mean 'flights'?"),
+    (["query", "SELECT * FROM flights@exp"], INVALID_INPUT, 'in double quotes: "POOL@REVISION"'),
+    (["query", "SELECT * FROM flights:objects"], NOT_FOUND, 'stands in double quotes: "flights:objects"'),
+    (["query", "SELECT * FROM flights.$rejected"], INVALID_INPUT, '"POOL.$rejected"'),
+    (["query", 'SELECT * FROM flights."$rejected"'], INVALID_INPUT, 'quotes: "flights.$rejected"'),
+    (["query", "SELECT * FROM main.flights"], INVALID_INPUT, 'in double quotes: "flights"'),
+    (["query", "SHOW TABLES"], INVALID_INPUT, 'SELECT name FROM "lake:pools"'),
     (["query", "SELECT dealy FROM flights"], INVALID_INPUT, 'Candidate bindings: "delay"'),
     (
         ["query", 'SELECT * FROM flights WHERE carrier = "UA"'],
@@ -148,6 +158,20 @@ PYTHON: list[tuple[Callable[[Lake], Any], type[LakeError], str]] = [
         "Leave them out, or replace a wider range",
     ),
     (lambda lake: query(lake, "SELECT nope FROM flights").read_all(), InvalidInput, "Candidate bindings"),
+    (lambda lake: query(lake, ["SELECT 1"]), InvalidInput, "give a text, as 'SELECT * FROM logs'"),
+    (lambda lake: lake.pool(None), InvalidInput, "pool None: give a text, as 'logs'"),
+    (lambda lake: lake.pool("flights").branch(2), InvalidInput, "branch 2: give a text, as 'main'"),
+    (lambda lake: lake.pool("flights").at(1), InvalidInput, "revision 1: give a text, as '12', 'main'"),
+    (lambda lake: lake.pool("flights").at(dt.datetime(2026, 1, 1)), InvalidInput, "main@2026-11-20T12:00:00Z"),
+    (lambda lake: lake.pool("flights").at().to_table(columns="ts"), InvalidInput, "a list of names, as ['ts']"),
+    (lambda lake: lake.pool("flights").at().to_table(where=5), InvalidInput, "condition 5: give a text"),
+    (lambda lake: list(lake.pool("flights").at().scan(limit=-1)), InvalidInput, "a number of records from 0 on"),
+    (
+        lambda lake: lake.pool("flights").branch().load(["a.csv"], options={"csv.header": True}),
+        InvalidInput,
+        "setting csv.header=True: give its value as text, as 'True'",
+    ),
+    (lambda lake: lake.configure_pool("flights", {"compact.depth": 3}), InvalidInput, "as text, as '3'"),
 ]  # fmt: skip
 
 
@@ -186,6 +210,10 @@ def test_a_mistake_in_pyspark(
         planned()
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_lake_is_opened_by_a_path_too(flights: Command) -> None:
+    assert Lake.open(Path(flights.uri)).pool("flights").name == "flights"
 
 
 def test_at_least_forty_mistakes_are_tried() -> None:

@@ -188,3 +188,18 @@ def test_partitions_that_airflow_would_refuse_are_refused_before() -> None:
         check_partitions(["x" * 251], task="t")
     with pytest.raises(InvalidInput, match="1,001 partitions; at most 1,000"):
         check_partitions(["x"] * (MAX_PARTITIONS + 1), task="t")
+
+
+@pytest.mark.parametrize(
+    ("pool", "says"),
+    [
+        ("", "pool name"),
+        ("flights@exp", r"name the branch apart: lake_asset\(POOL, branch=...\)"),
+        ("flights, people", "a name cannot have"),
+    ],
+)
+def test_an_asset_of_no_pool_is_refused_because_it_would_have_no_event(pool: str, says: str) -> None:
+    pytest.importorskip("airflow")
+    with pytest.raises(ValueError, match=says):
+        lake_asset(pool)
+    assert lake_asset("flights.$nokey", lake="prod").uri.endswith("/flights.$nokey")
