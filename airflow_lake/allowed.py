@@ -110,7 +110,7 @@ def below(patterns: Iterable[str]) -> Places:
 
 
 def sources(settings: Settings | Mapping[str, str]) -> Places:
-    """The addresses below the folders of a pool's own source files."""
+    """All addresses in the folders that the pool loads from (`ingest.source`, `intervals.source`)."""
     return below(str(settings[name]) for name in ("ingest.source", "intervals.source"))
 
 

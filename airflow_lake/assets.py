@@ -154,7 +154,7 @@ class PoolEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def values(self) -> dict[str, Any]:
-        """As plain values, those that are known."""
+        """The known fields, as plain values."""
         values: dict[str, Any] = msgspec.to_builtins(self)
         return values
 

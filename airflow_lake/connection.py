@@ -115,7 +115,7 @@ def lake_address(connection: Connection) -> LakeAddress:
 
 
 MOST_DIGITS = 12
-"""Of a size in MiB: more than any store holds."""
+"""The maximum of digits of a size in MiB: more than any store holds."""
 
 
 def _mebibytes(value: Any, what: str) -> int:
@@ -288,7 +288,8 @@ def _connect_host(host: str, what: str) -> tuple[str, dict[str, str]]:
 
 
 def _use_ssl(value: Any, what: str) -> str:
-    """As Spark Connect reads it, "" for no.  Raises InvalidInput: a slip would send the token unencrypted."""
+    """The value for Spark Connect, "" for no.  Raises InvalidInput for other words: a slip would send the token
+    unencrypted."""
     text = str(value).strip().lower() if value not in (None, "") else "false"
     if text not in ("true", "false"):
         raise InvalidInput(

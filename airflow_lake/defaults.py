@@ -42,7 +42,7 @@ the schedule tries again anyway (decision 276).
 
 
 class FindRetryPolicy(ExceptionRetryPolicy):
-    """As `NO_RETRY`; and a lake that does not answer ends the task after `OUTAGE_TRIES` tries."""
+    """Like `NO_RETRY`, but a lake that does not answer ends the task after `OUTAGE_TRIES` tries."""
 
     def evaluate(
         self, exception: BaseException, try_number: int, max_tries: int, context: Any = None

@@ -26,7 +26,7 @@ OF_NOTHING = ("None", "nan", "NaN", "NaT", "<NA>", "inf", "-inf", "Infinity", "-
 """Texts of values that are missing, in Python and pandas, or endless: as a bound of a delete they would be none."""
 
 MOST_DIGITS = 18
-"""Of a count: more than anything has."""
+"""The maximum of digits of a count: more than anything has."""
 
 
 def is_template(value: Any) -> bool:

@@ -166,7 +166,7 @@ def _without_version(facets: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facets(effect: Effect, revision: Revision | None) -> dict[str, Any]:
-    """What a dataset is; of a pool that cannot be read, how Airflow names it, and the version."""
+    """The facets of a dataset; if the pool cannot be read, only its name in Airflow and the version."""
     from openlineage.client.facet_v2 import (
         dataset_version_dataset,
         schema_dataset,

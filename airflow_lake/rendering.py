@@ -39,7 +39,8 @@ class KeepsTexts:
         return super().render_template(content, context, _keeping(env), seen_oids)  # type: ignore[misc]
 
     def _render(self, template: Any, context: Any, dag: Any = None) -> Any:
-        """As Airflow's own, which would read the joined texts as Python (`airflow.sdk.definitions.context`)."""
+        """Renders like Airflow's own method, but does not read the joined texts as Python
+        (`airflow.sdk.definitions.context`)."""
         env = template.environment
         if not isinstance(env, NativeEnvironment):
             return super()._render(template, context, dag)  # type: ignore[misc]

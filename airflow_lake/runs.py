@@ -50,7 +50,7 @@ CONFIRM = "confirm"
 
 
 def marked_for_form(params: Mapping[str, Any] | None) -> frozenset[str]:
-    """The names of a DAG's parameters that are marked so, when its file is parsed."""
+    """The names of a DAG's parameters that have the mark `OF_FORM`, when its file is parsed."""
     get = getattr(params, "get_param", None)
     return frozenset(name for name in params or () if get is not None and get(name).schema.get(OF_FORM))
 
@@ -58,9 +58,10 @@ def marked_for_form(params: Mapping[str, Any] | None) -> frozenset[str]:
 def without_form(
     params: Mapping[str, Any], conf: Mapping[str, Any], *, marked: frozenset[str]
 ) -> dict[str, Any]:
-    """The parameters without what only the trigger form says: those that are `marked`, and not in the conf.
+    """The parameters of a run, without the defaults of the trigger form.
 
-    The names that a person types again are no parameter of an agent.
+    A parameter that is `marked` counts only if the run's `conf` has it, that is if a person sent the form.  The
+    names that a person types again are no parameter of an agent.
     """
     kept = (name for name in params if name not in marked or (name in conf and name != CONFIRM))
     return {name: params[name] for name in kept}
@@ -69,9 +70,10 @@ def without_form(
 def check_typed(
     conf: Mapping[str, Any], names: Sequence[str], *, marked: frozenset[str], what: str, task: str
 ) -> None:
-    """Raises InvalidInput if the form was sent without the names of the pools typed again; none: all pools.
+    """Raises InvalidInput if a person sent the form, and did not type the `names` of the pools again.
 
-    `what` the run would do.  A conf without this parameter does not come from the form.
+    Without names, the person types `all pools`.  `what` says in the error what the run would do.  If the conf
+    lacks the parameter in which names are typed, it does not come from the form.
     """
     from lake_core.errors import InvalidInput
 

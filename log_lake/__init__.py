@@ -14,29 +14,29 @@ stand on floors, and a lower floor never imports a higher one (pyproject.toml ho
 list to pyproject.toml):
 
     all_settings   every setting that a pool may carry, gathered from the rooms
-    cli            the `lake` command: the words of each command, and what carries it out
-    console        what all commands of the project share: parser, outputs, tables, progress
+    cli            the `lake` command: the options of each command, and the functions that run it
+    console        shared by all commands of the project: parser, outputs, tables, progress
     view           the pages of the web view, in Airflow and by `lake ui`
-    agents         who keeps the house: one folder an agent
-    erasure        records that must be gone from every object, with a receipt
+    agents         programs that keep the lake in order; one folder an agent
+    erasure        removes records from every object, with a receipt
     system_tables  the lake's own tables, SQL over pools, `lake inspect`
-    repair         what is damaged: find it, take it out, make a pool anew from its objects
-    vacuum         objects that are not needed: find them, delete them
+    repair         finds damage, takes it out, rebuilds a pool from its objects
+    vacuum         finds and deletes objects that nothing needs
     policies       pools as a file: read it, compare it with the lake, apply it, write it
     publish        a branch as an Iceberg table for other programs; no data is copied
-    rewriting      references out, objects in: begin, write, commit
-    lake           what a user holds: Lake, Pool, Branch, View, Feed, and the results of writes
+    rewriting      replaces references by new objects: begin, write, commit
+    lake           the classes that users call: Lake, Pool, Branch, View, Feed, and the results of writes
 
-    loading        data in: files to sorted objects and a draft
-    reading        data out: a snapshot to sorted records by plan, merge, tombstones
+    loading        turns files into sorted objects and a draft
+    reading        turns a snapshot into sorted records: plan, merge, tombstones
 
     settings       what a setting is; typed access to those of a pool
     objects        sorted data objects
     combine        records of equal keys: append, upsert, aggregate
     compaction     which references to merge, in which jobs
     where          conditions as text, and over records
-    reverts        the draft that takes a transaction back
-    presence       which objects must be on the store, and why one is not
+    reverts        builds the draft that undoes a transaction
+    presence       checks that objects are on the store; finds out why one is missing
     zng            values without a schema, in rows (ZNG) and in columns (ZST); knows no pools
     columns        whole columns: typed JSON, nested values, casts, keys
     texts          values as people write them, for a field or a key

@@ -77,5 +77,5 @@ class Here:
     def map(
         self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
     ) -> list[R]:
-        """As `Workers.map`."""
+        """Like `Workers.map`."""
         return [do(self.worker, unit) for unit in units]

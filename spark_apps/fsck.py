@@ -55,7 +55,7 @@ def fsck(spark: Any, lake: Lake, pools: Sequence[str] = (), *, data: bool = Fals
 
 
 def main(argv: list[str] | None = None) -> int:
-    """As a submitted application; the status is that of `lake fsck`."""
+    """Runs the submitted application; returns the exit status that `lake fsck` has."""
     parser = Parser(description="Look for damage and leftovers, on Spark; change nothing.")
     parser.add_argument("--lake", required=True, metavar="URI")
     parser.add_argument("--data", action="store_true", help="read every record too, not only the footers")

@@ -130,7 +130,7 @@ class ErasureGroup(AgentGroup):
 
     @property
     def given_by(self) -> Callable[[Any], dict[str, Any]]:
-        """As of every group; it refuses an interval that the run did not ask for."""
+        """The function of every group; it also refuses an interval that the run did not ask for."""
         of_run, asked, by_hand = super().given_by, tuple(self.config.asked.values()), self.by_hand
 
         def given_if_meant(context: Any) -> dict[str, Any]:

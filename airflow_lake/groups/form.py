@@ -90,7 +90,7 @@ OF_DELETING = {
         **{OF_FORM: True},
     ),
 }
-"""Of the agents that delete for good, in place of those of all."""
+"""The fields of the agents that delete for good; they replace the fields of all agents with these names."""
 
 
 OF_APPLY = {

@@ -99,7 +99,7 @@ class LakeApplyOperator(LakeOperator):
         self.take_asked()
 
     def act(self, context: Context) -> dict[str, Any]:
-        """How many pools were created, changed and dropped, and the version of the list of pools."""
+        """The numbers of pools that were created, changed and dropped, and the version of the list of pools."""
         from lake_core.errors import InvalidInput
         from lake_core.phrases import counted
         from lake_core.store import address_of

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 ONCE = "airflow:{dag}:{run}:{task}:{index}"
 """The token of a task, unless the operator is given one."""
 IDENTITY = ("pool_name", "branch", "files", "format", "options", "begin", "end", "low", "high", "where")
-"""What tells the mapped tasks of a run apart.  Their indexes do not: another list gives them to other values."""
+"""The arguments that distinguish the mapped tasks of a run.  Their indexes do not: another list gives them to other
+values."""
 BOUNDS = ("begin", "end", "low", "high", "where")
-"""What says which records are replaced or deleted."""
+"""The arguments that decide which records are replaced or deleted."""
 FIGURES = ("version", "records", "objects", "size")
-"""What results of operators and their effects have in common."""
+"""The figures that results of operators and their effects share."""
 
 
 class LakeOperator(KeepsTexts, Tells, BaseOperator):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 100
 MAX_BYTES = 1 << 20
-"""Of an answer as JSON: Airflow keeps it in its database."""
+"""The maximum size of an answer as JSON, in bytes: Airflow keeps it in its database."""
 
 
 UNREAD = {

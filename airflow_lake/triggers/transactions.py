@@ -148,7 +148,7 @@ async def _looks(loop: _Loop, pause: float) -> AsyncIterator[_Look]:
 
 
 async def _looks_kept(loop: _Loop, pause: float) -> AsyncIterator[_Look]:
-    """As `_looks`, of a loop that no other trigger shares: Airflow does not say when it has stored an event."""
+    """Like `_looks`, for a loop that no other trigger shares: Airflow does not say when it has stored an event."""
     async for look in _looks(loop, pause):
         yield look
         await look.keep()

@@ -32,7 +32,7 @@ from lake_core.records.transactions import sequence, version_of
 
 
 def merging(state: PoolState, draft: Draft, action: Merge) -> tuple[Action, ...]:
-    """The actions of a draft that merges a branch into the draft's.
+    """The actions that merge the branch of `action` into the branch of the draft.
 
     Raises NotFound, InvalidInput (not its parent, too many writes), Conflict, PlanAgain.
     """

@@ -87,9 +87,9 @@ def remembered(version: int, transaction: Transaction) -> Remembered:
 
 @dataclass(frozen=True)
 class Ingested:
-    """A source file that was ingested, and the version of the transaction; 0: before branches were known.
+    """A source file that was ingested, by the transaction of `version`; 0 in states older than branches.
 
-    `until` is the version that gave it back; None: none did.
+    From the version `until` on, it no longer counts as ingested (a revert); None: it still counts.
     """
 
     source: Source
@@ -147,9 +147,10 @@ class PoolState:
     """A pool at a version.
 
     `time`, in microseconds since 1970, is the latest time of its transactions and its checkpoint; a writer whose
-    clock is behind cannot turn it back.  `used` is that time when a token was used, if it is later than the
-    writer's.  `reopened` is the version that opened the pool again after its last drop, 0 if none did.  `points`
-    are encoded keys, ascending, that cut the keys of all branches into ranges (`records.points`).
+    clock is behind cannot turn it back.  `used` holds, for a token whose writer had a slow clock, the
+    value of `time` when the token was used.  `reopened` is the version that opened the pool again after its last
+    drop, 0 if none did.  `points` are encoded keys, ascending, that cut the keys of all branches into ranges
+    (`records.points`).
     """
 
     branches: HashTrieMap[str, BranchState] = field(

@@ -38,8 +38,8 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `version`, `read_version`, `transaction_id` and `time` (microseconds since 1970) are those of the transaction
     that wrote it.  `replaces`: it comes from a replace, which conflicts with overlapping ones.  `sub_pool`: the
-    sub-pool whose records it covers, "" for the pool itself.  `only`: it hides only records from the first to the
-    last of these sequences, whatever its own is.  `replaced_in`: see `since`; 0: `version`.
+    sub-pool whose records it covers, "" for the pool itself.  `only`: the first and the last sequence of the
+    records that it hides; then its own `seq` does not count.  `replaced_in`: see `since`; 0 stands for `version`.
     """
 
     id: str

@@ -34,7 +34,7 @@ Stores deny a read of a missing object to a process that may not list: it must n
 
 
 class _Naming(FailingAsUnavailable):
-    """As its base, and a denial says which right the process lacks; "" if it says so itself."""
+    """Like its base; in addition, a denial says which right the process lacks (`right`; "" if its text does so)."""
 
     __slots__ = ("_right",)
 

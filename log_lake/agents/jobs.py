@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 KEY, KIND = "began:desc,id", "upsert"
 SETTINGS = {"expire.age": "90d", "expire.by": "began", "lease.ttl": "2m"}
-"""Of a pool `$jobs` that is made anew; a user may change them.  A job is seen as died after `lease.ttl`."""
+"""The settings of a new pool `$jobs`; a user may change them.  A job is seen as died after `lease.ttl`."""
 
 RUNNING, DONE, FAILED, DIED, PUT_OFF = "running", "done", "failed", "died", "put off"
 """`died` is never written: a job that died wrote nothing more."""
@@ -166,7 +166,8 @@ def write_jobs(lake: Lake, jobs: Sequence[Job]) -> None:
 
 
 def new_jobs(lake: Lake, *, agent: str, pool_names: Sequence[str], branch: str = MAIN) -> list[Job]:
-    """Jobs that begin now in this process, one for each pool, with ids of one lease."""
+    """A job for each pool, which begins now in this process.  Their ids begin with the id of the lease that they
+    share."""
     lease, began = lake.context.ids.new(), _time(lake.context.now())
     return [
         Job(

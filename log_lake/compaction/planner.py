@@ -99,7 +99,7 @@ class Planner:
             self._write_out(references[half:], why)
 
     def plan(self) -> CompactionPlan:
-        """The plan with all claimed jobs."""
+        """The plan: the jobs that were added so far, and the depth that they leave."""
         left = [r.key_range for r in self._free(self.references)]
         return CompactionPlan(
             jobs=tuple(sorted(self.jobs, key=lambda job: job.inputs[0].order)),

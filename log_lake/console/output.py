@@ -80,7 +80,8 @@ def print_table(
     whole: tuple[str, ...] = (),
     below: str = "",
 ) -> None:
-    """Rows aligned under their names, numbers and `right` to the right; `empty` is said for no rows.
+    """Prints rows aligned under their names, numbers and the columns `right` to the right; without rows the text
+    `empty`.
 
     The columns `whole` identify something: they are never cut.  If a terminal is too narrow for all columns, the
     text of the column `below` stands under each line.

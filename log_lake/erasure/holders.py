@@ -26,8 +26,11 @@ JOURNAL = "the first entries of the journal, because an older object may be that
 
 @dataclass(frozen=True)
 class Holders:
-    """The holders at one moment.  `tagged`: by object, its tags in words.  `uncommitted`: by object, the
-    reason."""
+    """Everything that may still need objects, at one moment.
+
+    `tagged` maps an object's id to its tags, in words.  `uncommitted` maps the id of an object that no load has
+    committed to the reason why it stays.
+    """
 
     state: PoolState
     leases: Leases

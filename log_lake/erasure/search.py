@@ -176,14 +176,14 @@ class Search:
             yield from (item for item, one in zip(chunk, located, strict=True) if holds(one.object))
 
     def _holds(self, id: str) -> bool:
-        """Of an object that a branch needs.  Raises ObjectMissing, Corrupt."""
+        """The answer for an object that a branch needs.  Raises ObjectMissing, Corrupt."""
         answer = self.answers[id]
         if isinstance(answer, Corrupt):
             raise answer
         return answer
 
     def _may_hold(self, id: str) -> bool:
-        """Of an object that no branch refers to: False if it is gone, True if it cannot be read."""
+        """The answer for an object that no branch refers to: False if it is gone, True if it cannot be read."""
         answer = self.answers[id]
         if isinstance(answer, Corrupt):
             # a damaged one may hold the bytes of such a record, and no branch needs it

@@ -26,7 +26,11 @@ from log_lake.objects.normalize import normalized
 
 @dataclass(frozen=True)
 class TypedRecords:
-    """Records; by row what is wrong with them; and the texts of the wrong ones, None if one has no text."""
+    """Records with their faults.
+
+    `faults`: by row, what is wrong with the record.  `raws`: by row of a bad record, its text in the file, None if
+    it has none.
+    """
 
     table: pa.Table
     faults: Faults = field(default_factory=dict)

@@ -37,7 +37,7 @@ def live_count(revision: Revision) -> LiveCount:
 
 
 def hidden_count(revision: Revision, delete: Tombstone) -> LiveCount:
-    """How many records that readers see a new delete hides; exact only in append pools.
+    """The number of visible records that a new delete hides; exact only in append pools.
 
     Raises Corrupt, Unavailable (checkpoints are read).
     """

@@ -114,7 +114,7 @@ class PastCompaction:
 
 @dataclass(frozen=True)
 class Selection:
-    """What counts.  `void`: sound objects of compactions that another one overtook.
+    """The objects that count.  `void`: sound objects of compactions that another one overtook.
 
     `lost`: damaged objects whose records no other object holds; `healed`: damaged ones that others make good.
     `missing`: ids that compactions name as inputs and that are not there.  `dark`: damaged or missing inputs

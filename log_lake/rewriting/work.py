@@ -157,7 +157,8 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | 
 
 
 def write_whole(worker: Worker, work: Rewriting) -> WrittenObject | None:
-    """Write work of one piece.  Raises what `write_piece` raises."""
+    """The object written from work that is a single piece; None if no record is left.  Raises what `write_piece`
+    raises."""
     return write_piece(work, worker, 0)
 
 

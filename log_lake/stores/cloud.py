@@ -159,7 +159,7 @@ class CloudStore:
         return Unavailable(f"{self._uri}: the bucket {bucket!r} does not exist; make it, or name another")
 
     def _confirm_missing(self, name: str) -> None:
-        """As `_check_missing`, for a request whose answer has no text: asks for the first byte, or for the bucket.
+        """Like `_check_missing`, for a request whose answer has no text: asks for the first byte, or the bucket.
 
         Raises Unavailable.
         """

@@ -95,7 +95,7 @@ def s3_whole(fs: Any, path: str, most: int) -> RangeAnswer:
 
 
 def gcs_whole(fs: Any, path: str, most: int) -> RangeAnswer:
-    """As `s3_whole`, of an object of Google; of a larger one also its first bytes."""
+    """Like `s3_whole`, for Google; of an object that is too large, it also reads the first bytes."""
     return gcs_piece(fs, path, Range(0, most + 1))
 
 

@@ -1,13 +1,13 @@
 """Dropped pools: once the grace time is over, everything that they have on the store is deleted.
 
-1. A dropped pool is old enough if the list of pools had its drop `vacuum.grace` ago (the pool's own setting), by
-   the clock of the store (`vacuum.ages`).  A live lease on it keeps it.
+1. A dropped pool is old enough if its drop was recorded at least `vacuum.grace` ago (the pool's own setting), by
+   the clock of the store (`vacuum.ages`).  A live lease on the pool keeps it.
 2. `delete_pool` in the list: from now on it cannot be restored.  Only one process can commit it for one drop.
 3. The objects below its folder are deleted, leases too.  Every process may do this, any number of times.
 4. `forget_pool`: nothing is left.
 
-A kill anywhere leaves the pool in the list; the next run resumes with step 3.  A reader that takes a lease
-looks afterwards whether the pool is dropped, so a lease that step 1 did not see holds nothing.
+If a run is killed, the pool is still in the list, and the next run resumes with step 3.  A lease may come too late
+for step 1.  But a reader takes its lease first and then checks whether the pool is dropped, so it does not read on.
 """
 
 from __future__ import annotations

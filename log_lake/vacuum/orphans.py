@@ -9,7 +9,8 @@ the removed; the vacuum deletes them from there, so there is one place that dele
 2. `scan_orphans`: from now on no writer can commit a new object with a smaller id.  A writer that was stalled
    is refused and starts again.
 3. The names below `upto` are listed.  An object that no branch, tag or list names then stays an orphan
-forever. 4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
+   forever.
+4. `discard`: the orphans go onto the list, and the next scan begins at `upto`.
 
 An object that a lost part of the journal may have committed is not an orphan (`presence.extent`).  So a scan
 stays below an object that is newer than the newest write to a branch, until a later write shows that the

@@ -103,7 +103,7 @@ def _looked_at(snapshot: Snapshot) -> tuple[int, int]:
 
 
 def _in_columns(snapshot: Snapshot) -> tuple[int, int]:
-    """As `_looked_at`, without an object of Python for each reference."""
+    """Like `_looked_at`, without an object of Python for each reference."""
     sub_pools = ["", *snapshot.sub_pools()]
     tables = [snapshot.table(sub_pool=sub_pool, columns=NEEDED) for sub_pool in sub_pools]
     return len(pa.concat_tables(tables)["object"].unique()), depth_of(tables[0])

@@ -51,7 +51,8 @@ def app_of(lakes: Lakes) -> LakeApp:
 
 
 class LocalOnly:
-    """Passes on requests to this machine by its own names, below the token; ASGI around `app`."""
+    """An ASGI application in front of `app`, to which it passes on a request only if the host is a name of this
+    machine and the path begins with the token."""
 
     def __init__(self, app: AsgiApp, *, port: int, token: str) -> None:
         self._app = app

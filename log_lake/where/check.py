@@ -145,5 +145,5 @@ def _check_readable(value: Value, kind: str) -> None:
 
 
 def _encoded(values: Iterable[Value]) -> tuple[bytes, ...]:
-    """As `in` holds them."""
+    """The values, in the form that `in` holds."""
     return tuple(sorted({encode_value(value) for value in values}))

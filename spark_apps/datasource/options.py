@@ -41,7 +41,7 @@ from log_lake.system_tables.names import is_system_table, pool_and_shape
 from log_lake.texts.nametext import names_of
 
 Options = Mapping[str, str]
-"""As Spark gives them: names in lower case; `path` is what load, save or start were given."""
+"""The options as Spark gives them: names in lower case; `path` is what load, save or start were given."""
 
 READ = ("at", "columns", "from", "to", "where", "tasks", "onMissing", "lease", "leaseFor")
 PART = "part"
@@ -49,7 +49,7 @@ PART = "part"
 SYSTEM_TABLE = ("at", "columns")
 READ_STREAM = ("branch", "columns", "startingTransaction", "maxTransactionsPerBatch", "lease", "changes")
 CHANGES = ("changes", "since", "until", "branch", "columns")
-"""What a batch read of changes has."""
+"""The options of a batch read of changes."""
 LEASE_FOR = "6h"
 """How long the lease of a read lives, unless the option leaseFor says otherwise."""
 POOLS_KEPT = 8
@@ -59,7 +59,7 @@ META = "meta."
 
 WRITE = ("branch", "message", "token", "schema", "meta.NAME")
 REPLACE = ("from", "to", "where")
-"""What a write with mode overwrite has beside the options of a write."""
+"""The options that only a write with mode overwrite has."""
 WRITE_STREAM = (
     "branch",
     "message",

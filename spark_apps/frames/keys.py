@@ -2,8 +2,8 @@
 
 An upsert pool takes frames of any size: tasks write delete markers and records, and the driver commits them.  In
 append and aggregate pools the keys become one condition, so their number is limited; the driver collects the frame
-once, and the lake does the rest (`log_lake.lake.by_keys`).  A frame is not evaluated twice: its records and its
-keys would not be the same if it gave others the second time.
+once, and the lake does the rest (`log_lake.lake.by_keys`).  A frame is evaluated only once, because a second
+evaluation might give other records, which do not fit the keys.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
 def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult:
     """Replace the records that have the keys of the frame by its rows, in one transaction.
 
-    A row whose boolean column `deleted` is true replaces by nothing.  Raises as `delete` does.
+    If the boolean column `deleted` of a row is true, the record of its key is deleted.  Raises as `delete` does.
     """
     opts.check_names(options, opts.WRITE, what="a merge")
     check_storable(frame.schema)

@@ -1,12 +1,12 @@
-"""Key ranges as predicates over the key's columns, and whether a reference is a clip of its object at all.
+"""Turns key ranges into predicates over the key's columns, and finds out which references need one; pure.
 
 A bound is bytes.  `log_lake.reading.merge.bounds` gives it as values of the first key fields, if the fields' types
-hold them exactly.  Null comes before everything, and a descending field turns its comparison around.  Keys of
-floats, of times of day and of durations are not said.
+hold them exactly.  Null comes before everything, and a descending field reverses its comparison.  Keys of floats,
+of times of day and of durations have no predicate.
 
-Most references are their whole object, and need no predicate, which would cost the reading of the key's columns.
-The state tells it for a key of one field, by the statistics of the object; otherwise the object's footer does
-(`read.key_ranges`).  Pure.
+Most references cover their whole object.  They need no predicate, so Spark need not read the key's columns for it.
+If the key has one field, the statistics in the state show whether a reference covers its object; otherwise the
+object's footer does (`read.key_ranges`).
 """
 
 from __future__ import annotations

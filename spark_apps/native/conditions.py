@@ -3,8 +3,8 @@
 The object's own schema decides, as in `log_lake.where.evaluate`: `classwise` narrows a comparison to the
 class of the column, `floor` to a value that the column's type holds.  A field that the object lacks is null.  Spark
 and the lake agree on booleans, numbers (NaN comes last and equals itself, -0.0 equals 0.0), texts and bytes (byte
-by byte), dates and times.  Comparisons with fields that Spark's reader does not give are not said (`columns`).
-Pure.
+by byte), dates and times.  A comparison with a field that Spark's reader does not return has no predicate
+(`columns`).  Pure.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ class Stretch:
 
 
 def stretches(references: Iterable[Reference], asked: KeyRange) -> Iterator[Stretch]:
-    """The keys of the range that references hold, cut at every bound of one, in key order."""
+    """The stretches of the range that references cover, in key order.  Each begins and ends where some reference
+    does."""
     edges: list[tuple[bytes, int, Reference]] = []
     for reference in references:
         key_range = reference.key_range.intersect(asked)

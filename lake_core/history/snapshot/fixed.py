@@ -46,7 +46,8 @@ class FixedReferences(Protocol):
         """The references of the (sub-)pool that overlap the range."""
 
     def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str) -> Iterator[Reference]:
-        """As `overlapping`, of those whose oldest record is no newer than `sequence`; decoded as needed."""
+        """Like `overlapping`, but only references whose oldest record is no newer than `sequence`; decoded as
+        needed."""
 
     def tables(self, *, sub_pool: str, columns: tuple[str, ...] = EVERY) -> Iterator[pa.Table]:
         """The rows of the pool or sub-pool by low bound, a table at a time; `columns` are the wanted ones

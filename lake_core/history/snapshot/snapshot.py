@@ -176,7 +176,7 @@ class Snapshot:
         return in_order([*added, *below, *folded])
 
     def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str = "") -> Iterator[Reference]:
-        """As `overlapping`, of those whose oldest record is no newer than `sequence`, in no order.
+        """Like `overlapping`, but only references whose oldest record is no newer than `sequence`, in no order.
 
         They are decoded as they are asked for.
         """

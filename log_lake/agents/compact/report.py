@@ -37,7 +37,7 @@ class _Merged(Result):
 
 @dataclass(frozen=True)
 class CompactResult(Gain, _Merged):
-    """What the agent did in a pool.
+    """The agent's work in a pool.
 
     If the pool is published: the version of its table (None: Iceberg refused it), and a line about it.
     """

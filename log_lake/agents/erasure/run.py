@@ -292,7 +292,8 @@ def _questions(pool: Pool, work: ErasurePlan, named: NamedRecords | None) -> Ite
 
 
 def begin_handed_out(lake: Lake, work: ErasureWork) -> list[str] | None:
-    """The ids of the erasures of a piece of work, None for all pending ones; begins the new ones that it names.
+    """Begins the new erasures that a piece of work asks for.  Returns the ids of all its erasures; None if it
+    stands for all that are pending.
 
     If the task is retried, it finds the same erasures pending.  Raises InvalidInput, NotFound, Corrupt,
     Unavailable.

@@ -43,11 +43,12 @@ class _Spooled:
 
 
 class Kept:
-    """A context.  Call `add` for each text of the first reading, then `texts`."""
+    """Keeps the texts of a file between its two readings: `add` takes those of the first one, then `texts` returns
+    them.  Use it as a context, which removes its temporary file."""
 
     def __init__(self, reading: Reading) -> None:
         self.marks: list[int] = []
-        """Of all bodies of the first reading, kept or not: the second reading must find the same."""
+        """Marks of all bodies of the first reading, kept or not: the second reading must find the same."""
         self._reading = reading
         self._spool = Spool(f"the load of {reading.file}", packed=True)
         self._again = _Again(reading, self.marks)

@@ -123,11 +123,11 @@ class _Presence:
         self._source = source
         self._runs: Ints = np.zeros(0, np.int64)
         self._valid = True
-        """Of the first run."""
+        """Whether the values of the first run are present, that is not null."""
         self._at = segments[0].offset
 
     def take(self, count: int) -> Mask:
-        """Of the next `count` values.  Raises Corrupt if there are fewer."""
+        """Which of the next `count` values are present.  Raises Corrupt if there are fewer."""
         while int(self._runs.sum()) < count:  # ends: each round reads a segment
             more = self._values.some()
             if more is None:
