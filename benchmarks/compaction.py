@@ -43,10 +43,10 @@ def load(scale: str, path: str, pieces: str) -> dict[str, Any]:
 def lake_on_spark(source: str) -> dict[str, Any]:
     """The application's work, the session running and warm."""
     from benchmarks.ingest import _warm
-    from log_lake.agents.compact.run import plan_pool
+    from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
-    from spark_apps.compact import compact
     from spark_apps.session import spark_session
+    from spark_apps.workers import workers_of
 
     path = _copy(source)
     lake = Lake.open(path)
@@ -54,7 +54,7 @@ def lake_on_spark(source: str) -> dict[str, Any]:
         _warm(spark)
         with timed() as answer:
             plan = plan_pool(lake, "lineitem", strategy="full", now=0.0)
-            done = compact(spark, lake.pool("lineitem").branch(), plan.jobs)
+            done = compact_pool(lake, "lineitem", plan, workers=workers_of(spark, lake.context))
     sizes = [r.size for r in lake.pool("lineitem").at().references]
     note = f"{len(sizes)} objects of {min(sizes) / 1e6:.0f} to {max(sizes) / 1e6:.0f} MB, depth "
     return answer | {

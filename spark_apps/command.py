@@ -2,6 +2,7 @@
 
     lake-agent compact --lake URI [POOL...]          in this process, without Spark
     lake-agent ingest --lake URI --spark             on Spark: LAKE_SPARK_REMOTE, LAKE_SPARK_MASTER, or local
+    spark-submit spark_apps/command.py ingest --lake URI --spark        the same as a submitted application
 
 It does what the agent's DAG does, with the same parameters, and may be stopped and repeated at any point.  Start
 it by cron or a systemd timer.  It logs to standard error what Airflow would show, and prints the totals as JSON
@@ -75,6 +76,9 @@ def parser() -> Parser:
         sub.add_argument("--lake", metavar="URI", help="the lake: a path, s3:// or gs:// (or set LAKE)")
         sub.add_argument("--spark", action="store_true", help="work on Spark; default: in this process")
         sub.add_argument("--dry-run", action="store_true", help="log what would be done; change nothing")
+        sub.add_argument(
+            "--any-time", action="store_true", help="work in paused pools and outside of upkeep.window too"
+        )
         if agent.by_interval:
             for end in ("begin", "end"):
                 sub.add_argument(
@@ -111,11 +115,8 @@ def main(argv: list[str] | None = None) -> int:
         }
         request = {"pools": args.pools, "dry_run": args.dry_run, **asked}
         lake = Lake.open(uri)
-        print(
-            json.dumps(
-                run_agent(args.agent, request, lake=lake, on_spark=args.spark, **_interval(args, lake))
-            )
-        )
+        also = {"any_time": args.any_time, **_interval(args, lake)}
+        print(json.dumps(run_agent(args.agent, request, lake=lake, on_spark=args.spark, **also)))
     except LakeError as error:
         say_error("lake-agent", error)
         return error.exit_status

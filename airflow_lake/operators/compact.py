@@ -34,9 +34,9 @@ class LakeCompactOperator(LakeOperator):
         `publication`.
         """
         from log_lake.agents.compact.report import plan_lines, pool_line
-        from log_lake.agents.compact.run import compact_pool, finished, plan_pool
+        from log_lake.agents.compact.run import compact_pool, finished, log_job, plan_pool
         from log_lake.agents.work import encoded
-        from spark_apps.compact import compact
+        from spark_apps.workers import workers_of
 
         lake = self.get_lake()
         plan = plan_pool(
@@ -49,11 +49,13 @@ class LakeCompactOperator(LakeOperator):
         elif self.on_spark:
             size = sum(job.size for job in plan.jobs)
             with self.get_spark()(f"lake compact {self.pool_name}", size=size) as spark:
-                results = compact(spark, lake.pool(self.pool_name).branch(self.branch), plan.jobs)
+                workers = workers_of(spark, lake.context)
+                results = compact_pool(
+                    lake, self.pool_name, plan, branch=self.branch, workers=workers, progress=log_job
+                )
         else:
             results = compact_pool(lake, self.pool_name, plan, branch=self.branch)
-        pool = lake.pool(self.pool_name)
-        done = finished(pool, results, branch=self.branch, before=plan.standing)
+        done = finished(lake.pool(self.pool_name), results, branch=self.branch, before=plan.standing)
         values = encoded(done)
         self.effects = (self.done_effect(values | {"size": values["size_out"]}, reads=True),)
         self.log.info("%s", pool_line(done))

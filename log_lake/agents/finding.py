@@ -84,8 +84,11 @@ def divided(
 ) -> tuple[list[str], list[PutOff]]:
     """The pools at which the agent looks now, and the deferred ones.
 
-    A pool whose settings cannot be read is deferred too, because its hours are unknown.
+    A pool whose settings cannot be read is deferred too, because its hours are unknown.  If the run works at
+    `any_time`, it defers none.
     """
+    if asked.any_time:
+        return list(names), []
     settings = {pool.name: Settings(pool.settings) for pool in lake.pools()}
     now = lake.context.now()
     open_names: list[str] = []

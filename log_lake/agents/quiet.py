@@ -40,7 +40,7 @@ from log_lake.lake import Lake
 log = logging.getLogger(__name__)
 
 ALWAYS = float("inf")
-"""As `until`: time alone brings no work."""
+"""The value of `until` if time alone brings no work."""
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -89,6 +89,7 @@ class Quiet:
         if not remembers or (asked.pools and not asked.recurring) or asked.dry_run:
             return cls(lake, (), "", {}, now=now, remembers=remembers)
         how = [asked.branch, asked.strategy, *([sorted(asked.pools)] if asked.pools else [])]
+        how += ["at once"] if asked.at_once else []
         way = sha256(msgspec.json.encode(how)).hexdigest()[:16]
         name = naming.quiet(agent, way)
         return cls(lake, lake.pools(), name, _read(lake, name), now=now, remembers=remembers)

@@ -32,12 +32,14 @@ OpenLake = Callable[[str], Lake]
 class Request:
     """What a run was asked to do.  `pools` empty: all pools.  `limit`: the maximum number of pieces of work.
 
-    Only the ingest agent reads `wait`, only the intervals agent `files`, only the compact agent `strategy`.
+    Only the ingest agent reads `wait`, only the intervals agent `files`, only the compact agent `strategy`, and
+    only the tombstones agent `at_once`.
 
     Only the erasure agent reads the next ones: which records, by `where`, `key`, or `low` and `high` (the
     parameters `from` and `to`), and how.
 
-    The last fields come from Airflow, not from parameters.  `recurring`: the DAG named the pools, not a person.
+    The last fields come from the caller, not from parameters.  `any_time`: pauses and hours of pools do not count.
+    `recurring`: the DAG named the pools, not a person.
     `begins`: the task `find` may begin erasures, because no person must approve them.  `begin` and `end`: the
     interval of the run, for the intervals agent.  `run`: identifies the run and its task among all DAGs.
     """
@@ -48,6 +50,7 @@ class Request:
     branch: str = MAIN
     limit: int | None = None
     strategy: str | None = None
+    at_once: bool = False
     wait: bool = True
     files: tuple[str, ...] = ()
     where: str | None = None
@@ -56,6 +59,7 @@ class Request:
     high: str | None = None
     grace: str | None = None
     keep_history: bool = False
+    any_time: bool = False
     recurring: bool = False
     begins: bool = True
     begin: dt.datetime | None = None
@@ -88,6 +92,7 @@ class Request:
             branch=str(given.get("branch") or MAIN),
             limit=given.get("limit"),
             strategy=given.get("strategy"),
+            at_once=bool(given.get("at_once", False)),
             wait=bool(given.get("wait", True)),
             files=tuple(given.get("files", ())),
             where=given.get("where"),

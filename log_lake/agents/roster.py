@@ -91,6 +91,12 @@ PARAMETERS = {
     "strategy": Parameter(
         title="Strategy", says="use this instead of each pool's compact.strategy", choices=names
     ),
+    "at_once": Parameter(
+        kind=ParameterKind.FLAG,
+        title="At once",
+        says="apply all deletes now, ignoring each pool's tombstones.apply",
+        default=False,
+    ),
     "wait": Parameter(
         kind=ParameterKind.FLAG,
         title="Wait for batches to fill",
@@ -171,6 +177,7 @@ _TABLE = (
         name="tombstones",
         says="Removes deleted records from the objects",
         purpose=Purpose.UPKEEP,
+        parameters=("branch", "limit", "at_once"),
         remembers=DAY,
         after="compact",
         schedule="45 * * * *",

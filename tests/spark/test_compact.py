@@ -1,4 +1,4 @@
-"""The compaction application: pieces of jobs spread over Spark's tasks, each job committed on its own."""
+"""Compaction on Spark: pieces of jobs spread over its tasks, each job committed on its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from log_lake.agents.compact.run import plan_pool
 from log_lake.compaction.jobs import CompactionJob
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from spark_apps.compact import compact
+from log_lake.rewriting.compaction import run_jobs
 from spark_apps.session import spark_session
+from spark_apps.workers import workers_of
 from tests.spark.conftest import Landing
 from tests.support.agents import finder, run
 
@@ -38,7 +39,7 @@ def jobs_of(lake: Lake, name: str, strategy: str = "full") -> list[CompactionJob
 def test_a_pool_is_rewritten_by_tasks_and_reads_the_same(spark: Any, landing: Landing, kind: str) -> None:
     pool = deep(landing.lake, kind=kind)
     before = pool.at().to_table()
-    done = compact(spark, pool.branch(), jobs_of(landing.lake, "p"))
+    done = run_jobs(pool.branch(), jobs_of(landing.lake, "p"), workers_of(spark, landing.lake.context))
     assert [d.version for d in done] == [7]
     assert pool.at().depth == 1
     assert pool.at().to_table() == before
@@ -55,10 +56,10 @@ def test_each_job_is_a_transaction_and_one_that_fails_leaves_the_others_standing
     low, high = [r for r in held if r.records > 1], [r for r in held if r.records == 1]
     landing.lake.store.put(pool.at().object_name(low[0]), b"garbage")
     with pytest.raises(Corrupt, match=low[0].object):
-        compact(
-            spark,
+        run_jobs(
             pool.branch(),
             [CompactionJob(tuple(low), 1, "damaged"), CompactionJob(tuple(high), 1, "sound")],
+            workers_of(spark, landing.lake.context),
         )
     assert next(t.message for _, t in pool.log()) == "compaction: sound"
     assert len(pool.at().references) == len(low) + 1
@@ -69,7 +70,7 @@ def test_a_job_whose_input_was_taken_meanwhile_is_dropped(spark: Any, landing: L
     jobs = jobs_of(landing.lake, "p")
     overtaken = [jobs[0], CompactionJob(jobs[0].inputs[:2], 1, "a part of it")]
     before = pool.at().to_table()
-    done = compact(spark, pool.branch(), overtaken)
+    done = run_jobs(pool.branch(), overtaken, workers_of(spark, landing.lake.context))
     assert sorted(d.version is None for d in done) == [False, True]
     assert pool.at().to_table() == before
 

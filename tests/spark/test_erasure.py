@@ -1,8 +1,7 @@
-"""The erasure application: objects searched, summed and rewritten by tasks, committed by the driver."""
+"""Erasure on Spark: objects searched, summed and rewritten by tasks, committed by the driver."""
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.objects.located import Located
 from log_lake.workers import Here
-from spark_apps.erasure import main
+from spark_apps.command import main
 from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
 from tests.support.agents import finder
@@ -160,15 +159,15 @@ def test_the_application_begins_reports_and_goes_on(
     pool = landing.lake.create_pool("p", key="k")
     pool.branch().append(pa.table({"k": [1, 2], "who": ["ann", "bob"]}))
     pool.tag("yearly")
-    assert main(["--lake", landing.uri, "--where", ANN]) == InvalidInput.exit_status
+    erasure = ["erasure", "--spark", "--lake", landing.uri]
+    assert main([*erasure, "--where", ANN]) == InvalidInput.exit_status
     assert "name the pools" in capsys.readouterr().err
-    assert main(["--lake", landing.uri, "--where", ANN, "p", "--dry-run"]) == 0
+    assert main([*erasure, "--where", ANN, "--dry-run", "p"]) == 0
     assert not list(read_all(pool))
-    assert main(["--lake", landing.uri, "--where", ANN, "p"]) == Incomplete.exit_status
-    outcome = capsys.readouterr()
-    assert json.loads(outcome.out)["erasures"][0]["status"] == "pending"
-    assert "held by tag yearly: delete it: lake tag p -d yearly" in outcome.err
+    assert main([*erasure, "--where", ANN, "p"]) == Incomplete.exit_status
+    assert "held by tag yearly: delete it: lake tag p -d yearly" in capsys.readouterr().err
+    assert [one.status for one in read_all(pool)] == ["pending"]
     pool.delete_tag("yearly")
-    assert main(["--lake", landing.uri]) == 0
-    assert json.loads(capsys.readouterr().out)["erasures"][0]["status"] == "done"
+    assert main(erasure) == 0
+    assert [one.status for one in read_all(pool)] == ["done"]
     assert landing.keys("p") == [2]

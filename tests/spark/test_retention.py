@@ -1,8 +1,7 @@
-"""The retention application: names listed and objects deleted by tasks, committed by the driver."""
+"""Retention on Spark: names listed and objects deleted by tasks, committed by the driver."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from log_lake.lake import Lake
 from log_lake.stores import open_store
 from log_lake.vacuum.execute import delete_batch
 from log_lake.vacuum.orphans import iter_names, list_names, spans
-from spark_apps.retention import main
+from spark_apps.command import main
 from spark_apps.session import spark_session
 from spark_apps.workers import OnSpark
 from tests.spark.conftest import Landing
@@ -140,10 +139,9 @@ def test_the_application_names_a_pool_that_fails_and_does_the_others(
         grown(landing.lake, name, 3, **{"expire.records": "1"})
     journal = landing.lake.pool("bad").history.journal.name
     landing.lake.store.put(f"{journal}/{2:020d}.txn", b"garbage")
-    assert main(["--lake", landing.uri]) == Incomplete.exit_status
-    said = capsys.readouterr()
-    assert "retention: bad: " in said.err
-    assert json.loads(said.out)["pool"] == "good"
+    retention = ["retention", "--spark", "--lake"]
+    assert main([*retention, landing.uri]) == Incomplete.exit_status
+    assert "bad: " in capsys.readouterr().err
     assert landing.keys("good") == [2]
-    assert main(["--lake", str(Path(landing.uri) / "nowhere"), "good"]) != 0
+    assert main([*retention, str(Path(landing.uri) / "nowhere"), "good"]) != 0
     assert open_store(landing.uri).uri == landing.uri

@@ -9,9 +9,9 @@ import pytest
 import pyspark_lake
 from lake_core.naming import format_of
 from lake_core.schemas.hidden import ROW
-from log_lake.agents.compact.run import plan_pool
+from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.objects.containers.rows import rows_of_table
-from spark_apps.compact import compact
+from spark_apps.workers import workers_of
 from tests.spark.conftest import Landing
 from tests.support.spark.answers import assert_same, read
 from tests.support.zng_files import lines_of, rows_of_text, zng_of
@@ -35,7 +35,8 @@ def test_what_spark_loads_and_compacts_keeps_its_types(spark: Any, landing: Land
     pool = landing.lake.pool("p")
     expected = sorted(lines_of(zng_of(rows_of_text(FIRST + SECOND))))
     assert came(landing) == expected
-    compact(spark, pool.branch(), list(plan_pool(landing.lake, "p", strategy="full", now=0.0).jobs))
+    plan = plan_pool(landing.lake, "p", strategy="full", now=0.0)
+    compact_pool(landing.lake, "p", plan, workers=workers_of(spark, landing.lake.context))
     assert came(landing) == expected
     assert {format_of(r.object) for r in pool.at().references} == {"zst"}
 

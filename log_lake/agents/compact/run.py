@@ -1,7 +1,7 @@
 """The compact agent without Spark: finds the pools that have work.  `rewriting.compaction` does the jobs.
 
-A look at a pool reads the end of its journal, and makes a plan, which is pure.  Callers: the DAG, the Spark
-application, `lake compact`.
+A look at a pool reads the end of its journal, and makes a plan, which is pure.  Callers: the driver of agents, the
+operator, `lake compact`.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def compact_pool(
     plan: CompactionPlan,
     *,
     branch: str = MAIN,
-    progress: JobProgress = lambda job, result: None,
     workers: Workers | None = None,
+    progress: JobProgress = lambda job, result: None,
 ) -> list[CompactionResult]:
     """Carries out all jobs of a pool's plan, on these workers (default: in this process)."""
     target = lake.pool(name).branch(branch)

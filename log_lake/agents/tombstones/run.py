@@ -144,33 +144,45 @@ def _commit(
     return None if isinstance(committed, LostRace) else committed.version
 
 
-class TombstonesAgent(Agent[Work, ApplyResult]):
+class TombstonesWork(Work, frozen=True, kw_only=True):
+    """A pool with deletes to apply; `at_once`: all of them, whatever their age."""
+
+    at_once: bool = False
+
+
+class TombstonesAgent(Agent[TombstonesWork, ApplyResult]):
     """The agent for pools in which deletes are due."""
 
-    work, result = Work, ApplyResult
+    work, result = TombstonesWork, ApplyResult
     nothing = "no deletes to apply"
     not_done = "nothing is rewritten"
     none_done = "no deletes were applied"
     to_do = "What was rewritten stays; the next run plans the rest again"
     sums = ("searched", "rewritten", "size_in", "size_out", "retired", "left")
 
-    def look(self, run: AgentRun, name: str) -> PoolLook[Work]:
+    def look(self, run: AgentRun, name: str) -> PoolLook[TombstonesWork]:
         """The deletes that are due."""
         branch = run.lake.pool(name).branch(run.asked.branch)
-        due = plan(branch, now=run.lake.context.now())
-        work = [] if due.idle else [run.asked.work(Work, name, counted(due.due, "delete"))]
-        rests = branch.config if due.idle and not due.waits else None
-        return PoolLook(lines=[plan_line(name, due)], work=work, rests=rests)
+        at_once = run.asked.at_once
+        due = plan(branch, now=run.lake.context.now(), at_once=at_once)
+        lines = [plan_line(name, due)]
+        if due.idle:
+            return PoolLook(lines=lines, rests=None if due.waits else branch.config)
+        return PoolLook(
+            lines=lines,
+            work=[run.asked.work(TombstonesWork, name, counted(due.due, "delete"), at_once=at_once)],
+        )
 
-    def run(self, lake: Lake, work: Work, open_workers: OpenWorkers) -> ApplyResult:
+    def run(self, lake: Lake, work: TombstonesWork, open_workers: OpenWorkers) -> ApplyResult:
         """Does the work that is due now."""
         branch = lake.pool(work.pool).branch(work.branch)
-        due = plan(branch, now=branch.context.now())
+        now, at_once = branch.context.now(), work.at_once
+        due = plan(branch, now=now, at_once=at_once)
         if not (due.removable or due.suspects):  # Spark is not worth starting
-            return apply(branch, now=branch.context.now())
-        size = sum(reference.size for reference in branch.revision(now=branch.context.now()).references)
+            return apply(branch, now=now, at_once=at_once)
+        size = sum(reference.size for reference in branch.revision(now=now).references)
         with open_workers(lake.context, f"lake tombstones {work.pool}", size=size) as workers:
-            return apply(branch, now=branch.context.now(), workers=workers)
+            return apply(branch, now=branch.context.now(), at_once=at_once, workers=workers)
 
     def line(self, result: ApplyResult) -> str:
         return pool_line(result)

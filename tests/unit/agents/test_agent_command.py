@@ -90,6 +90,25 @@ def test_the_agents_keep_pools_in_order_without_airflow_and_without_spark(
     assert {job.state for job in list_jobs(lake)} == {"done"}
 
 
+def test_a_run_at_any_time_works_in_paused_pools_and_at_once_applies_young_deletes(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rewritten(*words: str) -> int:
+        capsys.readouterr()
+        assert main(["tombstones", *words]) == 0
+        return int(json.loads(capsys.readouterr().out)["rewritten"])
+
+    pool = lake.pool("a")
+    times = [dt.datetime(year, 1, 1, tzinfo=dt.UTC) for year in (2998, 2999)]
+    pool.branch().append(pa.table({"ts": times}))
+    pool.branch().delete(where="ts < timestamp '2999-01-01'")
+    lake.configure_pool("a", {"tombstones.apply": "1h", "agents": "paused"})
+    assert rewritten("--at-once") == 0
+    assert rewritten("--any-time") == 0
+    assert rewritten() == 0
+    assert (rewritten("--at-once", "--any-time", "a"), records(lake, "a")) == (1, 1)
+
+
 def unavailable(*words: object, **named: object) -> None:
     raise Unavailable("the store is away")
 

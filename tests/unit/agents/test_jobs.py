@@ -26,7 +26,7 @@ from log_lake.agents.jobs import (
     recorded_if_kept,
 )
 from log_lake.lake import Lake
-from spark_apps import retention
+from spark_apps.command import main
 
 
 @pytest.fixture
@@ -236,14 +236,14 @@ def test_a_command_is_recorded_only_in_a_lake_that_keeps_jobs(lake: Lake) -> Non
     assert [job.pool for job in others] == ["b"]
 
 
-def test_an_application_that_is_submitted_by_hand_is_recorded(tmp_path: Path) -> None:
+def test_a_run_of_the_command_is_recorded(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     settings = {"expire.records": "1", "history.keep": "0s"}
     pool = lake.create_pool("a", key="k", settings=settings)
     for k in range(3):
         pool.branch().append(pa.table({"k": [k]}))
     begin(lake)()
-    assert retention.main(["--lake", lake.store.uri, "a"]) == 0  # few names: no Spark starts
+    assert main(["retention", "--spark", "--lake", lake.store.uri, "a"]) == 0  # few names: no Spark starts
     job = list_jobs(lake)[0]
     assert (job.agent, job.pool, job.state, job.figures["expired"]) == ("retention", "a", DONE, 2)
     assert (job.figures["objects_before"], job.figures["objects_after"]) == (3, 1)

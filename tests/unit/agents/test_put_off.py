@@ -17,7 +17,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents.finding import BOUND_BY_HOURS, why_put_off
 from log_lake.lake import Lake
 from log_lake.settings import Settings
-from spark_apps import erasure
+from spark_apps.command import main
 from tests.support.agents import finder, reporter
 from tests.support.clocks import Clock
 
@@ -213,14 +213,14 @@ def test_an_erasure_of_a_paused_pool_stays_pending_and_the_run_fails(lake: Lake)
     assert found("erasure", lake) == {"a-paused": ""}
 
 
-def test_the_erasure_application_leaves_a_paused_pool_alone_too(
+def test_the_erasure_agent_as_a_command_leaves_a_paused_pool_alone_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = Lake.create(str(tmp_path))
     lake.create_pool("people", key="k", settings={"agents": "paused"}).branch().append(
         pa.table({"k": [1, 2]})
     )
-    assert erasure.main(["--lake", lake.store.uri, "--key", "1", "people"]) == Incomplete.exit_status
+    assert main(["erasure", "--lake", lake.store.uri, "people", "--key", "1"]) == Incomplete.exit_status
     assert "people: put off: agents=paused: an erasure is pending" in capsys.readouterr().err
     assert lake.pool("people").at().to_table()["k"].to_pylist() == [1, 2]
 
