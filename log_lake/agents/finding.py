@@ -159,12 +159,21 @@ def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
     pools = list(dict.fromkeys(work.pool for work in all_work))
     first = int.from_bytes(sha256(f"{now}".encode()).digest()[:8]) % max(1, len(pools))
     rank = {pool: (index - first) % len(pools) for index, pool in enumerate(pools)}
+    turns = sorted((turn, rank[all_work[index].pool], index) for turn, index in _turns(all_work))
+    return [all_work[index] for index in sorted(index for _, _, index in turns[:limit])]
+
+
+def in_turns(all_work: Sequence[W]) -> list[W]:
+    """The pieces in turns: the first piece of each pool, then the second of each, and so on."""
+    return [all_work[index] for _, index in sorted(_turns(all_work))]
+
+
+def _turns(all_work: Sequence[W]) -> Iterator[tuple[int, int]]:
+    """Of each piece the number of those of its pool before it, and its own index."""
     before: Counter[str] = Counter()
-    turns: list[tuple[int, int, int]] = []
     for index, work in enumerate(all_work):
-        turns.append((before[work.pool], rank[work.pool], index))
+        yield before[work.pool], index
         before[work.pool] += 1
-    return [all_work[index] for index in sorted(index for _, _, index in sorted(turns)[:limit])]
 
 
 def _left(count: int, limit: int) -> PutOff:

@@ -29,6 +29,7 @@ from log_lake.agents.compact.report import (
     summary,
     work_line,
 )
+from log_lake.agents.finding import in_turns
 from log_lake.agents.request import Request
 from log_lake.agents.roster import AGENTS
 from log_lake.agents.work import Found, Work
@@ -49,6 +50,9 @@ from log_lake.rewriting.compaction import JobProgress, run_jobs
 from log_lake.workers import Here, Workers
 
 log = logging.getLogger(__name__)
+
+TURN = 64
+"""Jobs of a pool in one piece of work.  Pools take turns, so one with thousands of jobs holds back no other."""
 
 
 def plan_pool(
@@ -90,10 +94,14 @@ def _inlined_of(view: View, sub_pool: str, policy: CompactionPolicy, *, now: flo
 
 class CompactWork(Work, frozen=True, kw_only=True):
     """A pool to compact or to publish: the depth that its policy `allowed`, the jobs, and the run's own
-    strategy."""
+    strategy.
+
+    `others`: how many jobs other pieces of work of the same run have.
+    """
 
     allowed: int | msgspec.UnsetType = msgspec.UNSET
     jobs: tuple[NamedJob, ...] = ()
+    others: int = 0
     strategy: str | msgspec.UnsetType | None = msgspec.UNSET
 
     @property
@@ -106,14 +114,14 @@ def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, S
     standing.
 
     A job loses an input if deletes were applied, or if another compaction was faster.  Then the pool is planned
-    again, because what is left may still be too deep.
+    again, because what is left may still be too deep; not if other pieces of work have jobs of the pool.
     """
     view = lake.pool(work.pool).at_branch(work.branch)
     references = view.references
     of_sub_pools = (view.of_sub_pool(name).references for name in view.snapshot.sub_pools())
     jobs = jobs_still_there([*references, *chain.from_iterable(of_sub_pools)], work.jobs)
     lost = len(work.jobs) - len(jobs)
-    if lost:
+    if lost and not work.others:
         strategy = work.strategy or None
         plan = plan_pool(lake, work.pool, branch=work.branch, strategy=strategy, now=lake.context.now())
         jobs = list(plan.jobs)
@@ -172,13 +180,28 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         lines = list(plan_lines(name, plan))
         if plan.jobs or due:
             jobs = tuple(job.named for job in plan.jobs)
-            why = counted(len(jobs), "job") if jobs else due
-            how = {"allowed": plan.allowed, "jobs": jobs, "strategy": asked.strategy}
-            return PoolLook(lines=lines, work=[asked.work(CompactWork, name, why, **how)])
+            turns = [jobs[at : at + TURN] for at in range(0, len(jobs), TURN)] or [jobs]
+            work = [
+                asked.work(
+                    CompactWork,
+                    name,
+                    counted(len(turn), "job") if turn else due,
+                    allowed=plan.allowed,
+                    jobs=turn,
+                    others=len(jobs) - len(turn),
+                    piece=f"{name} {number}" if len(turns) > 1 else "",
+                    strategy=asked.strategy,
+                )
+                for number, turn in enumerate(turns)
+            ]
+            return PoolLook(lines=lines, work=work)
         # whether time alone brings work while the look is remembered: any strategy may depend on the time
         later = now + AGENTS["compact"].remembers
         waits = _plan(view, strategy=asked.strategy, now=later).jobs
         return PoolLook(lines=lines, rests=None if waits else pool.config)
+
+    def merged(self, all_work: Sequence[CompactWork]) -> list[CompactWork]:
+        return in_turns(all_work)
 
     def run(self, lake: Lake, work: CompactWork, open_workers: OpenWorkers) -> CompactResult:
         """Carries out the jobs.  Without jobs, as when the pool is only published, Spark does not start."""
@@ -200,9 +223,10 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
     def lags(self, all_work: Sequence[CompactWork], results: Sequence[CompactResult]) -> dict[str, str]:
         """The pools in which more objects overlap after the run than the policy allows."""
         allowed = {work.pool: work.allowed for work in all_work}
+        last = {one.pool: one for one in sorted(results, key=lambda one: -(one.depth_after or 0))}
         return {
             one.pool: lag_text(one.depth_after, allowed=most)
-            for one in results
+            for one in last.values()
             if not one.dropped  # it lost to another job, not to loads
             and isinstance(most := allowed.get(one.pool), int)
             and one.depth_after is not None
@@ -210,7 +234,11 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         }
 
     def totals(self, handed: Found[CompactWork], results: Sequence[CompactResult]) -> dict[str, int]:
-        return super().totals(handed, results) | {"late": len(self.lags(handed.work, results))}
+        pools = len({one.pool for one in results})
+        return super().totals(handed, results) | {
+            "pools": pools,
+            "late": len(self.lags(handed.work, results)),
+        }
 
     def total(self, totals: Mapping[str, int]) -> str:
         return f"{counted(totals['pools'], 'pool')}: {work_line(totals)}"
