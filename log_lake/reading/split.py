@@ -33,18 +33,10 @@ def split(
 
     Raises ObjectMissing, Corrupt, Unavailable.
     """
-    samples = [WeightedSample.of_bounds(r.low, r.high, weight=r.size) for r in references]
-    unclear = blunt(samples, key_range, pieces=pieces)[:max_footers]
-    if unclear:
-        with ThreadPoolExecutor(min(len(unclear), _AT_ONCE)) as threads:
-            read = threads.map(
-                lambda number: sample_of(
-                    references[number], store, pool_id=pool_id, weight=references[number].size
-                ),
-                unclear,
-            )
-            for number, sample in zip(unclear, read, strict=True):
-                samples[number] = sample
+    weights = [float(r.size) for r in references]
+    bounds = [WeightedSample.of_bounds(r.low, r.high, weight=r.size) for r in references]
+    unclear = blunt(bounds, key_range, pieces=pieces)[:max_footers]
+    samples = _with_footers(bounds, unclear, references, weights, store, pool_id)
     return split_range(samples, key_range, pieces=pieces)
 
 
@@ -61,19 +53,32 @@ def samples_of(
     Raises ObjectMissing, Corrupt, Unavailable.
     """
     weights = [weigh(r) for r in references]
-    heaviest = sorted(range(len(references)), key=lambda number: -weights[number])[:max_footers]
-    samples = [
-        WeightedSample.of_bounds(r.low, r.high, weight=weight)
-        for r, weight in zip(references, weights, strict=True)
+    bounds = [
+        WeightedSample.of_bounds(r.low, r.high, weight=w) for r, w in zip(references, weights, strict=True)
     ]
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        read = threads.map(
-            lambda number: sample_of(references[number], store, pool_id=pool_id, weight=weights[number]),
-            heaviest,
-        )
-        for number, sample in zip(heaviest, read, strict=True):
-            samples[number] = sample
-    return samples
+    heaviest = sorted(range(len(references)), key=lambda number: -weights[number])[:max_footers]
+    return _with_footers(bounds, heaviest, references, weights, store, pool_id)
+
+
+def _with_footers(
+    samples: Sequence[WeightedSample],
+    numbers: Sequence[int],
+    references: Sequence[Reference],
+    weights: Sequence[float],
+    store: Store,
+    pool_id: str,
+) -> list[WeightedSample]:
+    """The samples, of these references those in the footers of their objects."""
+    read = list(samples)
+    if numbers:
+        with ThreadPoolExecutor(min(len(numbers), _AT_ONCE)) as threads:
+            sampled = threads.map(
+                lambda number: sample_of(references[number], store, pool_id=pool_id, weight=weights[number]),
+                numbers,
+            )
+            for number, sample in zip(numbers, sampled, strict=True):
+                read[number] = sample
+    return read
 
 
 def sample_of(reference: Reference, store: Store, *, pool_id: str, weight: float) -> WeightedSample:

@@ -134,6 +134,8 @@ def build(store: Store) -> World:
     removed = sorted(id for id, _ in a.history.load().state.removed.items())
     a.commit_actions((BeginVacuum(tuple(removed[:1])),), message="begun")
     a.delete_tag("until")
+    a.split(at=[3, 6])
+    a.unsplit(at=[6])
     for form in ("zng", "zst"):
         pool = lake.create_pool(form, key="k", settings={"format": form})
         pool.branch().append(pa.table({"k": [1, 2, 3], "v": ["x", None, "z"]}))
@@ -220,6 +222,7 @@ def asks_of_pool(world: World) -> Asks:
     yield "tag", lambda: pool.at("kept").snapshot.records
     yield "log", lambda: [(version, one.id) for version, one in pool.log()]
     yield "costs", lambda: pool.tag_costs()
+    yield "ranges", lambda: pool.ranges()
     for version in (3, 9):
         yield f"version {version}", lambda version=version: _size(pool, version)
     yield "tables", lambda: tables_of(pool)
@@ -295,4 +298,5 @@ def upkeep(world: World) -> Asks:
     yield "erase", lambda: erase(pool, where="k = 5", grace=0.0)
     yield "vacuum", lambda: vacuum(pool, grace=0.0)
     yield "tag", lambda: pool.tag("new", at="main")
+    yield "split", lambda: pool.split(at=[4])
     yield "drop", lambda: lake.drop_pool("a")

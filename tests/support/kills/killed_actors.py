@@ -35,7 +35,7 @@ from tests.support.kills.killing import kill_at_random
 from tests.support.servers.s3 import options_of_environment
 
 POOLS = {"kept": "append", "newest": "upsert"}
-ROLES = {"load": 2, "upsert": 2, "delete": 2, "replace": 1, "compact": 2, "apply": 1}
+ROLES = {"load": 2, "upsert": 2, "delete": 2, "replace": 1, "compact": 2, "apply": 1, "split": 1}
 KEYS = 200
 RECORDS = 20
 DEPTH = 32
@@ -111,6 +111,9 @@ def act(role: str, uri: str, notes: str, seed: int, pause: float) -> None:
                     plan = plan_pool(lake, name, now=time.time())
                     landed = compact_pool(lake, name, plan)
                     file.write(f"depth {plan.depth} {len(landed)}\n")
+                case "split":
+                    change = chance.choice((pool.split, pool.split, pool.unsplit))
+                    done = change(at=[chance.randrange(KEYS)]).transaction_id
                 case "apply":
                     did = tombstones.apply(pool.branch(), now=time.time())
                     file.write(f"applied {did.rewritten} {did.retired}\n")

@@ -17,7 +17,7 @@ from lake_core.errors import Conflict
 from lake_core.history import Draft
 from lake_core.ids import IdSource
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.records import AddTombstone
+from lake_core.records import AddTombstone, Split
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
@@ -29,7 +29,7 @@ from log_lake.lake.view import View
 from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import begin_compaction
 from log_lake.rewriting.exchange import LostRace, commit
-from log_lake.rewriting.work import write_whole
+from log_lake.rewriting.work import write
 from log_lake.workers import Here
 from tests.support.clocks import DAY, Clock
 
@@ -72,11 +72,10 @@ def load(records: Records) -> Work:
 def compaction() -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
         work = begin_compaction(branch, pool.at().references, outputs=1, message="")
-        written = write_whole(Here.of(branch.context).worker, work)
-        assert written is not None
+        written = write(work, Here.of(branch.context))
 
         def finish() -> None:
-            outcome = commit(branch, work, [written], does="merges")
+            outcome = commit(branch, work, written, does="merges")
             if isinstance(outcome, LostRace):
                 raise outcome.error
 
@@ -119,12 +118,22 @@ def replace(low: int, high: int, records: Records) -> Work:
     return Work(begin, lambda held: [*(r for r in held if not low <= r[0] < high), *records])
 
 
+def split(*keys: int) -> Work:
+    def begin(pool: Pool, branch: Branch) -> Finish:
+        action = Split(tuple(pool.at().bound(key) for key in keys))
+        version = branch.history.load().version
+        return lambda: pool.commit_actions((action,), on=version, message="")
+
+    return Work(begin, lambda held: held)
+
+
 ROWS = {
     "load": load([(3, "load"), (20, "load")]),
     "compaction": compaction(),
     "delete": delete(2, 5),
     "replace": replace(2, 6, [(4, "replace")]),
     "replace elsewhere": replace(6, 8, [(7, "elsewhere")]),
+    "split": split(3, 7),
 }
 CONFLICTS = {("compaction", "compaction"), ("replace", "replace"), ("replace elsewhere", "replace elsewhere")}
 
