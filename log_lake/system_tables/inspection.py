@@ -20,6 +20,7 @@ from lake_core.checkpoints.layout import RowGroup
 from lake_core.errors import CheckpointGone, InvalidInput, NotFound, ObjectMissing
 from lake_core.history.checkpoint import BRANCH, CLOSING, FORK, SCHEMA, TAG, BranchRow, ForkRow
 from lake_core.history.group_commit.requests import DraftRequest
+from lake_core.history.rows import POINT
 from lake_core.history.snapshot.fixed import REFERENCE
 from lake_core.history.state import Closing, Tag
 from lake_core.records import Entry, PoolsEntry
@@ -127,11 +128,11 @@ def _row(section: str, value: bytes, name: str) -> Any:
 
 
 def _part(groups: list[RowGroup]) -> dict[str, Any]:
-    """Rows of one section, branch and sub-pool; keys of references are encoded, all others are text."""
+    """Rows of one section, branch and sub-pool; keys of references and split points are encoded, others text."""
     first, last = groups[0], groups[-1]
 
     def show(key: bytes) -> str:
-        return key.hex() if first.section == REFERENCE else key.decode(errors="replace")
+        return key.hex() if first.section in (REFERENCE, POINT) else key.decode(errors="replace")
 
     return {
         "section": first.section,

@@ -88,6 +88,17 @@ def test_a_checkpoint_shows_what_it_holds(lake: Command, journal: str) -> None:
     assert {"k": "bigint"} in found["schema"].values()
 
 
+def test_split_points_are_shown_encoded(lake: Command, journal: str) -> None:
+    lake("split", "p", "--at", "3", "--at", "4")
+    lake("checkpoint", "p")
+    newest = max(path.name for path in (Path(lake.uri) / naming.marks(journal)).glob("*.checkpoint"))
+    found = inspected(lake, f"{naming.marks(journal)}/{newest}")
+    assert found["format"] == 2
+    (part,) = [part for part in found["parts"] if part["section"] == "point"]
+    entry = inspected(lake, naming.entry(journal, found["version"]))
+    assert [part["first"], part["last"]] == entry["transactions"][0]["actions"][0]["points"]
+
+
 def test_a_checkpoint_of_the_list_of_pools_shows_the_pools(lake: Command, journal: str) -> None:
     lake("checkpoint", "lake:pools")
     found = inspected(lake, mark(lake, naming.POOLS_JOURNAL, "checkpoint"))
