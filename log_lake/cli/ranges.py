@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import decode_key
 from lake_core.phrases import counted, human_time
+from lake_core.store import address_of
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_rows, say
+from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from log_lake.lake.ranges import SplitResult
+from log_lake.lake.ranges import SplitResult, points_into
+from log_lake.loading.sources import files_to_read
 from log_lake.texts.keytext import parts_of
+
+BOUNDS = ("low", "high")
 
 
 def split(args: Namespace) -> None:
     """Add split points."""
     pool = open_lake(args).pool(args.pool)
-    _print(args, pool.split(at=_keys(pool, args.at), into=args.into), "added", "the pool has these already")
+    if not args.sample:
+        done = pool.split(at=_keys(pool, args.at), into=args.into)
+    elif args.into is None:
+        raise InvalidInput("split --sample: say into how many ranges with --into N")
+    else:
+        done = pool.split(at=_cuts_of_files(pool, args.sample, into=args.into))
+    _print(args, done, "added", "the pool has these already")
+
+
+def _cuts_of_files(pool: Pool, names: list[str], *, into: int) -> list[list[object]]:
+    """The keys that cut the records of files into ranges of about equal bytes.
+
+    The files are loaded into a pool of a lake in a temporary folder, so they are read as a load reads them, and the
+    folder needs about as much room as the pool would.
+    """
+    files = files_to_read(names, pool.config.settings, {}, access=address_of(pool.store))
+    with tempfile.TemporaryDirectory(prefix="lake-split-") as folder:
+        sample = Lake.create(folder).create_pool("sample", key=pool.config.key, settings=pool.config.settings)
+        sample.branch().load([file.uri for file in files])
+        points = points_into(sample.at(), into)
+    return [list(decode_key(point, pool.config.key)) for point in points]
 
 
 def unsplit(args: Namespace) -> None:
@@ -47,4 +76,8 @@ def ranges(args: Namespace) -> None:
         vars(one) | {"compacted": None if one.compacted is None else human_time(one.compacted.timestamp())}
         for one in open_lake(args).pool(args.pool).ranges(args.at)
     ]
+    for row in () if args.json else rows:
+        row |= {
+            name: json.dumps(row[name], ensure_ascii=False) for name in BOUNDS if isinstance(row[name], list)
+        }
     print_rows(rows, as_json=args.json, empty="no ranges")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,23 @@ def test_an_empty_pool_is_split_at_keys_of_a_declared_type(lake: Command) -> Non
     assert bounds(lake) == [(None, 5), (5, None)]
 
 
+def test_a_pool_is_split_by_a_sample_of_files(lake: Command) -> None:
+    lake("create", "p", "--key", "a,t:desc", "--set", "type.a=string", "--set", "type.t=timestamp")
+    records = [{"a": f"x{n % 50:02}", "t": f"2026-01-01T00:00:{n % 60:02}Z"} for n in range(300)]
+    file = lake.file("sample.ndjson", "".join(f"{json.dumps(one)}\n" for one in records))
+    assert lake("split", "p", "--into", "3", "--sample", file, "--json").records[0]["points"] == 2
+    (_, first), (_, second), _ = bounds(lake)
+    assert [first[0], second[0]] == ["x17", "x33"]
+    assert '["x17", "2026-01-01T00:00:' in lake("ranges", "p").out
+    assert lake("show", "p", "--json").records[0]["records"] == 0
+    assert "say into how many ranges with --into N" in lake.fails(
+        INVALID_INPUT, "split", "p", "--sample", file
+    )
+    lake("create", "q", "--key", "a", "--set", "type.a=bigint")
+    said = lake.fails(INVALID_INPUT, "split", "q", "--into", "3", "--sample", file)
+    assert "a" in said
+
+
 def test_what_cannot_be_split(lake: Command, pool: str) -> None:
     assert "the field is a number, and this is not a number" in lake.fails(
         INVALID_INPUT, "split", pool, "--at", "x"
@@ -143,6 +161,7 @@ def test_what_cannot_be_split(lake: Command, pool: str) -> None:
     )
     lake.fails(USAGE, "split", pool, "--into", "2", "--at", "3")
     lake.fails(NOT_FOUND, "split", "other", "--into", "2")
+    assert "write a list of keys" in lake.fails(INVALID_INPUT, "split", pool, "--at", "")
     sub_pool = lake.fails(INVALID_INPUT, "split", "p.$nokey", "--into", "2")
     assert (
         "the sub-pool $nokey keeps the order of arrival and has no ranges: split the pool itself" in sub_pool

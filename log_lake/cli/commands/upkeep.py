@@ -58,6 +58,13 @@ def _split(parser: ArgumentParser) -> None:
     how.add_argument(
         "--into", type=count, metavar="N", help="split into at most N ranges with about equally many bytes"
     )
+    parser.add_argument(
+        "--sample",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="with --into: by the keys of this file or folder, not of the pool's records; repeatable",
+    )
 
 
 def _unsplit(parser: ArgumentParser) -> None:

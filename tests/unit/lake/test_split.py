@@ -42,6 +42,14 @@ def test_one_of_two_ways_is_named() -> None:
             pool.split(**wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("wrong", ["abc", 5, ["a", ""]], ids=repr)
+def test_points_are_a_list_of_keys(wrong: object) -> None:
+    """In a script an empty text is a variable that was not set."""
+    pool = a_pool(pa.table({"k": ["a"]}))
+    with pytest.raises(InvalidInput, match="write a list of keys"):
+        pool.split(at=wrong)  # type: ignore[arg-type]
+
+
 def test_two_processes_that_split_at_once_agree() -> None:
     store = MemoryStore()
     one = a_pool(pa.table({"k": [1, 2, 3]}), store=store)
