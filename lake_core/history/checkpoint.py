@@ -17,7 +17,7 @@
     removed      ""       the object       seq: the version that removed it; applied: when; size
     vacuum       ""       its sequence     value: `Vacuum`; only of those that have not ended
     vacuuming    ""       ""               value: `VacuumingRow`
-    inlined      ""       ""               value: the bytes of all inlined objects; only if there are any
+    inlined      ""       ""               value: the bytes of all inlined objects; only if there ever were any
     reference    yes      the low bound    a column each; value: the fields' statistics, lifts, and bytes if inlined
 
 Writing merges the checkpoint below with the entries folded since, row group by row group.  Reading is lazy: opening
@@ -145,7 +145,8 @@ class PoolStateFormat:
             yield _values(CLOSING, [("", msgspec.msgpack.encode(state.closed))])
         if state.reopened:
             yield _values(REOPENING, [("", msgspec.msgpack.encode(state.reopened))])
-        if inlined := sum(branch.snapshot.inlined for _, branch in branches):
+        if state.inlines:
+            inlined = sum(branch.snapshot.inlined for _, branch in branches)
             yield _values(INLINED, [("", msgspec.msgpack.encode(inlined))])
         for name, branch in branches:
             sub_pools = sorted(
@@ -199,6 +200,7 @@ class PoolStateFormat:
             lifts=HashTrieMap(lifts),
             tags=HashTrieMap(tags),
             removed=_removed(file),
+            inlines=any(True for _ in _all_values(file, INLINED)),
             points=tuple(p for t in file.scan(POINT, columns=("key",)) for p in t["key"].to_pylist()),
             time=_time(file),
         )

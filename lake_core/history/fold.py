@@ -215,6 +215,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         tags=change.tags,
         removed=change.removed,
         points=state.points,
+        inlines=state.inlines or any(isinstance(a, AddInlined | PutInlined) for a in transaction.actions),
     )
 
 

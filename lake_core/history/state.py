@@ -150,7 +150,8 @@ class PoolState:
     clock is behind cannot turn it back.  `used` holds, for a token whose writer had a slow clock, the
     value of `time` when the token was used.  `reopened` is the version that opened the pool again after its last
     drop, 0 if none did.  `points` are encoded keys, ascending, that cut the keys of all branches into ranges
-    (`records.points`).
+    (`records.points`).  `inlines`: the journal has had inlined objects, so that entries may still have them after
+    no branch refers to one.
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -166,6 +167,7 @@ class PoolState:
     tags: HashTrieMap[str, Tag] = field(default_factory=HashTrieMap)
     removed: Removed = field(default_factory=Removed)
     points: tuple[bytes, ...] = ()
+    inlines: bool = False
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 

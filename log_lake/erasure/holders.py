@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lake_core.history import PoolState, Reference
 from log_lake.leases import Lease, Leases
-from log_lake.leases.lease import WRITE
+from log_lake.leases.lease import READ, WRITE
 
 TAG, DELETED_BRANCH, LEASE, FILE, IN_JOURNAL = "tag ", "deleted branch ", "lease ", "file ", "journal "
 """Prefixes of the words; the name or the id follows."""
@@ -52,6 +52,11 @@ class Holders:
         """The holders that will need the object after it is removed: its tags, and each reader that has a
         lease."""
         return list(dict.fromkeys(self.tagged.get(id, ()))) or [named(lease) for lease in self.leases.live]
+
+    def readers_before(self, version: int) -> list[str]:
+        """Readers of older versions, which may still read inlined objects from the journal."""
+        older = (one for one in self.leases.live if one.note.kind == READ and one.note.version < version)
+        return [named(lease) for lease in older]
 
     def writers_before(self, version: int) -> list[str]:
         """Writers that began before a version, because their objects may hold records of that time."""

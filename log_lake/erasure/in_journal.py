@@ -44,10 +44,11 @@ def inlined_objects(pool: Pool, target: Target, *, until: int) -> Iterator[Inlin
     """
     if pool.context.format_version < INLINES_SINCE:
         return
-    yield from _of_entries(pool, target, until=until)
-    for mark in pool.history.journal.marks().checkpoints:
-        if mark.version < until:
-            yield from _of_checkpoint(pool, target, mark)
+    if pool.history.load().state.inlines:  # otherwise it never had one
+        yield from _of_entries(pool, target, until=until)
+        for mark in pool.history.journal.marks().checkpoints:
+            if mark.version < until:
+                yield from _of_checkpoint(pool, target, mark)
     for name, request in _requests(pool):
         yield from _of_actions(name, request.actions, target)
 

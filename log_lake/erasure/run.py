@@ -141,6 +141,7 @@ class _Run:
         self.reason, self.metadata = self.own.reason, self.own.metadata
         self.held: tuple[Held, ...] = ()
         self.waits_for = ""
+        self.in_journal: list[Inlined] = []  # what the entries up to there have of such records
         self.looked_at = 0  # the version in which no branch held such a record
         self.search = Search(pool, Target(pool.config), workers)  # `remove` begins with the fields of now
 
@@ -178,7 +179,7 @@ class _Run:
         if self.held:
             return self._end_held()
         withdraw_expired(self.pool)
-        inlined = self._inlined(until=self.pool.history.load_open().version)
+        inlined = self.in_journal
         self.notes.add(one.located for one in inlined)
         self._forget_points()
         self.own.forget()
@@ -371,6 +372,10 @@ class _Run:
                 all_held += [Held(one.object, by) for by in by_all]
         all_held += [Held("", by) for by in holders.writers_before(self._clean_since())]
         all_held += [Held(name, file_words(name)) for name in foreign(names)]
+        self.in_journal = self._inlined(until=self.looked_at)
+        ids = dict.fromkeys(one.located.object for one in self.in_journal)
+        readers = holders.readers_before(self._clean_since() or self.looked_at)
+        all_held += [Held(id, by) for id in ids for by in readers]
         self.held = tuple(all_held)
         return True
 

@@ -9,6 +9,7 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from log_lake.erasure.begin import check
 from log_lake.erasure.holders import LOAD, Holders, file_words, tagged_by_object
+from log_lake.erasure.in_journal import inlined_objects
 from log_lake.erasure.receipt import Held
 from log_lake.erasure.search import Search, foreign, known_id
 from log_lake.erasure.target import Target
@@ -21,8 +22,9 @@ from log_lake.workers import Here, Workers
 
 @dataclass(frozen=True)
 class Sighting:
-    """What holds matching records now: objects of branches (of `size` bytes), removed objects, orphans, and
-    tags.
+    """What holds matching records now: objects of branches (of `size` bytes), removed objects, orphans, and tags.
+
+    `removed` are also inlined objects that a compaction took, and whose bytes the journal still has.
 
     `held` are objects that an erasure may not delete now, and their holders; "" for a writer that may still
     write one.
@@ -82,7 +84,11 @@ def _look(pool: Pool, target: Target, workers: Workers, *, grace: float | None) 
     with planning_again(pool.history):
         holding = search.in_branches(state)
     referred = {r.object: r.size for references in holding.values() for r in references}
-    removed = sorted({*search.removed(state, now=leases.now), *search.begun(state)} - referred.keys())
+    inlined = search.inlined(inlined_objects(pool, target, until=loaded.version + 1))
+    in_journal = {one.located.object for one in inlined}  # of branches, or taken by a compaction since
+    removed = sorted(
+        {*search.removed(state, now=leases.now), *search.begun(state), *in_journal} - referred.keys()
+    )
     uncommitted = search.uncommitted(state, names)
     pairs = list(search.in_tags(state, names, now=leases.now))
     before = leases.now - (pool.settings["vacuum.grace"] if grace is None else grace)

@@ -65,6 +65,7 @@ class ColumnsAndMore(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _COLUMNS = msgspec.msgpack.Decoder(tuple[Column, ...] | ColumnsAndMore)
 _NO_COLUMNS = msgspec.msgpack.encode(())
+_NO_LIFTS: tuple[int, ...] = ()
 
 
 def _value(reference: Reference) -> bytes:
@@ -99,9 +100,10 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
     columns = (table[name].to_pylist() for name in _NAMES)
     for row in zip(*columns, strict=True):
         object, low, high, seq, oldest, applied, ordinal, records, size, schema, value = row
-        decoded = _COLUMNS.decode(value)
-        more = decoded if isinstance(decoded, ColumnsAndMore) else ColumnsAndMore(decoded)
-        check_data(object, more.data, size=size, inlined=bool(more.data))
+        statistics, lifts, data = _COLUMNS.decode(value), _NO_LIFTS, b""
+        if isinstance(statistics, ColumnsAndMore):
+            statistics, lifts, data = statistics.columns, statistics.lifts, statistics.data
+            check_data(object, data, size=size, inlined=bool(data))
         yield Reference(
             object,
             low,
@@ -112,11 +114,11 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
             size,
             schema,
             sub_pool,
-            more.columns,
+            statistics,
             oldest,
             applied,
-            more.lifts,
-            more.data,
+            lifts,
+            data,
         )
 
 

@@ -17,6 +17,7 @@ from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.erasure.holders import IN_JOURNAL, TAG
 from log_lake.erasure.receipt import DONE, PENDING
 from log_lake.erasure.run import erase, go_on
+from log_lake.erasure.sighting import look
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from tests.support.clocks import DAY, Clock
@@ -78,6 +79,8 @@ def test_an_entry_of_an_object_that_a_compaction_took_is_searched_too(people: Pe
     people.compact()
     people.pool.branch().delete(where=ANN)
     people.clock.now += 40 * DAY
+    seen = look(people.pool, where=ANN)
+    assert len({*seen.referred, *seen.removed}) == 3, "both loads, and what was made of them"
     receipt = erase(people.pool, where=ANN)
     assert receipt.status == DONE
     assert people.secrets() == []
@@ -132,4 +135,30 @@ def test_the_request_of_a_writer_that_died_is_deleted(people: People) -> None:
     people.clock.now += DAY
     receipt = go_on(people.pool, receipt)
     assert receipt.status == DONE
+    assert people.secrets() == []
+
+
+def test_a_reader_with_a_lease_keeps_the_journal_until_it_ends(people: People) -> None:
+    people.load("ann", "bob")
+    with people.pool.leased("1", why="report") as view:
+        receipt = erase(people.pool, where=ANN)
+        assert receipt.status == PENDING
+        assert ["(report)" in held.by for held in receipt.held] == [True]
+        assert view.to_table().num_rows == 2
+        assert people.pool.at("1").to_table().num_rows == 2, "a task of the reader opens it again"
+    with people.pool.leased("main", why="newer"):
+        receipt = go_on(people.pool, receipt)
+    assert receipt.status == DONE, "a reader of a later version needs nothing of it"
+    assert people.secrets() == []
+
+
+def test_a_checkpoint_remembers_that_older_entries_may_have_records(people: People) -> None:
+    people.load("ann", "bob")
+    people.compact()
+    people.pool.branch().delete(where=ANN)
+    people.checkpoint()
+    other = Lake.open_on(people.store, ids=IdSource(clock=people.clock)).pool("p")
+    assert not any(reference.data for reference in other.at().references)
+    assert other.history.load().state.inlines
+    assert erase(other, where=ANN).status == DONE
     assert people.secrets() == []
