@@ -19,7 +19,18 @@ from lake_core.journal import JournalLimits, LoadedState, purge, write_state
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import SUB_POOLS
-from lake_core.records import Action, Column, Consume, Entry, Join, RemoveReference, SetSchema, Source, Split
+from lake_core.records import (
+    Action,
+    AddInlined,
+    Column,
+    Consume,
+    Entry,
+    Join,
+    RemoveReference,
+    SetSchema,
+    Source,
+    Split,
+)
 from lake_core.store.memory import MemoryStore
 from tests.support.histories import history
 from tests.support.records import KNOWN, add, an_id, transaction
@@ -34,7 +45,7 @@ OTHER = SetSchema("other", pa.schema([("other", pa.string())]).serialize().to_py
 @st.composite
 def additions(draw: st.DrawFn) -> Action:
     number, (low, high) = draw(st.integers(1, 6)), draw(SPANS)
-    return add(
+    one = add(
         number,
         low,
         high,
@@ -45,6 +56,9 @@ def additions(draw: st.DrawFn) -> Action:
         schema=draw(st.sampled_from([KNOWN.schema, OTHER.schema])),
         columns=draw(st.sampled_from([(), (Column("k", 1, b"\x01", None),)])),
     )
+    if not draw(st.booleans()):
+        return one
+    return AddInlined(**msgspec.structs.asdict(one) | {"data": bytes(one.size)})
 
 
 REMOVALS = st.builds(
@@ -124,6 +138,8 @@ def said(state: PoolState, spans: Iterable[tuple[int, int]]) -> Any:
         "token": [state.tokens.get(f"t{n}") for n in range(9)],
         "sources": dict(state.sources.items()),
         "points": state.points,
+        "inlines": state.inlines,
+        "inlined": {name: branch.snapshot.inlined for name, branch in state.branches.items()},
         "source": [state.sources.get(("main", f"s{n}")) for n in range(5)],
     }
 
