@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -84,9 +85,8 @@ def given_cache(uri: str, options: Mapping[str, Any]) -> RangeCache:
         folder = parse_folder(text)
         client = options.get("client_kwargs") or {}
         endpoint = options.get("endpoint_url") or client.get("endpoint_url") or ""
-        disk = DiskCache(
-            folder.path, room=folder.room, age=folder.age, store=f"{endpoint}\0{uri.rstrip('/')}"
-        )
+        store = f"{endpoint}\0{uri.rstrip('/')}"
+        disk = DiskCache(folder.path, room=folder.room, age=folder.age, store=store, clock=time.time)
     text = os.environ.get(MEMORY, "")
     room = parse_room(text) if text else ROOM
     return _memory(room).cache(disk) if room else disk

@@ -25,7 +25,6 @@ import os
 import random
 import re
 import shutil
-import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
@@ -72,12 +71,12 @@ class DiskCache:
         room: int,
         age: float,
         store: str,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
         chance: Callable[[], float] = random.random,
     ) -> None:
         """`room`: bytes of all files; `age`: seconds that a file is served; `store` tells stores apart.
 
-        `clock` gives seconds since 1970, `chance` a number from 0 to 1.
+        `clock` gives seconds since 1970, as the file system of this machine does, `chance` a number from 0 to 1.
         """
         self._folder, self._room, self._age, self._store = folder / "ranges-1", room, age, store
         self._clock, self._chance = clock, chance
@@ -112,7 +111,7 @@ class DiskCache:
         """Delete the files of these objects, and keep no bytes of theirs that are under way."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _touch(self._folder / "forgotten", time.time_ns())
+            _touch(self._folder / "forgotten", random.getrandbits(60))
         for name in names:
             for _ in range(FORGETS):
                 shutil.rmtree(self._of(name), ignore_errors=True)

@@ -53,8 +53,9 @@ READS_THE_CLOCK = {
 }
 
 
-CLOCKS = ("lake_core/ids.py:", "lake_core/store/memory.py:")
-"""The source of ids; a store in memory, which is its own server and says when its objects were written."""
+CLOCKS = ("lake_core/ids.py:", "lake_core/store/memory.py:", "log_lake/stores/caches.py:")
+"""The source of ids; a store in memory, which is its own server and says when its objects were written; a cache in
+a folder of this machine, whose file system tells ages."""
 
 
 def _readings_of_the_clock(path: Path) -> Iterator[str]:

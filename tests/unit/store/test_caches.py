@@ -256,9 +256,9 @@ cache.fetched("p/data/o.parquet", Range(0, 1000), lambda: b"x" * 1000)
 
 def test_two_processes_share_the_files(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from lake_core.store.ranges import Range\n"
+        "import sys, time; from pathlib import Path; from lake_core.store.ranges import Range\n"
         "from log_lake.stores.disk_cache import DiskCache\n"
-        "cache = DiskCache(Path(sys.argv[1]), room=1 << 20, age=3600.0, store='s')\n"
+        "cache = DiskCache(Path(sys.argv[1]), room=1 << 20, age=3600.0, store='s', clock=time.time)\n"
         "for number in range(300):\n"
         "    at = number * 997 % 90 * 10_000\n"
         "    got = cache.fetched('o', Range(at, at + 10_000), lambda: at.to_bytes(4, 'big') * 2_500)\n"
@@ -268,7 +268,7 @@ def test_two_processes_share_the_files(tmp_path: Path) -> None:
     )
     both = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(2)]
     assert [process.wait(300) for process in both] == [0, 0]
-    cache = DiskCache(tmp_path, room=1 << 20, age=3600.0, store="s")
+    cache = DiskCache(tmp_path, room=1 << 20, age=3600.0, store="s", clock=time.time)
     for begin, end in cache.held("o"):
         got = cache.fetched("o", Range(begin, end), lambda: b"")
         assert got == begin.to_bytes(4, "big") * 2_500
@@ -281,9 +281,9 @@ def test_a_full_disk_keeps_nothing_and_stops_nothing(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))  # as a disk with no more room
 
     code = (
-        "import sys; from pathlib import Path; from lake_core.store.ranges import Range\n"
+        "import sys, time; from pathlib import Path; from lake_core.store.ranges import Range\n"
         "from log_lake.stores.disk_cache import DiskCache\n"
-        "cache = DiskCache(Path(sys.argv[1]), room=1 << 30, age=3600.0, store='s')\n"
+        "cache = DiskCache(Path(sys.argv[1]), room=1 << 30, age=3600.0, store='s', clock=time.time)\n"
         "for _ in range(3):\n"
         "    assert cache.fetched('o', Range(0, 50_000), lambda: b'x' * 50_000) == b'x' * 50_000\n"
         "assert not cache.held('o')\n"
