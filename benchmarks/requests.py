@@ -117,6 +117,7 @@ def of_lake(proxy: Counter, *, records: int = RECORDS) -> Iterator[Counted]:
 def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted]:
     """What opening, writing and compacting ask for, in a pool of small loads."""
     from log_lake.agents.checkpoint.run import write_checkpoint
+    from log_lake.agents.driver import find
     from log_lake.rewriting.compaction import compact
 
     lake = reopened()
@@ -124,6 +125,7 @@ def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted
     small = lake.pool("small").branch()
     small.append(content(1_000, LOADS))
     yield proxy.count("append, open writer", lambda: small.append(content(1_000, LOADS)))
+    yield proxy.count("look for news, none", small.history.load)
     two = lake.pool("small").at().key_range(low=2, high=4)
     yield proxy.count("delete of a range", lambda: small.delete(key_range=two))
     yield proxy.count("delete by a condition", lambda: small.delete(where="c = 7"))
@@ -138,6 +140,11 @@ def _of_journal(proxy: Counter, reopened: Callable[[], Any]) -> Iterator[Counted
     yield proxy.count(
         "cold open and append", lambda: reopened().pool("small").branch().append(content(1_000))
     )
+    for again in ("", ", again"):
+        yield proxy.count(
+            f"retention looks at 2 pools{again}",
+            lambda: find("retention", {"lake": small.store.uri}, open_lake=lambda _: reopened()),
+        )
     lake.create_pool("tiny", key="k", settings={"load.inline": "64KiB"})
     tiny = lake.pool("tiny").branch()
     tiny.append(content(10))

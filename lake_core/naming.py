@@ -29,7 +29,7 @@ SMALL, LARGEST = 1 << 20, 1 << 30
 """Bytes that a hint, a lease or a note has at most, and any other object that is read whole.  A lease with the
 largest metadata has half of `SMALL`."""
 
-_SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".lease", "/given-up", LAKE_FILE)
+_SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".gate", ".lease", "/given-up", LAKE_FILE)
 
 
 def most_bytes(name: str) -> int:
@@ -84,6 +84,22 @@ def tail(journal: str) -> str:
 def begun(journal: str) -> str:
     """The sign that a journal has had entries; it lies beside the journal's folder, which may be lost."""
     return f"{journal}-begun"
+
+
+def gates(journal: str) -> str:
+    """The folder of a journal's gates, beside its own."""
+    return f"{journal}-gates"
+
+
+def gate(journal: str, number: int) -> str:
+    """The gate of this number, which the purge makes that comes as the number-th."""
+    return f"{journal}-gates/{number:020d}.gate"
+
+
+def gate_number(name: str) -> int | None:
+    """The number in a gate's name; None if it is not the name of a gate."""
+    stem, dot, suffix = name.rpartition("/")[2].partition(".")
+    return int(stem) if dot and suffix == "gate" and _is_number(stem) else None
 
 
 def marks(journal: str) -> str:

@@ -117,6 +117,7 @@ _COMMIT = (
 _ACTIVITY = _rights("activity/POOL", PUT, lost=_NOTE)
 _PURGE = (
     *_rights("POOL/journal/marks/*", CREATE),
+    *_rights("POOL/journal-gates/*", CREATE),
     *_rights("POOL/journal-begun", PUT, lost=_BEGUN),
     *_rights("POOL/journal/*", DELETE),
 )
@@ -185,6 +186,7 @@ ROLES = {
             *_PURGE,
             *_TAIL,
             *_rights("pools/marks/*", CREATE),
+            *_rights("pools-gates/*", CREATE),
             *_rights("pools/*", DELETE),
             *_rights("pools/TAIL", PUT),
             *_rights("pools-begun", PUT, lost=_BEGUN),

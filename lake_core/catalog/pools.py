@@ -13,7 +13,7 @@ from lake_core.catalog.fields import check_fields
 from lake_core.catalog.state import PoolsState, fold_pools
 from lake_core.context import Context
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, JournalLost, NotFound, PlanAgain
-from lake_core.journal import JOURNAL_LIMITS, Journal, JournalLimits, LoadedState
+from lake_core.journal import JOURNAL_LIMITS, Journal, JournalLimits, LoadedState, gates
 from lake_core.journal.hints import forget_begun
 from lake_core.records import (
     ConfigurePool,
@@ -55,6 +55,7 @@ class Catalog:
             fold_pools,
             format=PoolsFormat(),
             limits=limits,
+            gated=context.format_version >= gates.FORMAT,
         )
 
     def load(self) -> LoadedState[PoolsState]:

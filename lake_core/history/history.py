@@ -28,7 +28,7 @@ from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open
 from lake_core.history.repeated import check_repeated, holds
 from lake_core.history.state import PoolState, Remembered
-from lake_core.journal import Journal, LoadedState, Retry
+from lake_core.journal import Journal, LoadedState, Retry, gates
 from lake_core.keys import PoolKey
 from lake_core.records import Entry, Transaction
 from lake_core.records.codec import Codec
@@ -80,6 +80,7 @@ class History:
             format=PoolStateFormat(token_keep, limits),
             limits=limits.journal,
             kept=PoolState.kept_at,
+            gated=format_version >= gates.FORMAT,
         )
 
     def now(self) -> int:

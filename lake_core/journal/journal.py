@@ -13,8 +13,9 @@ The rules (docs/protocol.md says why they suffice; the simulation holds them und
    later entry is seen, one is lost, and its version is not free.
 6. Entries may be purged up to a fence.  After reading, check for a fence above the state you started from.  If
    there is one, entries may have been deleted while you read: discard the result and start again from a checkpoint.
-   After writing entry n, check for a fence at or above n.  If there is one, n was free only because the old entry
-   n had been purged, or our entry has been purged since; the recent ids in the newest state say which.
+   After writing entry n, check for a fence at or above n; a missing gate shows that there is none (`gates`).  If
+   there is one, n was free only because the old entry n had been purged, or our entry has been purged since; the
+   recent ids in the newest state say which.
 7. A state may rest on a checkpoint and read from it later.  So a load returns no state whose checkpoint lies below
    the fence, and none whose checkpoint was found damaged.
 8. `Unavailable` means that nothing was written.  Once a put has been sent, the call must end in a definite answer
@@ -50,7 +51,8 @@ from lake_core.journal import hints
 from lake_core.journal.link import StoredEntry, encode_linked
 from lake_core.journal.loaded_state import E, LoadedState, S
 from lake_core.journal.put_entry import PutOutcome, put_entry
-from lake_core.journal.reader import LARGEST_WINDOW, JournalReader, T
+from lake_core.journal.reader import JournalReader, T
+from lake_core.journal.windows import LARGEST_WINDOW
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +139,7 @@ class Journal(JournalReader[E, S]):
                 if refusal is not None:
                     raise refusal
                 return None
-            outcome = put_entry(self, version, entry)
+            outcome = put_entry(self, entry, after=loaded)
             if outcome is PutOutcome.OTHERS:
                 self._meets_others = True
                 lost(attempt + 1, loaded)
@@ -145,7 +147,9 @@ class Journal(JournalReader[E, S]):
                 loaded = self._follow(loaded, window=2)
                 continue
             try:
-                if outcome is PutOutcome.OURS and not self._until_answered(partial(self.is_purged, version)):
+                if outcome is PutOutcome.OURS and not self._until_answered(
+                    partial(self.is_purged, version, after=loaded)
+                ):
                     log.debug("%s: wrote entry %d, try %d", self.name, version, attempt + 1)
                     self._remember(after)
                     if version == 1:

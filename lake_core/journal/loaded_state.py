@@ -37,7 +37,8 @@ S = TypeVar("S")
 class LoadedState(Generic[S]):
     """The state at a version, the recent ids, and the checkpoint that the state rests on (None: it needs none).
 
-    `checksum` is that of the entry of the version, 0 if it is not known.
+    `checksum` is that of the entry of the version, 0 if it is not known.  `gates` is a number of gates: no fence of
+    one of these lies above `floor`; None if they were not counted.
     """
 
     version: int
@@ -45,6 +46,7 @@ class LoadedState(Generic[S]):
     recent: Recent = field(default_factory=Recent, compare=False)
     checkpoint: Mark | None = field(default=None, compare=False)
     checksum: int = field(default=0, compare=False)
+    gates: int | None = field(default=None, compare=False)
 
     @property
     def floor(self) -> int:

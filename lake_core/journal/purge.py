@@ -1,9 +1,9 @@
-"""Purging a journal: a durable checkpoint, then a fence, then the deletions; in this order.
+"""Purging a journal: a durable checkpoint, then a fence, then a gate, then the deletions; in this order.
 
 A crash in between loses nothing: the objects that were not deleted lie below the fence, where no reader looks, and
 the next purge deletes them.  Any number of purgers may run at once: a fence never lies above a durable checkpoint,
-and each purger deletes only below a fence that it has put or seen.  The newest fence and the checkpoints from
-there on stay.
+and each purger deletes only below a fence that it has put or seen, and behind a gate that came after that fence.
+The newest fence and the checkpoints from there on stay.
 
 The checkpoints of kept versions (`Journal.kept`: those that a tag holds) stay too, below the fence.  Which these
 are is read after the fence was put and the checkpoints were listed.  A writer that keeps a version later finds the
@@ -19,6 +19,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
@@ -26,7 +27,7 @@ from lake_core import naming
 from lake_core.checkpoints import CheckpointFooter, SectionPart, write_checkpoint
 from lake_core.checkpoints.layout import VERSION, rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, InvalidInput, Unavailable
-from lake_core.journal import hints
+from lake_core.journal import gates, hints
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.journal import Journal
 from lake_core.journal.loaded_state import RECENT, LoadedState
@@ -182,21 +183,41 @@ def is_sound(journal: Journal[Any, Any], mark: Mark) -> bool:
 
 def put_fence(journal: Journal[Any, Any], version: int) -> bool:
     """Puts the fence, and repeats that if the answer is lost; returns True.  Raises Unavailable."""
-    name = naming.fence(journal.name, version)
+    _put(journal, naming.fence(journal.name, version), str(version).encode())
+    log.info("%s: put the fence at version %d", journal.name, version)
+    return True
+
+
+def put_gate(journal: Journal[Any, Any]) -> None:
+    """Makes the next gate, or finds that another purge makes it now, so that each open process lists again.
+
+    Call it after the fence, and before anything is deleted.  Raises Unavailable.
+    """
+    _put(journal, naming.gate(journal.name, gates.count(journal.store, journal.name) + 1), b"\n")
+
+
+def _put(journal: Journal[Any, Any], name: str, data: bytes) -> None:
+    """Creates an object that all purgers create alike.  Raises Unavailable."""
     for attempt in range(journal.retry.repeats):
-        if is_there(journal.store, name, journal.store.create(name, str(version).encode())):
-            log.info("%s: put the fence at version %d", journal.name, version)
-            return True  # reading it back is not enough: it may be visible and not durable
+        if is_there(journal.store, name, journal.store.create(name, data)):
+            return  # reading it back is not enough: it may be visible and not durable
         journal.retry.pause(attempt)
-    raise Unavailable(f"{name}: the store does not show that it has this fence; run the purge again")
+    raise Unavailable(f"{name}: the store does not show that it has this object; run the purge again")
 
 
 def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
-    """Delete the entries up to the fence, and older checkpoints and fences."""
+    """Delete the entries up to the fence, and older checkpoints and fences; before the first, make a gate."""
+    make_gate = cache(partial(put_gate, journal))
+
+    def delete(names: list[str]) -> None:
+        if names:
+            make_gate()
+            journal.store.delete_all(names)
+
     entries = 0
     names = _entries_up_to(journal, fence)
     while batch := list(islice(names, BATCH)):
-        journal.store.delete_all(batch)
+        delete(batch)
         entries += len(batch)
     fences: list[tuple[int, str]] = []
     checkpoints: list[str] = []
@@ -212,8 +233,8 @@ def _delete_below(journal: Journal[Any, Any], fence: int) -> Purged:
         fence_version = naming.fence_version(info.name)
         if fence_version is not None:
             fences.append((fence_version, info.name))
-    journal.store.delete_all(checkpoints)
-    journal.store.delete_all([name for version, name in sorted(fences)[:-KEPT_FENCES] if version < fence])
+    delete(checkpoints)
+    delete([name for version, name in sorted(fences)[:-KEPT_FENCES] if version < fence])
     hints.write_tail_hint(journal.store, journal.name, fence + 1)
     log.info(
         "%s: deleted %d entries and %d checkpoints below the fence at version %d",

@@ -14,7 +14,7 @@ import logging
 from lake_core import naming
 from lake_core.errors import OutcomeUnknown, Unavailable
 from lake_core.journal.link import StoredEntry
-from lake_core.journal.loaded_state import E, S
+from lake_core.journal.loaded_state import E, LoadedState, S
 from lake_core.journal.reader import JournalReader
 from lake_core.store import Created
 from lake_core.store.probe import DENIES
@@ -33,12 +33,13 @@ class PutOutcome(enum.Enum):
     GONE = "gone"
 
 
-def put_entry(journal: JournalReader[E, S], version: int, ours: StoredEntry[E]) -> PutOutcome:
-    """Puts the entry of a version; asks at most `retry.repeats` times whose entry is there.
+def put_entry(journal: JournalReader[E, S], ours: StoredEntry[E], *, after: LoadedState[S]) -> PutOutcome:
+    """Puts the entry that follows a state; asks at most `retry.repeats` times whose entry is there.
 
     Raises Unavailable if nothing was written, OutcomeUnknown if an entry may have been written, Corrupt if
     another writer's entry cannot be read.
     """
+    version = after.version + 1
     name = naming.entry(journal.name, version)
     sent, problem = False, ""
     for attempt in range(journal.retry.repeats):
@@ -54,7 +55,7 @@ def put_entry(journal: JournalReader[E, S], version: int, ours: StoredEntry[E]) 
                 return PutOutcome.OTHERS
             if stored is not None and created is Created.EXISTS:  # only this answer says that it is durable
                 return PutOutcome.OURS
-            if created is Created.EXISTS and journal.is_purged(version):
+            if created is Created.EXISTS and journal.is_purged(version, after=after):
                 return PutOutcome.GONE
             problem = DENIES if created is Created.EXISTS else NO_ANSWER
             log.info("%s: try %d of %d: %s", name, attempt + 1, journal.retry.repeats, problem)

@@ -17,8 +17,8 @@ from typing import Generic, TypeVar
 from lake_core import naming
 from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, LakeError, NotFound, Unavailable
-from lake_core.journal import hints
-from lake_core.journal.fetching import ReadAll, in_threads, while_there
+from lake_core.journal import gates, hints, windows
+from lake_core.journal.fetching import ReadAll, in_threads
 from lake_core.journal.limits import JOURNAL_LIMITS, JournalLimits
 from lake_core.journal.link import StoredEntry, check_link, decode_stored, lost, missing, replaced
 from lake_core.journal.listed import Listing, fold_listed, list_after
@@ -28,6 +28,7 @@ from lake_core.journal.newest import check_end
 from lake_core.journal.recent import Recent
 from lake_core.journal.restored import few_of, first_restored, restored, unreadable
 from lake_core.journal.retry import CONTENDED_FRESH, FRESH, Retry
+from lake_core.journal.windows import LARGEST_WINDOW
 from lake_core.records.codec import Codec
 from lake_core.records.decoding import decoding
 from lake_core.store import Store
@@ -37,8 +38,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 K = TypeVar("K")
 
-LARGEST_WINDOW = 64
-"""Entries to read at once, at most: the window doubles up to this while entries are there."""
+NEXT = 2
+"""Entries that a look for news reads first: the next one, and one more, which shows that the next one is lost."""
 
 RESTARTS = 16
 """Times that a reader starts again because a purge deleted entries while it read."""
@@ -72,6 +73,8 @@ class JournalReader(Generic[E, S]):
     kept: Callable[[S, float], frozenset[int]] = _keeps_nothing
     """Versions whose checkpoints a purge keeps at a time of the store, in seconds since 1970, though entries around
     them are gone."""
+    gated: bool = False
+    """Whether every purger makes gates, as it does from format version `gates.FORMAT` of a lake on."""
     fetch: ReadAll = in_threads
     _loaded: LoadedState[S] | None = None
     _damaged: set[str] = field(default_factory=set)
@@ -97,11 +100,27 @@ class JournalReader(Generic[E, S]):
         if not self.store.lists_from_name:
             return self._follow(loaded, window=1)
         asked = self.retry.clock()
-        newest = self._by_listing(loaded)
+        newest = self._by_entries(loaded)
         if newest is None:
-            return self._follow(loaded, window=LARGEST_WINDOW)
+            counted = self._count_gates()  # before the listing that shows their fences
+            newest = self._by_listing(loaded) or self._follow(loaded, window=LARGEST_WINDOW)
+            newest = replace(newest, gates=counted)
         self._remember(newest, at=asked)
         return newest
+
+    def _count_gates(self) -> int | None:
+        """The gates there are now; None if a program that makes none may purge this journal."""
+        return gates.count(self.store, self.name) if self.gated else None
+
+    def _by_entries(self, loaded: LoadedState[S]) -> LoadedState[S] | None:
+        """The newest state, by reading the next entries and then the next gate; None if a purge has begun."""
+        if loaded.gates is None:
+            return None
+        try:
+            newest = self._walk(loaded, window=NEXT, until=None)
+        except (CheckpointGone, CheckpointDamaged, Corrupt):  # the slow way says which, and asks for a fence
+            return None
+        return None if gates.is_there(self.store, self.name, loaded.gates + 1) else newest
 
     def _first_load(self) -> LoadedState[S]:
         """The newest state, with nothing in memory.  Raises JournalLost, Corrupt, Unavailable."""
@@ -190,42 +209,15 @@ class JournalReader(Generic[E, S]):
 
     def backwards(self) -> Iterator[tuple[int, E]]:
         """Versions and their entries, newest first, back to the newest fence.  Raises Corrupt, Unavailable."""
-        newest, window = self.load(), 1
-        version, previous = newest.version, newest.checksum
-        fence = self.marks().fence
-        while version > fence:
-            versions = range(version, max(fence, version - window), -1)
-            entries = self.fetch(self.read_stored, versions)
-            fence = self.marks().fence  # an entry read at or below it may never have been in the history
-            for version, stored in zip(versions, entries, strict=True):
-                if version <= fence:
-                    return
-                if stored is None:
-                    raise missing(self.name, version)
-                check_link(previous, stored.checksum, journal=self.name, version=version)
-                previous = stored.entry.previous
-                yield version, stored.entry
-            version, window = version - 1, min(LARGEST_WINDOW, window * 2)
+        newest = self.load()
+        return windows.backwards(self, newest.version, checksum=newest.checksum)
 
     def between(self, after: int, until: int) -> Iterator[tuple[int, E]]:
         """Versions above `after` (exclusive) up to `until` (inclusive) and their entries, oldest first.
 
         Raises NotFound if one of them is purged, Corrupt if one is missing, Unavailable.
         """
-        checksum = 0
-        while after < until:  # bounded by the versions asked for
-            versions = range(after + 1, min(until, after + LARGEST_WINDOW) + 1)
-            entries = self.fetch(self.read_stored, versions)
-            fence = self.marks().fence  # an entry read at or below it may never have been in the history
-            if fence > after:
-                raise NotFound(f"version {after + 1} is purged: the history begins after {fence}")
-            for version, stored in zip(versions, entries, strict=True):
-                if stored is None:
-                    raise missing(self.name, version)
-                check_link(stored.entry.previous, checksum, journal=self.name, version=version - 1)
-                checksum = stored.checksum
-                yield version, stored.entry
-            after = versions[-1]
+        return windows.between(self, after, until)
 
     def marks(self) -> Marks:
         """Checkpoints and the newest fence."""
@@ -286,8 +278,13 @@ class JournalReader(Generic[E, S]):
         were reading."""
         return self.marks().fence > loaded.floor
 
-    def is_purged(self, version: int) -> bool:
-        """Whether an entry that was just written may have found its version free only because of a purge."""
+    def is_purged(self, version: int, *, after: LoadedState[S]) -> bool:
+        """Whether an entry that was just written may have found its version free only because of a purge.
+
+        `after` is the state before the entry.
+        """
+        if after.gates is not None and not gates.is_there(self.store, self.name, after.gates + 1):
+            return False
         return self.marks().fence >= version
 
     def _open_by_listing(self) -> LoadedState[S]:
@@ -392,7 +389,7 @@ class JournalReader(Generic[E, S]):
         first = loaded.version
         while until is None or loaded.version < until:  # bounded by the length of the journal
             ask = window if until is None else min(window, until - loaded.version)
-            entries = self._read_window(loaded.version + 1, ask)
+            entries = windows.read_window(self, loaded.version + 1, ask)
             for entry in entries:
                 loaded = self.folded(loaded, entry)
             if len(entries) < ask:
@@ -415,26 +412,8 @@ class JournalReader(Generic[E, S]):
             loaded.recent.after(version, self.ids(entry)),
             loaded.checkpoint,
             stored.checksum,
+            loaded.gates,
         )
-
-    def _read_window(self, first: int, count: int) -> list[StoredEntry[E]]:
-        """The entries from version `first` on, at most `count`, up to the first missing one.
-
-        Raises Corrupt if one behind that was read, and so none can be the next.
-        """
-        versions = range(first, first + count)
-        if self.store.local_path(self.name) is not None:
-            entries = list(while_there(map(self.read_stored, versions)))
-            end = first + len(entries)
-            is_hole = len(entries) < count and self.store.get(naming.entry(self.name, end + 1)) is not None
-        else:
-            window = self.fetch(self.read_stored, versions)
-            entries = list(while_there(window))
-            end = first + len(entries)
-            is_hole = any(stored is not None for stored in window[len(entries) :])
-        if is_hole and self.store.get(naming.entry(self.name, end)) is None:
-            raise missing(self.name, end)
-        return entries
 
     def read_all(self, read: Callable[[K], T], names: Sequence[K]) -> Iterable[T]:
         """The results of `read` for each name, in order; in parallel if each is a request to a server."""

@@ -24,7 +24,8 @@ from lake_core.journal import LoadedState
 from lake_core.journal.hints import MAX_DIGITS
 from lake_core.journal.link import StoredEntry, fits
 from lake_core.journal.marks import Mark, Marks, marks_of
-from lake_core.journal.reader import LARGEST_WINDOW, JournalReader
+from lake_core.journal.reader import JournalReader
+from lake_core.journal.windows import LARGEST_WINDOW
 from lake_core.records.decoding import decoding
 from lake_core.store import ObjectInfo
 from log_lake.repair.check_checkpoint import lies_of_checkpoint

@@ -41,6 +41,7 @@ LAKE_NAMES = (
     naming.LAKE_FILE,
     naming.POOLS_JOURNAL,
     naming.begun(naming.POOLS_JOURNAL),
+    naming.gates(naming.POOLS_JOURNAL),
     naming.PACKS,
     naming.ACTIVITY,
     naming.QUIET,
@@ -48,6 +49,7 @@ LAKE_NAMES = (
 POOL_FOLDERS = (
     "journal",
     naming.begun("journal"),
+    naming.gates("journal"),
     "data",
     "parked",
     "index",

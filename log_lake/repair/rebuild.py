@@ -30,7 +30,7 @@ from lake_core.history import History, PoolState, Reference, Snapshot
 from lake_core.history.activity import ActivityNote
 from lake_core.history.branch_state import BranchState
 from lake_core.ids import is_id
-from lake_core.journal import LoadedState, put_fence, write_state
+from lake_core.journal import LoadedState, put_fence, put_gate, write_state
 from lake_core.journal.recent import Recent
 from lake_core.keys import PoolKey
 from lake_core.naming import MAIN
@@ -227,6 +227,7 @@ def rebuild(
     loaded = LoadedState(plan.version, state, Recent(plan.version))
     write_state(history.journal, loaded, id=context.ids.new(), now=context.now())
     put_fence(history.journal, plan.version)
+    put_gate(history.journal)  # for writers that have the lost journal open
     if plan.begins_list:
         lake.catalog.begin_anew()
     if not plan.is_listed:

@@ -84,6 +84,9 @@ class CloudStore:
         self.options = dict(options or {})
         self.reach = reach or RequestSizes()
         self.cache = cache
+        self._tags_agree: bool | None = None
+        """Whether an answer had the tag that was listed; None if none was compared.  If the first had not, listings
+        give no tags: a reader would read all entries in vain, and then once more."""
         self._fs = open_filesystem(uri, options)
         self._ask = ASK[self._protocol]
 
@@ -106,7 +109,13 @@ class CloudStore:
 
     def get_listed(self, info: ObjectInfo) -> bytes | None:
         whole = self._whole(info.name) if info.tag else None
-        return whole.data if whole is not None and whole.tag == info.tag else None
+        if whole is None:
+            return None
+        if whole.tag == info.tag:
+            self._tags_agree = True
+        elif self._tags_agree is None:
+            self._tags_agree = False
+        return whole.data if whole.tag == info.tag else None
 
     def _whole(self, name: str) -> RangeAnswer | None:
         """All of the object, None if the store says that it does not have it.  Raises Corrupt, Unavailable."""
@@ -230,7 +239,9 @@ class CloudStore:
                 if page is None:
                     return
                 for key, size, modified, tag in page:
-                    yield ObjectInfo(key[len(base) :], size, modified, tag)
+                    yield ObjectInfo(
+                        key[len(base) :], size, modified, "" if self._tags_agree is False else tag
+                    )
         except FileNotFoundError as error:  # a prefix without objects is an empty page
             raise self._no_bucket() from error
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from benchmarks.requests import BUCKET, Counter, content, counting
 from lake_core.errors import Corrupt, LakeError
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
+from tests.support.servers.proxy import ALWAYS, Answer, Forward, Request
 from tests.support.servers.s3 import s3_client
 
 pytestmark = pytest.mark.slow
@@ -93,6 +95,25 @@ def test_what_is_erased_is_not_served_by_the_machine_that_erased_it(
     with pytest.raises(LakeError):  # an old view, of a store of its own, whose object is gone
         view.get(500)
     assert opened().pool("p").at().get(500).num_rows == 0
+
+
+def test_a_store_that_lists_other_tags_is_read_once_more_by_the_first_look_only(
+    proxy: Counter, opened: Any
+) -> None:
+    def entries_read(work: Any) -> int:
+        proxy.forget()
+        assert work().version == 1
+        return int(proxy.asked(lambda one: one.path.endswith("/journal/00000000000000000001.txn")))
+
+    def weak(request: Request, forward: Forward) -> Answer:
+        answer = forward(request)
+        return replace(answer, body=answer.body.replace(b"<ETag>", b"<ETag>W/"))
+
+    lake = opened()
+    assert entries_read(lambda: lake.pool("p").history.load()) == 1
+    proxy.on(lambda request: "list-type=2" in request.path, weak, times=ALWAYS)
+    lake = opened()  # the list of pools: its tags are compared first
+    assert entries_read(lambda: lake.pool("p").history.load()) == 1
 
 
 def test_a_damaged_object_is_read_again_once_it_is_whole(

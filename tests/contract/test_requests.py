@@ -31,15 +31,18 @@ def test_reads_and_writes_send_no_more_requests_than_they_did() -> None:
             2,
             0,
         ),  # lake.json, and the list of pools: one listing, two entries
-        "append, open writer": (4, 2, 2),  # news, the object, the entry, the fence
-        "delete of a range": (4, 2, 1),
-        "delete by a condition": (4, 2, 1),
-        f"compaction of {LOADS} objects": (LOADS + 2, 2, 2),  # two objects were read before
+        "append, open writer": (6, 0, 2),  # two entries, the gate; the object, the entry, the gate
+        "look for news, none": (3, 0, 0),
+        "delete of a range": (6, 0, 1),
+        "delete by a condition": (6, 0, 1),
+        f"compaction of {LOADS} objects": (LOADS + 4, 0, 2),  # two objects were read before
         "cold open, at a checkpoint": (6, 2, 0),
         "point get, compacted": (1, 0, 0),
         "point get, compacted, again": (0, 0, 0),
-        "cold open and append": (12, 4, 3),  # also the activity note, and an entry after the checkpoint
-        "append, inlined": (3, 2, 1),  # news, the entry, the fence
+        "cold open and append": (13, 4, 3),  # also the activity note, and an entry after the checkpoint
+        "retention looks at 2 pools": (52, 19, 2),  # removed objects of one wait for the grace time
+        "retention looks at 2 pools, again": (52, 19, 2),
+        "append, inlined": (5, 0, 1),  # two entries, the gate; the entry, the gate
         "scan, inlined": (0, 0, 0),  # the state has the bytes
     }, counted
     assert counted[0].bytes <= 1.02 * size

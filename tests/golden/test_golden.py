@@ -693,6 +693,7 @@ def test_the_names_of_checkpoints_fences_requests_and_hints() -> None:
     assert naming.activity(an_id(3)) == "activity/000000000000000000000000003"
     assert naming.begun(naming.pool_journal(an_id(3))) == "000000000000000000000000003/journal-begun"
     assert naming.begun(naming.POOLS_JOURNAL) == "pools-begun"
+    assert naming.gate(naming.POOLS_JOURNAL, 42) == "pools-gates/00000000000000000042.gate"
     assert naming.quiet("compact", "0" * 16) == f"quiet/compact.{'0' * 16}.json"
     assert naming.request("p/journal", an_id(2)) == "p/journal/requests/000000000000000000000000002.txn"
 

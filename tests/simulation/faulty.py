@@ -7,7 +7,7 @@ half is left of it where its writer is killed.
 
 What is answered is true: a read sees all that was answered before.  A listing does too, and yet it is no single
 moment: it is made of parts, which are looked at one after the other.  On a store that lists from a name on they are
-pages in order of names; on the other they are in no order at all.
+halves of pages in order of names; on the other they are in no order at all.
 """
 
 from __future__ import annotations
@@ -172,13 +172,18 @@ class FaultyStore:
     def _pages(self, folder: str, after: str) -> Iterator[ObjectInfo]:
         while True:  # bounded by the names there are
             self._request()
-            page = sorted(n for n in self.objects if n.startswith(folder) and n > after)[: self.page]
-            for name in page:
-                data = self.objects.get(name, b"")
-                yield ObjectInfo(name, len(data), self.modified.get(name, 0.0), tag_of(data))
+            page: list[ObjectInfo] = []
+            for part in (self.page // 2, self.page - self.page // 2):  # a page is no single moment either
+                if page and not self.scheduler.is_elsewhere:
+                    self.scheduler.pause()
+                begin = page[-1].name if page else after
+                for name in sorted(n for n in self.objects if n.startswith(folder) and n > begin)[:part]:
+                    data = self.objects.get(name, b"")
+                    page.append(ObjectInfo(name, len(data), self.modified.get(name, 0.0), tag_of(data)))
+            yield from page
             if len(page) < self.page:
                 return
-            after = page[-1]
+            after = page[-1].name
 
     def _shards(self, folder: str, after: str) -> Iterator[ObjectInfo]:
         found: list[ObjectInfo] = []

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from lake_core.history import PoolState, rebase
 from lake_core.history import checkpoint as checkpoints
-from lake_core.journal import Journal, LoadedState
+from lake_core.journal import Journal, LoadedState, gates
 from lake_core.journal import listed as journal_listed
 from lake_core.journal.marks import Marks
 from lake_core.journal.recent import Recent
@@ -99,6 +99,11 @@ def _of(owner: Any, name: str, instead: Any, seed: int, *pair: str) -> Rule:
 RULES: dict[str, Rule] = {
     "a reader looks for a fence": _of(Journal, "_is_behind", _no, 27),
     "a writer looks for a fence": _of(Journal, "is_purged", _no, 155),
+    "a purge makes a gate before it deletes": _of(purge, "put_gate", _nothing, 421),
+    "a writer and a look for news ask for the next gate": _of(gates, "is_there", _no, 90),
+    "no gate is counted that a purge has not made": _of(
+        Journal, "_count_gates", lambda self: gates.count(self.store, self.name) + 1, 402
+    ),
     "a look for news looks for a fence": _of(journal_listed, "listed_marks", lambda *_: Marks(), 628),
     "a listing that misses an entry is not believed": _of(
         journal_listed.Listing, "after", lambda listed, version, *, floor: _above(listed, version), 0

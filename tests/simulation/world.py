@@ -14,7 +14,7 @@ from lake_core.context import Context
 from lake_core.errors import LakeError, NotFound
 from lake_core.history import History, HistoryLimits
 from lake_core.journal import JournalLimits, Retry
-from lake_core.journal.reader import LARGEST_WINDOW
+from lake_core.journal.windows import LARGEST_WINDOW
 from lake_core.keys import PoolKey
 from lake_core.records import Action, AddTombstone
 from lake_core.records.pools import PoolConfig

@@ -256,6 +256,7 @@ KINDS: dict[str, Kind] = {
     "heads": Kind("{a}/journal/HEAD", one(changed_hint), pool, exact=True),
     "tails": Kind("{a}/journal/TAIL", one(changed_hint), pool, exact=True),
     "signs": Kind("{a}/journal-begun", one(changed_hint), pool, exact=True),
+    "gates": Kind("{a}/journal-gates/*.gate", one(changed_hint), pool, exact=True, of=purged),
     "checkpoints": Kind(CHECKPOINT, CheckpointRows(), pool),
     "checkpoint footers": Kind(CHECKPOINT, one(checkpoint_footer), pool),
     "checkpoints, damaged": Kind(CHECKPOINT, one(flipped), pool, exact=True),
@@ -279,6 +280,9 @@ KINDS: dict[str, Kind] = {
     "list of pools, heads": Kind("pools/HEAD", one(changed_hint), pools, exact=True, alone=False),
     "list of pools, tails": Kind("pools/TAIL", one(changed_hint), pools, exact=True, alone=False),
     "list of pools, signs": Kind("pools-begun", one(changed_hint), pools, exact=True, alone=False),
+    "list of pools, gates": Kind(
+        "pools-gates/*.gate", one(changed_hint), pools, exact=True, of=purged, alone=False
+    ),
     "list of pools, fences": Kind(
         "pools/marks/*.fence", one(changed_hint), pools, exact=True, of=purged, alone=False
     ),

@@ -193,6 +193,7 @@ def purged(world: World) -> World:
             if entry is not None or (mark is not None and mark < version):
                 store.delete(name)
         store.put(naming.fence(journal.name, version), str(version).encode())
+        store.put(naming.gate(journal.name, 1), b"\n")
     return World(store, world.a)
 
 

@@ -56,7 +56,7 @@ def expiring() -> World:
     return world
 
 
-def test_a_look_at_a_pool_lists_its_journal_four_times_and_asks_once_for_everything_else() -> None:
+def test_a_look_at_a_pool_looks_for_news_three_times_and_lists_three_folders() -> None:
     store = ScriptedStore()
     lake = Lake.create_on(store)
     pool = lake.create_pool("p", key="k")
@@ -65,14 +65,13 @@ def test_a_look_at_a_pool_lists_its_journal_four_times_and_asks_once_for_everyth
     store.requests.clear()
     assert plan(lake, "p").idle
     journal = naming.pool_journal(pool.config.id)
-    assert sorted(store.requests) == sorted(
-        [
-            ("list", naming.POOLS_JOURNAL),
-            *[("list", journal)] * 4,
-            ("list", naming.marks(journal)),
-            ("list", naming.data(pool.config.id)),
-        ]
-    )
+    next_of_the_list = [naming.entry(naming.POOLS_JOURNAL, version) for version in (2, 3)]
+    next_of_the_pool = [naming.entry(journal, version) for version in (2, 3)]
+    read = [*next_of_the_list, naming.gate(naming.POOLS_JOURNAL, 1)]
+    read += [*next_of_the_pool, naming.gate(journal, 1)] * 3
+    listed = [journal, naming.marks(journal), naming.data(pool.config.id)]
+    asked = [*(("get", name) for name in read), *(("list", name) for name in listed)]
+    assert sorted(store.requests) == sorted(asked)
 
 
 def test_the_result_names_the_newest_version_that_each_step_committed() -> None:

@@ -18,7 +18,7 @@ from lake_core.errors import AlreadyExists, Conflict, Corrupt, OutcomeUnknown, U
 from lake_core.journal import Appended, LoadedState, NextEntry, Retry, purge, write_state
 from lake_core.journal.hints import write_head_hint
 from lake_core.journal.listed import MOST
-from lake_core.journal.reader import LARGEST_WINDOW
+from lake_core.journal.windows import LARGEST_WINDOW
 from lake_core.records.codec import checksum_of
 from lake_core.store import Created
 from lake_core.store.local import LocalStore

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core import naming
+from lake_core.context import FORMAT_VERSION
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.journal import write_state
 from lake_core.store.memory import MemoryStore
@@ -284,5 +285,5 @@ def test_an_upgrade_is_durable_before_it_returns(tmp_path: Path, monkeypatch: py
         real(handle)
 
     monkeypatch.setattr(os, "fsync", sync)
-    assert old.upgrade() == (1, 2)
+    assert old.upgrade() == (1, FORMAT_VERSION)
     assert synced[-1] == str(tmp_path / "lake")
