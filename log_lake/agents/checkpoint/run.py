@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lake_core.errors import LakeError
+from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, NotFound
 from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.marks import Marks
-from lake_core.journal.purge import choose, write_newest
+from lake_core.journal.purge import choose, write_newest, write_state
 from lake_core.journal.store_time import surely_past
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
@@ -36,6 +36,13 @@ POOLS = "lake:pools"
 
 JOURNAL = 1 << 20
 """Bytes that a journal counts as, where it is asked whether the work is small."""
+
+LEAST_BETWEEN = 500
+"""Entries between two checkpoints that are written after a long tail, at least.  To read and fold so many takes
+about 0.1 s (decision 298)."""
+
+MOST_BETWEEN = 64
+"""Checkpoints in between that one run writes, at most."""
 
 Done = CheckpointResult | CheckpointFailed
 
@@ -117,9 +124,37 @@ def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, i
     """Writes a checkpoint if there are new entries.  Returns whether it wrote one, and the version of the
     newest.
 
-    It reads an existing checkpoint first: a damaged one does not count.  Raises Unavailable.
+    After a long tail it also writes checkpoints in between.  It reads an existing checkpoint first: a damaged one
+    does not count.  Raises Unavailable.
     """
-    return write_newest(journal_of(lake, pool_name), new_id=lake.context.ids.new, now=now)
+    journal, new_id = journal_of(lake, pool_name), lake.context.ids.new
+    every = max(LEAST_BETWEEN, policy_of(settings_of(lake, pool_name)).entries)
+    write_between(journal, every=every, new_id=new_id, now=now)
+    return write_newest(journal, new_id=new_id, now=now)
+
+
+def write_between(
+    journal: Journal[Any, Any], *, every: int, new_id: Callable[[], str], now: float, most: int = MOST_BETWEEN
+) -> int:
+    """Writes checkpoints of versions between the last one and the newest version; returns how many.
+
+    They lie `every` entries apart, or further if there would be more than `most`.  Who reads an earlier version
+    begins with the checkpoint before it; a purge deletes them together with their entries.  Each rests on the one
+    before, so the entries are folded once.  Raises Unavailable.
+    """
+    marks, newest = journal.marks(), journal.load().version
+    last = max(marks.fence, *(mark.version for mark in marks.checkpoints), 0)
+    step = max(every, -(-(newest - last) // (most + 1)))
+    versions = range(last + step, newest - step + 1, step)
+    for number, version in enumerate(versions):
+        try:
+            loaded = journal.load_version(version)
+            if loaded is not None:
+                write_state(journal, loaded, id=new_id(), now=now)
+        except (NotFound, CheckpointGone, CheckpointDamaged) as error:  # readers do without
+            log.info("%s: no checkpoint of version %d: %s", journal.name, version, error)
+            return number
+    return len(versions)
 
 
 def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: float) -> int:

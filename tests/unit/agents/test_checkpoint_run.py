@@ -23,6 +23,7 @@ from log_lake.agents.checkpoint.run import (
     purge_pool,
     purge_until,
     settings_of,
+    write_between,
     write_checkpoint,
 )
 from log_lake.lake import Lake
@@ -336,3 +337,34 @@ def test_a_report_names_the_journals_that_failed(caplog: pytest.LogCaptureFixtur
         report([{"pool": "q"}], [])
     with pytest.raises(Incomplete, match="the task `find` failed"):
         report(None, [])
+
+
+# ---------------------------------------------------------------- checkpoints in between, after a long tail
+
+
+def test_travel_into_a_long_tail_reads_the_entries_after_the_checkpoint_before(
+    lake: Lake, store: ScriptedStore, clock: Clock
+) -> None:
+    commit(lake, *range(1, 58))
+    expected = again(lake).pool("p").history.load_version(34).state
+    journal, new_id = journal_of(again(lake), "p"), lake.context.ids.new
+    assert write_between(journal, every=10, new_id=new_id, now=clock.now) == 4  # the next one is the newest
+    assert sorted(checkpoints(lake)) == [10, 20, 30, 40]
+    assert write_between(journal, every=10, new_id=new_id, now=clock.now) == 0
+    reading = again(lake).pool("p").history
+    store.requests.clear()
+    assert reading.load_version(34).state.branches["main"].tip == expected.branches["main"].tip == 34
+    read = [naming.entry_version(name) for request, name in store.requests if request == "get"]
+    assert [version for version in read if version is not None] == [31, 32, 33, 34]
+
+
+def test_checkpoints_in_between_are_bounded_and_a_purge_deletes_them(lake: Lake, clock: Clock) -> None:
+    commit(lake, *range(1, 41))
+    journal, new_id = journal_of(again(lake), "p"), lake.context.ids.new
+    assert write_between(journal, every=1, new_id=new_id, now=clock.now, most=3) == 3
+    assert sorted(checkpoints(lake)) == [10, 20, 30]
+    clock.now += 3 * DAY
+    checkpoint_and_purge(lake, "p", now=clock.now)
+    clock.now += 3 * DAY
+    checkpoint_and_purge(lake, "p", now=clock.now)
+    assert checkpoints(lake) == [40]
