@@ -59,7 +59,7 @@ def condition_of(
         return None
     bounds: list[Condition] = []
     for name, field in fields.items():
-        if _is_compared(field) and field.name in stored.names and stored.field(field.name).equals(field):
+        if is_compared(field) and field.name in stored.names and stored.field(field.name).equals(field):
             candidates = _as_values(texts, field.type)
             path = (field.name,)
             for op, value in _bounds(candidates, pc.field(name), partial(_may_pass, filter, schema)):
@@ -71,7 +71,8 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), text, flags=re.DOTALL)
 
 
-def _is_compared(field: pa.Field) -> bool:
+def is_compared(field: pa.Field) -> bool:
+    """Whether the order of the field's values is the same in Arrow, in SQL and in conditions."""
     return not is_json(field) and any(is_kind(field.type) for is_kind in _COMPARED)
 
 

@@ -16,14 +16,17 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lake_core.errors import LakeError
+from lake_core.keys import KeyRange
+from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Condition
 from lake_core.values.types import is_json
 from log_lake.columns.json_text import shown
 from log_lake.columns.nested import Items, mask_of
-from log_lake.lake.by_type import Records
+from log_lake.lake.by_type import Records, United
 from log_lake.lake.view import View
-from log_lake.system_tables.bounds import condition_of
+from log_lake.system_tables.bounds import condition_of, is_compared
 from log_lake.system_tables.columns import sql_names
+from log_lake.system_tables.ends import End, ranges
 
 
 class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
@@ -39,6 +42,8 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         names = sql_names(self._stored.names)
         self._fields = dict(zip(names, self._stored, strict=True))
         """By name in SQL."""
+        self.key_range = EVERYTHING
+        """The scans from now on give no records outside of it."""
         super().__init__(pa.Table.from_batches([], self._offered(names)))
 
     def scanner(
@@ -54,6 +59,18 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
     def stored(self) -> pa.Schema:
         """The fields with their own names."""
         return self._stored
+
+    def ranges(self, end: End) -> Iterator[KeyRange]:
+        """Ranges at the end of the key that a statement needs, wider and wider; none if it is no end of the key.
+
+        Raises Unavailable.
+        """
+        leading = self._view.key.fields[:1]
+        field = next((f for name, f in self._fields.items() if name.lower() == end.field.lower()), None)
+        is_key = field is not None and [field.name] == [one.name for one in leading] and is_compared(field)
+        if is_key and isinstance(self._records, United):
+            last = end.greatest != leading[0].descending
+            yield from ranges(self._view, last=last, records=end.records)
 
     def _offered(self, names: list[str], *, wrapped: bool = True) -> pa.Schema:
         """The schema of columns for DuckDB: JSON, at any depth, has Arrow's JSON type; other marks are left out."""
@@ -87,7 +104,8 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         stored = [self._fields[name].name for name in needed]
         try:
             where = None if filter is None else self._where(needed, filter)
-            for table in self._view.run(self._records.plan(self._view, stored, where=where)):
+            plan = self._records.plan(self._view, stored, where=where, key_range=self.key_range)
+            for table in self._view.run(plan):
                 records = self._records.shown(table, stored).select(stored)
                 texts = _for_sql(records, list(records.schema), needed, wrapped=False)
                 kept = texts if filter is None else texts.filter(filter)  # it compares with these texts

@@ -23,6 +23,7 @@ import duckdb
 import pyarrow as pa
 
 from lake_core.errors import InvalidInput, LakeError, NotFound
+from lake_core.keys.ranges import EVERYTHING
 from log_lake.columns.json_text import typed_inside
 from log_lake.lake import Lake
 from log_lake.lake.by_type import records_of
@@ -31,6 +32,7 @@ from log_lake.lake.view import FAIL, View
 from log_lake.system_tables.answers import carried, distinct, marked
 from log_lake.system_tables.columns import Renamed, as_type, stored_type
 from log_lake.system_tables.dataset import PoolDataset
+from log_lake.system_tables.ends import End, end_of
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
 from log_lake.system_tables.statement import parsed
@@ -98,9 +100,13 @@ class _Question:
         assert connection is not None
         try:
             statement = parsed(connection, sql)
+            datasets: dict[str, PoolDataset] = {}
             for name in sorted(statement.tables):
                 try:
-                    connection.register(name, self._table(lake, name))
+                    table = self._table(lake, name)
+                    connection.register(name, table)
+                    if isinstance(table, PoolDataset):
+                        datasets[name] = table
                 except (NotFound, InvalidInput) as error:
                     if self._is_file(name):  # a pool of that name comes first
                         continue
@@ -109,13 +115,30 @@ class _Question:
                     if name not in statement.defined:
                         raise _with_advice(name, error, sql=sql) from error
             statement.check_columns(self._renamed)
-            relation = carried(connection.sql(sql))
-            self._reader = reader = relation.to_arrow_reader(65_536)
+            end = None if statement.explains else end_of(statement.tree)
+            if end is not None and end.table in datasets:
+                relation, reader = self._at_end(connection, sql, end, datasets[end.table])
+            else:
+                relation, reader = _asked(connection, sql)
+            self._reader = reader
             columns = [self._renamed.stored.get(name, name) for name in relation.columns]
             fields = zip(reader.schema, distinct(columns), relation.types, strict=True)
             return reader, pa.schema([marked(field.with_name(name), kind) for field, name, kind in fields])
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._as_ours(error) from error
+
+    def _at_end(
+        self, connection: duckdb.DuckDBPyConnection, sql: str, end: End, dataset: PoolDataset
+    ) -> tuple[Any, pa.RecordBatchReader]:
+        """The answer from a range at one end of the key if that suffices, otherwise from all records."""
+        for key_range in dataset.ranges(end):
+            dataset.key_range = key_range
+            relation, reader = _asked(connection, sql)
+            answer = reader.read_all()
+            if end.is_whole(answer):
+                return relation, answer.to_reader()
+        dataset.key_range = EVERYTHING
+        return _asked(connection, sql)
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
         """The schema with the own names of fields inside of records."""
@@ -196,6 +219,11 @@ class _Question:
         """At the end of the program: close the answers that were not read to their end."""
         for question in list(cls._open):
             question.close()
+
+
+def _asked(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, pa.RecordBatchReader]:
+    relation = carried(connection.sql(sql))
+    return relation, relation.to_arrow_reader(65_536)
 
 
 def _how_to_quote(message: str) -> str:

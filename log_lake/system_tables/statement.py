@@ -36,6 +36,8 @@ class Statement:
     tree: Any
     tables: frozenset[str]
     defined: frozenset[str]
+    explains: bool = False
+    """Whether it is the SELECT of an EXPLAIN."""
 
     def check_columns(self, renamed: Renamed) -> None:
         """Raises InvalidInput if a name may mean a column that stands for several fields.
@@ -109,7 +111,7 @@ def pools_read(sql: str) -> list[tuple[str, str]]:
 
 def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
     """The statement.  Raises InvalidInput if it is not exactly one SELECT, and duckdb.Error."""
-    tree = _tree(connection, sql)
+    tree, explains = _tree(connection, sql)
     names: set[str] = set()
     defined: set[str] = set()
     for node in _nodes(tree):
@@ -119,11 +121,14 @@ def parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Statement:
             _check_schema(node["schema_name"], node["table_name"])
         defined |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
     _check_distinct(names)
-    return Statement(tree, frozenset(names), frozenset(names & defined))
+    return Statement(tree, frozenset(names), frozenset(names & defined), explains)
 
 
-def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    """DuckDB's tree of one SELECT, or of the SELECT of an EXPLAIN; raises InvalidInput for any other statement."""
+def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, bool]:
+    """DuckDB's tree of one SELECT, or of the SELECT of an EXPLAIN, and whether it is that.
+
+    Raises InvalidInput for any other statement.
+    """
     if any("\ud800" <= sign <= "\udfff" for sign in sql):
         raise InvalidInput("query: the SQL is not UTF-8; write it in UTF-8")
     if _SHOW.match(sql):  # DuckDB knows no pool, and would list none
@@ -142,7 +147,7 @@ def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
         except RecursionError as error:
             raise InvalidInput("query: the SQL is nested too deep; write it with fewer levels") from error
         if not tree["error"]:
-            return tree
+            return tree, kinds == [duckdb.StatementType.EXPLAIN]
     raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
 
 
