@@ -13,7 +13,7 @@ also on a branch to which a merge brings the tombstone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import msgspec
 import pyarrow as pa
@@ -129,10 +129,3 @@ class Tombstone(msgspec.Struct, frozen=True, omit_defaults=True):
             return True
         schema = schema_of(reference.schema)
         return must_hold(self.condition, schema, reference.columns, records=reference.records)
-
-
-def covering(
-    tombstones: Iterable[Tombstone], reference: Reference, schema_of: SchemaOf
-) -> tuple[Tombstone, ...]:
-    """The tombstones that may cover records of the reference."""
-    return tuple(t for t in tombstones if t.may_cover(reference, schema_of))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lake_core.conditions import top_level
 from lake_core.history import History
@@ -21,7 +20,7 @@ from log_lake.reading.plan import plan_scan
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import scan
 from log_lake.texts.keytext import check_range
-from log_lake.where import check, holds, parse
+from log_lake.where import check, parse
 from log_lake.where.keyrange import key_range_of
 
 MAX_RECORDS_READ = 65_536
@@ -114,22 +113,44 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
     columns = list(top_level(condition)) if condition is not None else revision.key.names[:1]
     names = set(revision.schema.names)
     plan = plan_scan(
-        revision, key_range=key_range, columns=[name for name in columns if name in names], ages=False
+        revision,
+        key_range=key_range,
+        columns=[name for name in columns if name in names],
+        where=condition,
+        ages=False,
     )
+    plan = replace(plan, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8))
     # append pools need no merge; otherwise the other records of the key decide whether a record is live
     alone = [(r,) for r in candidates] if revision.rule.keeps_all else [plan.references]
-    looked_at = 0
-    for references in alone:
-        looked_at += MAX_OBJECTS_OPENED * len(references)
-        if looked_at > MAX_RECORDS_READ:
-            return True
-        part = replace(
-            plan, references=references, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8)
-        )
-        for table in scan(part, store, pool_id=revision.config.id):
-            if condition is None or pc.any(holds(condition, table)).as_py():
+    looked = _Looked()
+    try:
+        for references in alone:
+            looked.open(len(references))
+            part = replace(plan, references=references)
+            if any(scan(part, store, pool_id=revision.config.id, reads=looked.read)):
                 return True
-            looked_at += table.num_rows
-            if looked_at >= MAX_RECORDS_READ:
-                return True
+    except _LookedEnough:
+        return True
     return False
+
+
+class _LookedEnough(Exception):
+    """No record was found among the most that are read."""
+
+
+@dataclass
+class _Looked:
+    """How much a delete has looked at.  Beyond the limit it raises _LookedEnough: reading on costs more than a
+    tombstone."""
+
+    records: int = 0
+
+    def open(self, objects: int) -> None:
+        self.records += MAX_OBJECTS_OPENED * objects
+        if self.records > MAX_RECORDS_READ:
+            raise _LookedEnough
+
+    def read(self, records: int) -> None:
+        if self.records >= MAX_RECORDS_READ:
+            raise _LookedEnough
+        self.records += records

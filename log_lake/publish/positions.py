@@ -24,7 +24,7 @@ from log_lake.columns.arrays import Ints
 from log_lake.combine.newest import without_markers
 from log_lake.objects.read import DataObject, rows_below
 from log_lake.publish.rules import ObjectRule
-from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences
+from log_lake.reading.deleted import Hiding, fields_of, needs_sequences
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import with_markers
@@ -56,7 +56,7 @@ def hidden_positions(rule: ObjectRule, data: DataObject, revision: Revision, sto
         assert whole.high is not None
         all_of_it = msgspec.structs.replace(reference, low=whole.low, high=whole.high)
         upsert = revision.rule.kind == "upsert"
-        first = 0
+        first, hiding = 0, Hiding(tombstones, key=revision.key, has_markers=upsert)
         reading = _reading(revision, store, [all_of_it], fields_of(tombstones))
         has_sequence = needs_sequences(tombstones, [reference])
         for table in read_reference(all_of_it, reading, has_sequence=has_sequence):
@@ -64,9 +64,9 @@ def hidden_positions(rule: ObjectRule, data: DataObject, revision: Revision, sto
             first += table.num_rows
             begin, end = _clipped(table, reference, revision)
             clipped = table.append_column(POSITION, positions).slice(begin, max(0, end - begin))
-            for left in apply_tombstones([clipped], tombstones, key=revision.key, has_markers=upsert):
-                shown = without_markers(left) if upsert else left
-                live[shown.column(POSITION).to_numpy()] = True
+            left = hiding.left(clipped)
+            shown = without_markers(left) if upsert else left
+            live[shown.column(POSITION).to_numpy()] = True
     return np.flatnonzero(~live)
 
 

@@ -26,11 +26,12 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts
-from lake_core.history.tombstone import Tombstone, covering
+from lake_core.history.tombstone import Tombstone
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import PARQUET, format_of
 from lake_core.phrases import counted
 from lake_core.schemas.hidden import DELETED
+from log_lake.reading.covers import Covering
 from log_lake.reading.plan import overlapping
 from log_lake.reading.revision import Revision
 
@@ -74,13 +75,12 @@ def rules_of(revision: Revision, *, ages: bool = True) -> dict[str, ObjectRule]:
     schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
     is_upsert = revision.rule.kind == "upsert"
     tombstones = (*revision.tombstones, *(revision.aged_off if ages else ()))
+    covering = Covering(tombstones, schemas.__getitem__)
     hidden: dict[Reference, tuple[Tombstone, ...]] = {}
     for reference in revision.references:
-        covers = covering(tombstones, reference, schemas.__getitem__)
-        # in an upsert pool a newest record that a condition hides keeps older ones of its key hidden
-        ends = (t for t in covers if not (is_upsert and t.condition))
-        if not any(t.covers_all(reference, schemas.__getitem__) for t in ends):
-            hidden[reference] = covers
+        covers = covering.of(reference)
+        if not covers.hide_all(upsert=is_upsert):
+            hidden[reference] = covers.tombstones
     if not revision.rule.keeps_all and (several := overlapping(list(hidden))):
         name = revision.config.name
         raise InvalidInput(

@@ -10,24 +10,28 @@ tombstone hides the older versions of the key too.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lake_core.conditions import Condition, top_level
 from lake_core.history import Reference
 from lake_core.history.tombstone import Tombstone
-from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys import PoolKey
 from lake_core.schemas.hidden import SEQ
 from log_lake.columns.arrays import Mask
 from log_lake.columns.keys import key_at
 from log_lake.combine.newest import with_marks
-from log_lake.where import alternatives, holds
+from log_lake.reading.places import places_of
+from log_lake.where import Many, holds
+from log_lake.where.many import Marks
+from log_lake.where.segments import segments
 
 
 def fields_of(tombstones: Iterable[Tombstone]) -> tuple[str, ...]:
@@ -55,85 +59,175 @@ def apply_tombstones(
     newer.  With `has_markers` the tables have the column `_deleted`, and a record that a condition hides becomes
     a delete marker.
     """
-    by_low = sorted(tombstones, key=lambda t: t.low)
+    hiding = Hiding(tombstones, key=key, has_markers=has_markers)
     for table in tables:
-        live = _of_table(table, by_low, key=key, has_markers=has_markers)
+        live = hiding.left(table)
         if live.num_rows:
             yield live
 
 
-def _of_table(
-    table: pa.Table, tombstones: Sequence[Tombstone], *, key: PoolKey, has_markers: bool
-) -> pa.Table:
-    rows = table.num_rows
-    if not rows:
-        return table
-    first, last = key_at(table, 0, key), key_at(table, rows - 1, key)
-    newest = pc.max(table.column(SEQ)).as_py() if SEQ in table.schema.names else None
-    dropped, marked = _Rows(rows), _Rows(rows)
-    by_condition = marked if has_markers else dropped
-    of_all: list[Condition] = []
-    for tombstone in tombstones:
-        if tombstone.low > last:
-            break
-        if tombstone.high is not None and tombstone.high <= first:
-            continue
-        begin, end = _rows_in(table, tombstone.key_range, key)
-        reaches_all = newest is None or (newest < tombstone.seq and tombstone.exactly is None)
-        if reaches_all and (begin, end) == (0, rows) and tombstone.condition is not None:
-            of_all.append(tombstone.condition)
-        elif begin < end:
-            target = dropped if tombstone.condition is None else by_condition
-            target.add(
-                begin, _deleted_mask(table.slice(begin, end - begin), tombstone, by_age=not reaches_all)
+class Hiding:
+    """Tombstones, prepared once for all tables of a stream.
+
+    Ranges without a condition are segments of keys.  Tombstones with a condition that cover a whole table are
+    evaluated together (`where.Many`).  Those for exact sequences are few, and applied one by one.
+    """
+
+    def __init__(self, tombstones: Sequence[Tombstone], *, key: PoolKey, has_markers: bool) -> None:
+        self._key, self._has_markers = key, has_markers
+        by_age = [t for t in tombstones if t.exactly is None]
+        self._bounds, self._seqs = segments((t.low, t.high, t.seq) for t in by_age if t.condition is None)
+        self._conditional = sorted((t for t in by_age if t.condition is not None), key=lambda t: t.low)
+        self._lows = [t.low for t in self._conditional]
+        self._exact = [t for t in tombstones if t.exactly is not None]
+        self._many = lru_cache(maxsize=16)(self._together)
+
+    def left(self, table: pa.Table) -> pa.Table:
+        """The records of a table that no tombstone hides."""
+        if not table.num_rows:
+            return table
+        seqs = table.column(SEQ).to_numpy() if SEQ in table.schema.names else None
+        dropped, marked = _Rows(table.num_rows, seqs), _Rows(table.num_rows, seqs)
+        by_condition = marked if self._has_markers else dropped
+        span = _Span(table, self._key)
+        self._drop_ranges(span, dropped)
+        self._hide_by_condition(span, by_condition)
+        for tombstone in self._exact:
+            begin, end = span.rows_in(tombstone.low, tombstone.high)
+            if begin < end:
+                target = dropped if tombstone.condition is None else by_condition
+                records = table.slice(begin, end - begin)
+                target.add(begin, _exactly_deleted(records, tombstone, by_age=seqs is not None))
+        mask = marked.mask()
+        if mask is not None:
+            table = with_marks(table, mask)
+        mask = dropped.mask()
+        if mask is None:
+            return table
+        return table.slice(0, 0) if mask.all() else table.filter(pa.array(~mask))
+
+    def _drop_ranges(self, span: _Span, dropped: _Rows) -> None:
+        first = max(0, bisect_right(self._bounds, span.first) - 1)
+        end = bisect_right(self._bounds, span.last)
+        edges = span.places(self._bounds[first + 1 : end])
+        begins = [span.place(self._bounds[first])] if first < end else []
+        for seq, (begin, until) in zip(
+            self._seqs[first:end], pairwise([*begins, *edges, span.rows]), strict=True
+        ):
+            if seq and begin < until:
+                dropped.hide(begin, until, seq)
+
+    def _hide_by_condition(self, span: _Span, hidden: _Rows) -> None:
+        reached = range(bisect_right(self._lows, span.last))
+        whole, parts = [], []
+        for place in reached:
+            tombstone = self._conditional[place]
+            if tombstone.high is not None and tombstone.high <= span.first:
+                continue
+            if tombstone.low <= span.first and (tombstone.high is None or tombstone.high > span.last):
+                whole.append(place)
+            else:
+                parts.append(tombstone)
+        if whole:
+            hidden.hide_up_to(0, self._of(tuple(whole), span.table, hidden.newest))
+        bounds = sorted({b for t in parts for b in (t.low, t.high) if b is not None})
+        places = dict(zip(bounds, span.places(bounds), strict=True))
+        for tombstone in parts:
+            begin, end = (
+                places[tombstone.low],
+                span.rows if tombstone.high is None else places[tombstone.high],
             )
-    for condition in _alternatives(tuple(of_all)):
-        by_condition.add(0, _fulfils(condition, table))
-    if marked.mask is not None:
-        table = with_marks(table, marked.mask)
-    if dropped.mask is None:
-        return table
-    return table.slice(0, 0) if dropped.mask.all() else table.filter(pa.array(~dropped.mask))
+            if begin < end and tombstone.condition is not None:
+                mask = _fulfils(tombstone.condition, span.table.slice(begin, end - begin))
+                hidden.hide_up_to(begin, mask * np.int64(tombstone.seq))
+
+    def _of(self, places: tuple[int, ...], table: pa.Table, newest: int | None) -> Marks:
+        """For each record the greatest sequence of a tombstone whose condition it fulfils, 0 if of none.
+
+        If all are newer than the records, the greatest of their sequences stands for each.
+        """
+        seqs = [self._conditional[place].seq for place in places]
+        if newest is None or newest < min(seqs):
+            return self._many(places, max(seqs)).newest(table)
+        return self._many(places, 0).newest(table)
+
+    def _together(self, places: tuple[int, ...], seq: int) -> Many:
+        tombstones = (self._conditional[place] for place in places)
+        return Many((t.condition, seq or t.seq) for t in tombstones if t.condition is not None)
 
 
 @dataclass
-class _Rows:
-    """A set of records of a table with `count` records; `mask` is None while it is empty."""
+class _Span:
+    """A table with records, and the keys of its first and last one."""
 
-    count: int
-    mask: Mask | None = None
+    table: pa.Table
+    key: PoolKey
+
+    def __post_init__(self) -> None:
+        self.rows = self.table.num_rows
+        self.first, self.last = (key_at(self.table, row, self.key) for row in (0, self.rows - 1))
+
+    def place(self, bound: bytes) -> int:
+        """The number of records below the bound."""
+        if bound <= self.first:
+            return 0
+        return self.rows if bound > self.last else places_of(self.table, [bound], self.key)[0]
+
+    def places(self, bounds: list[bytes]) -> list[int]:
+        """As `place`, for many bounds."""
+        inside = [bound for bound in bounds if self.first < bound <= self.last]
+        found = dict(zip(inside, places_of(self.table, inside, self.key), strict=True))
+        return [found.get(b, 0 if b <= self.first else self.rows) for b in bounds]
+
+    def rows_in(self, low: bytes, high: bytes | None) -> tuple[int, int]:
+        """The first row (inclusive) and the last one (exclusive) with a key in [low, high)."""
+        return self.place(low), self.rows if high is None else self.place(high)
+
+
+class _Rows:
+    """The hidden records of a table with `count` records, which are written at `seqs`; None: before all deletes."""
+
+    def __init__(self, count: int, seqs: npt.NDArray[np.int64] | None) -> None:
+        self._count, self._seqs = count, seqs
+        self._hidden: Mask | None = None
+        self._below: Marks | None = None
+        """For each record the sequence below which it is hidden."""
+        self.newest = None if seqs is None else int(seqs.max())
+        """The greatest sequence of a record; None if all were written before all deletes."""
 
     def add(self, begin: int, mask: Mask) -> None:
-        """Add the records of a mask that begins at record `begin`."""
+        """Hide the records of a mask that begins at record `begin`."""
         if mask.any():
-            self.mask = np.zeros(self.count, np.bool_) if self.mask is None else self.mask
-            self.mask[begin : begin + len(mask)] |= mask
+            self._hidden = np.zeros(self._count, np.bool_) if self._hidden is None else self._hidden
+            self._hidden[begin : begin + len(mask)] |= mask
+
+    def hide(self, begin: int, end: int, seq: int) -> None:
+        """Hide records that were written before a sequence."""
+        self.hide_up_to(begin, np.full(end - begin, seq, np.int64))
+
+    def hide_up_to(self, begin: int, below: Marks) -> None:
+        """Hide each record if it was written before its sequence of `below`, which begins at record `begin`."""
+        if below.any():
+            self._below = np.zeros(self._count, np.int64) if self._below is None else self._below
+            part = self._below[begin : begin + len(below)]
+            np.maximum(part, below, out=part)
+
+    def mask(self) -> Mask | None:
+        """Which records are hidden; None if none is."""
+        hidden = self._hidden
+        if self._below is not None:
+            older = self._below > 0 if self._seqs is None else self._seqs < self._below
+            hidden = older if hidden is None else hidden | older
+        return hidden if hidden is not None and hidden.any() else None
 
 
-@lru_cache(maxsize=16)
-def _alternatives(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Cached, since a scan asks for the same conditions at every batch."""
-    return alternatives(conditions)
-
-
-def _rows_in(table: pa.Table, key_range: KeyRange, key: PoolKey) -> tuple[int, int]:
-    rows = range(table.num_rows)
-    begin = bisect_left(rows, key_range.low, key=lambda row: key_at(table, row, key)) if key_range.low else 0
-    if key_range.high is None:
-        return begin, len(rows)
-    return begin, bisect_left(rows, key_range.high, lo=begin, key=lambda row: key_at(table, row, key))
-
-
-def _deleted_mask(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> Mask:
-    """Which of the records, all in the tombstone's range, it hides."""
+def _exactly_deleted(records: pa.Table, tombstone: Tombstone, *, by_age: bool) -> Mask:
+    """Which of the records, all in the tombstone's range, it hides by their exact sequences."""
     mask = np.ones(records.num_rows, np.bool_)
-    if by_age:
+    if by_age and tombstone.exactly is not None:
         seqs = records.column(SEQ).to_numpy()
-        if tombstone.exactly is None:
-            mask = seqs < tombstone.seq
-        else:
-            first, last = tombstone.exactly
-            mask = (seqs >= first) & (seqs <= last)
+        first, last = tombstone.exactly
+        mask = (seqs >= first) & (seqs <= last)
     if tombstone.condition is not None and mask.any():
         mask &= _fulfils(tombstone.condition, records)
     return mask

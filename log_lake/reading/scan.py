@@ -12,7 +12,7 @@ lets DataFusion merge many records in local files (`datafusion_merge`), or merge
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -20,9 +20,8 @@ from itertools import chain
 
 import pyarrow as pa
 
-from lake_core.conditions import may_hold, top_level
+from lake_core.conditions import Condition, may_hold, top_level
 from lake_core.history import Reference
-from lake_core.history.tombstone import Tombstone, covering
 from lake_core.phrases import counted
 from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED, ORDER, with_rows
@@ -31,6 +30,7 @@ from log_lake.combine.combine import combine_stream
 from log_lake.combine.merge import ClosedStream, merge
 from log_lake.combine.newest import without_markers
 from log_lake.objects.spool import Spool
+from log_lake.reading.covers import Covering, Covers
 from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences
 from log_lake.reading.merge.clusters import clusters, decided_by_age
 from log_lake.reading.merge.datafusion import datafusion_merge
@@ -45,35 +45,47 @@ log = logging.getLogger(__name__)
 UPSERT = Rule("upsert")
 
 
-def scan(plan: ScanPlan, store: Store, *, pool_id: str) -> Iterator[pa.Table]:
-    """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable."""
+def scan(
+    plan: ScanPlan, store: Store, *, pool_id: str, reads: Callable[[int], None] = lambda records: None
+) -> Iterator[pa.Table]:
+    """The records of the plan, in key order.  Raises ObjectMissing, Corrupt, Unavailable, and what `reads` raises.
+
+    `reads` is called with the number of records of each table, before the plan's condition is applied to it.
+    """
     columns = result_schema(plan).names
+    covering = Covering(plan.tombstones, plan.schemas.__getitem__)
+    before = partial(_fulfilling, plan.where, reads) if plan.rule.keeps_all else None
     for cluster in clusters(plan.references):
         if plan.where is not None and len(cluster) == 1 and not _may_fulfil(plan, cluster[0]):
             continue
-        tombstones = {r: covering(plan.tombstones, r, plan.schemas.__getitem__) for r in cluster}
+        covers = {r: covering.of(r) for r in cluster}
         tables = live_records(
-            tombstones,
+            covers,
             ReferenceReading(
                 store,
                 pool_id,
                 plan.key,
                 plan.key_range,
-                _read_columns(plan, tombstones),
+                _read_columns(plan, covers),
                 limits=plan.limits,
                 streams=plan.depth,
                 lifts=plan.lifts,
             ),
             rule=plan.rule,
-            schemas=plan.schemas,
             has_sequence=False,
+            where=before,
         )
         for table in tables:
             kept = without_markers(table) if plan.rule.kind == "upsert" else table
-            if plan.where is not None:
-                kept = kept.filter(holds(plan.where, kept))
+            if before is None:
+                kept = _fulfilling(plan.where, reads, kept)
             if kept.num_rows:
                 yield kept if kept.schema.names == columns else kept.select(columns)
+
+
+def _fulfilling(condition: Condition | None, reads: Callable[[int], None], table: pa.Table) -> pa.Table:
+    reads(table.num_rows)
+    return table if condition is None else table.filter(holds(condition, table))
 
 
 def result_schema(plan: ScanPlan) -> pa.Schema:
@@ -82,28 +94,25 @@ def result_schema(plan: ScanPlan) -> pa.Schema:
 
 
 def live_records(
-    cluster: Mapping[Reference, Sequence[Tombstone]],
+    cluster: Mapping[Reference, Covers],
     reading: ReferenceReading,
     *,
     rule: Rule,
-    schemas: Mapping[str, pa.Schema],
     has_sequence: bool,
+    where: Callable[[pa.Table], pa.Table] | None = None,
 ) -> Iterator[pa.Table]:
     """The live records of a cluster, combined by the rule; in upsert pools including delete markers.
 
     `cluster` has the tombstones of each reference.  The schema of `reading` must have the fields of their
     conditions, and in upsert pools `_deleted` if there are conditions.  With `has_sequence` the tables end with
-    the columns of `hidden.ORDER`.
+    the columns of `hidden.ORDER`.  `where` chooses the records wanted, in pools that keep all records: the few that
+    it leaves are sooner compared with tombstones than all.
     """
     upsert = rule.kind == "upsert"
-    left = [
-        r
-        for r, covers in cluster.items()
-        if not any(t.covers_all(r, schemas.__getitem__) for t in covers if not (upsert and t.condition))
-    ]
+    left = [r for r, covers in cluster.items() if not covers.hide_all(upsert=upsert)]
     if not left:
         return iter(())
-    tombstones = list({t.id: t for r in left for t in cluster[r]}.values())
+    tombstones = list({t.id: t for r in left for t in cluster[r].tombstones}.values())
     needs_sequence = has_sequence or needs_sequences(tombstones, left)
     # Combine before applying tombstones where possible.  Not with a tombstone of exact sequences: hiding an
     # overtaken record can reveal an older version of its key.
@@ -112,6 +121,8 @@ def live_records(
         tables = merged(left, reading, newest=early, has_sequence=needs_sequence)
     else:
         tables = _alone(left[0], reading, has_sequence=needs_sequence, ahead=bool(tombstones))
+    if where is not None:
+        tables = map(where, tables)
     if tombstones:
         tables = apply_tombstones(tables, tombstones, key=reading.key, has_markers=upsert)
     return tables if early or len(left) == 1 else combine_stream(tables, reading.key, rule)
@@ -179,13 +190,19 @@ def _in_windows(
     with Spool("the merge") as spool:
         streams = [
             _alone_in(
-                part[0], together, has_sequence=has_sequence, needs_sequence=needs_sequence, spool=spool
+                part[0],
+                together,
+                has_sequence=has_sequence,
+                needs_sequence=needs_sequence,
+                spool=spool,
             )
             if len(part) == 1
             else run(
                 part,
                 partial(
-                    _in_windows, reading=_of_group(part, reading), has_sequence=has_sequence or needs_sequence
+                    _in_windows,
+                    reading=_of_group(part, reading),
+                    has_sequence=has_sequence or needs_sequence,
                 ),
                 spool=spool,
                 # larger batches are no faster, and take three times the memory
@@ -226,9 +243,9 @@ def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:
     return may_hold(plan.where, plan.schemas[alone.schema], alone.columns, records=alone.records)
 
 
-def _read_columns(plan: ScanPlan, tombstones: Mapping[Reference, Sequence[Tombstone]]) -> pa.Schema:
+def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Schema:
     """The columns asked for, those of the key, which the merge needs, of conditions, and what tells markers."""
-    conditions = fields_of(t for covers in tombstones.values() for t in covers)
+    conditions = fields_of(t for covers in cluster.values() for t in covers.tombstones)
     asked = top_level(plan.where) if plan.where is not None else ()
     more = [*plan.key.names, *conditions, *asked, *([DELETED] if plan.rule.kind == "upsert" else [])]
     schema_names = set(plan.schema.names)

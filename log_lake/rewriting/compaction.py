@@ -100,8 +100,8 @@ def _check_neighbours(near: Sequence[Reference], work: Rewriting) -> None:
     The inputs that count are those that keep records.  The planner includes such references (`history.between` says
     why); but another compaction may have made one since.
     """
-    schema_of = work.schemas.__getitem__
-    left = [r for r in work.inputs if not any(t.covers_all(r, schema_of) for t in work.covers(r))]
+    covering = work.covering()
+    left = [r for r in work.inputs if not covering.of(r).whole]
     if len(left) < 2:
         return
     taken = {(r.object, r.low) for r in work.inputs}

@@ -17,7 +17,7 @@ from lake_core import naming
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts
 from lake_core.history.snapshot.reference import span_of
-from lake_core.history.tombstone import Tombstone, covering
+from lake_core.history.tombstone import Tombstone
 from lake_core.ids import first_above, not_below
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
@@ -29,6 +29,7 @@ from log_lake.lake.branch import Branch
 from log_lake.leases import HeldLease
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
+from log_lake.reading.covers import Covering
 from log_lake.reading.deleted import fields_of
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.clusters import clusters
@@ -83,9 +84,9 @@ class Rewriting(PoolPart):
         """Total bytes of the inputs."""
         return sum(r.size for r in self.inputs)
 
-    def covers(self, reference: Reference) -> tuple[Tombstone, ...]:
-        """The tombstones that may cover records of an input."""
-        return covering(self.tombstones, reference, self.schemas.__getitem__)
+    def covering(self) -> Covering:
+        """Which tombstones may cover records of an input, or certainly cover all."""
+        return Covering(self.tombstones, self.schemas.__getitem__)
 
 
 def begin_rewriting(
@@ -104,7 +105,8 @@ def begin_rewriting(
     """
     revision = revision.of_sub_pool(inputs[0].sub_pool)
     state, context, hiding = revision.state, branch.context, tuple(hiding)
-    tombstones = {t.id: t for r in inputs for t in covering(hiding, r, state.schema)}
+    covering = Covering(hiding, state.schema)
+    tombstones = {t.id: t for r in inputs for t in covering.of(r).tombstones}
     used = {r.schema for r in inputs}
     # in the order in which the branch learned of them, so that fields keep their order
     united = unite_schemas(
@@ -180,11 +182,11 @@ def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.
         streams=overlap_depth(tuple(inside)),
         lifts=work.lifts,
     )
+    covering = work.covering()
     for cluster in clusters(inside):
         yield from live_records(
-            {r: work.covers(r) for r in cluster},
+            {r: covering.of(r) for r in cluster},
             reading,
             rule=work.rule,
-            schemas=work.schemas,
             has_sequence=True,
         )

@@ -7,7 +7,7 @@ has:
 
     parse, show        text and back; `check` checks it against a schema, and points at the wrong word
     evaluate, holds    evaluate a record batch or table at once, by Arrow kernels
-    alternatives       replaces many alternatives by fewer conditions
+    Many               evaluates many conditions at once, such as those of a thousand deletes
     of_keys, of_range  the condition that selects these keys, or this range of keys
 
 The logic is SQL's: a comparison with null is null, and only true selects a record.  Values compare in the order
@@ -22,10 +22,10 @@ each value as a field of its class would, so a condition means the same before a
 Called by scans, deletes, and compactions that apply tombstones.
 """
 
-from log_lake.where.alternatives import alternatives
 from log_lake.where.check import check
 from log_lake.where.evaluate import evaluate, holds
+from log_lake.where.many import Many
 from log_lake.where.parse import parse
 from log_lake.where.show import show
 
-__all__ = ["alternatives", "check", "evaluate", "holds", "parse", "show"]
+__all__ = ["Many", "check", "evaluate", "holds", "parse", "show"]

@@ -44,10 +44,8 @@ def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
 
     Raises InvalidInput for a column whose type objects do not store (a dictionary).
     """
-    truth = _truth(condition, records)
-    if isinstance(truth, pa.ChunkedArray):
-        truth = truth.combine_chunks()
-    return truth
+    found = truth(condition, records)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def holds(condition: Condition, records: Records) -> pa.BooleanArray:
@@ -55,14 +53,15 @@ def holds(condition: Condition, records: Records) -> pa.BooleanArray:
     return pc.fill_null(evaluate(condition, records), False)
 
 
-def _truth(condition: Condition, records: Records) -> Column:
+def truth(condition: Condition, records: Records) -> Column:
+    """True, false or null for each record, in the records' chunks; as `evaluate`."""
     match condition:
         case And(of):
-            return reduce(pc.and_kleene, (_truth(member, records) for member in of))
+            return reduce(pc.and_kleene, (truth(member, records) for member in of))
         case Or(of):
-            return reduce(pc.or_kleene, (_truth(member, records) for member in of))
+            return reduce(pc.or_kleene, (truth(member, records) for member in of))
         case Not(of):
-            return pc.invert(_truth(of, records))
+            return pc.invert(truth(of, records))
         case _:
             return _leaf(condition, records)
 
@@ -87,6 +86,11 @@ def _of_column(leaf: Compare | In, column: Column) -> Column:
     if isinstance(leaf_among, Compare):
         return _compare(column, leaf_among.op, decode_value(leaf_among.value))
     return _in(column, leaf_among.values)
+
+
+def column_at(records: Records, path: Path) -> Column:
+    """The column at the path, which does not lead into JSON; nulls if the records have none."""
+    return _column(records, path)[0]
 
 
 def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
@@ -139,22 +143,28 @@ def _compare(column: Column, op: Op, value: Value) -> Column:
     if isinstance(meant, bool):
         return _constant(column, meant)
     op, value = meant
-    if pa.types.is_floating(column.type):
-        return _compare_floats(column, op, value)
-    return _KERNELS[op](column, value)
+    if pa.types.is_floating(column.type) and pc.is_nan(value).as_py():
+        return _compare_nan(column, op)
+    return ordered(column, op, value)
 
 
-def _compare_floats(column: Column, op: Op, value: pa.Scalar) -> Column:
-    """Arrow's kernels answer false for every comparison with NaN except `!=`; here NaN comes after all numbers."""
-    if pc.is_nan(value).as_py():
-        match op:
-            case "=" | ">=":
-                return pc.is_nan(column)
-            case "!=" | "<":
-                return pc.invert(pc.is_nan(column))
-            case _:
-                return _constant(column, op == "<=")
-    if op in (">", ">="):
+def _compare_nan(column: Column, op: Op) -> Column:
+    """The comparison of doubles with NaN, which equals itself and comes after all numbers."""
+    match op:
+        case "=" | ">=":
+            return pc.is_nan(column)
+        case "!=" | "<":
+            return pc.invert(pc.is_nan(column))
+        case _:
+            return _constant(column, op == "<=")
+
+
+def ordered(column: Column, op: Op, value: pa.Scalar | pa.Array) -> Column:
+    """The comparison with values of the column's own type, none of them NaN.
+
+    Arrow's kernels answer false for every comparison of NaN except `!=`; here NaN comes after all numbers.
+    """
+    if pa.types.is_floating(column.type) and op in (">", ">="):
         return pc.invert(_KERNELS["<=" if op == ">" else "<"](column, value))
     return _KERNELS[op](column, value)
 
@@ -169,7 +179,7 @@ def _in(column: Column, values: tuple[bytes, ...]) -> Column:
 
 
 @lru_cache(maxsize=CACHED)
-def _exactly(data: bytes, kind: pa.DataType) -> pa.Scalar | None:
+def exactly(data: bytes, kind: pa.DataType) -> pa.Scalar | None:
     """The encoded value as one of the type, None if the type cannot hold it.
 
     Cached, since the set of a thousand deletes is made again for each delete that joins it.
@@ -181,7 +191,7 @@ def _exactly(data: bytes, kind: pa.DataType) -> pa.Scalar | None:
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
     """The values that the type can hold; cached, because a scan asks for them at every batch."""
-    scalars = [value for data in values if data != NULL_VALUE and (value := _exactly(data, kind)) is not None]
+    scalars = [value for data in values if data != NULL_VALUE and (value := exactly(data, kind)) is not None]
     if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in scalars):
         scalars.append(pa.scalar(-0.0, kind))  # `is_in` takes -0.0 for another number
     return pa.array(scalars, kind)

@@ -28,35 +28,42 @@ from lake_core.values.numbers import Op
 
 NOTHING = KeyRange(b"", b"")
 
-_Cut = tuple[bytes, int]
+Cut = tuple[bytes, int]
+"""The bytes of a value, and 0 for before all keys that begin with them, 1 for after these."""
 _MIRRORED: dict[Op, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE: dict[Op, Op] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @dataclass(frozen=True)
-class _Interval:
-    low: _Cut
-    high: _Cut
+class Interval:
+    """The values of a field between two cuts."""
+
+    low: Cut
+    high: Cut
 
     @property
     def empty(self) -> bool:
+        """Whether no value lies in it."""
         return self.low >= self.high
 
-    def intersect(self, other: _Interval) -> _Interval:
-        return _Interval(max(self.low, other.low), min(self.high, other.high))
+    def intersect(self, other: Interval) -> Interval:
+        """The values in both."""
+        return Interval(max(self.low, other.low), min(self.high, other.high))
 
-    def united(self, other: _Interval) -> _Interval:
+    def united(self, other: Interval) -> Interval:
+        """The smallest interval that holds both."""
         if self.empty or other.empty:
             return other if self.empty else self
-        return _Interval(min(self.low, other.low), max(self.high, other.high))
+        return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
-_BEGIN: _Cut = (b"", 0)
-_END: _Cut = (AFTER, 0)
-_ALL = _Interval(_BEGIN, _END)
-_NONE = _Interval(_END, _BEGIN)
-_NULLS = _Interval((NULL_VALUE, 0), (NULL_VALUE, 1))
-_VALUES = _Interval((NULL_VALUE, 1), _END)
+_BEGIN: Cut = (b"", 0)
+_END: Cut = (AFTER, 0)
+ALL = Interval(_BEGIN, _END)
+"""Every value, and null."""
+_NONE = Interval(_END, _BEGIN)
+_NULLS = Interval((NULL_VALUE, 0), (NULL_VALUE, 1))
+_VALUES = Interval((NULL_VALUE, 1), _END)
 """Null comes first in either direction."""
 
 
@@ -69,7 +76,12 @@ def key_range_of(condition: Condition, key: PoolKey, schema: pa.Schema) -> KeyRa
     return KeyRange(_low(intervals), _high(intervals))
 
 
-def _low(intervals: list[_Interval]) -> bytes:
+def interval_of(condition: Condition, field: KeyField, kind: str) -> Interval:
+    """Where a field of the class `kind` lies in every record for which the condition is true."""
+    return _interval(condition, _OfField(field, kind), negated=False)
+
+
+def _low(intervals: list[Interval]) -> bytes:
     low = b""
     for interval in intervals:
         value, after = interval.low
@@ -79,7 +91,7 @@ def _low(intervals: list[_Interval]) -> bytes:
     return low
 
 
-def _high(intervals: list[_Interval]) -> bytes | None:
+def _high(intervals: list[Interval]) -> bytes | None:
     high = b""
     for interval in intervals:
         value, after = interval.high
@@ -101,26 +113,26 @@ class _OfField:
     kind: str
 
 
-def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> _Interval:
+def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> Interval:
     """Where the field lies in a key for which the condition is true, or false if `negated`."""
     match condition:
         case And(of) | Or(of):
             parts = [_interval(member, of_field, negated=negated) for member in of]
             joined = isinstance(condition, And) != negated
-            return reduce(_Interval.intersect if joined else _Interval.united, parts)
+            return reduce(Interval.intersect if joined else Interval.united, parts)
         case Not(of):
             return _interval(of, of_field, negated=not negated)
         case Compare() | In() | IsNull() if condition.field != (of_field.field.name,):
-            return _ALL
+            return ALL
         case IsNull():
             return _VALUES if negated else _NULLS
         case Compare() | In() if of_field.kind == "null":
-            return _ALL
+            return ALL
         case Compare() | In():
             return _compared_within(among(condition, of_field.kind), of_field.field, negated=negated)
 
 
-def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negated: bool) -> _Interval:
+def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negated: bool) -> Interval:
     """The interval of a comparison for values of the field's class (`classwise.among`)."""
     match leaf:
         case None:
@@ -133,13 +145,13 @@ def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negat
             return _compared(_OPPOSITE[op] if negated else op, value, field)
 
 
-def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> _Interval:
+def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> Interval:
     if negated:
         return _NONE if values[0] == NULL_VALUE else _VALUES
-    return reduce(_Interval.united, (_compared("=", value, field) for value in values))
+    return reduce(Interval.united, (_compared("=", value, field) for value in values))
 
 
-def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:
+def _compared(op: Op, value: bytes, field: KeyField) -> Interval:
     if value == NULL_VALUE:
         return _NONE
     if field.descending:
@@ -147,11 +159,11 @@ def _compared(op: Op, value: bytes, field: KeyField) -> _Interval:
         op = _MIRRORED[op]
     before, after = (value, 0), (value, 1)
     interval = {
-        "=": _Interval(before, after),
-        "!=": _ALL,
-        "<": _Interval(_BEGIN, before),
-        "<=": _Interval(_BEGIN, after),
-        ">": _Interval(after, _END),
-        ">=": _Interval(before, _END),
+        "=": Interval(before, after),
+        "!=": ALL,
+        "<": Interval(_BEGIN, before),
+        "<=": Interval(_BEGIN, after),
+        ">": Interval(after, _END),
+        ">=": Interval(before, _END),
     }[op]
     return interval.intersect(_VALUES)

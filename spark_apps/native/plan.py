@@ -29,10 +29,11 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.conditions import may_hold
 from lake_core.history import Reference
-from lake_core.history.tombstone import Tombstone, covering
+from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange
 from lake_core.phrases import counted
 from lake_core.schemas.hidden import DELETED, ORDER, SEQ
+from log_lake.reading.covers import Covering
 from log_lake.reading.plan import ScanPlan
 from spark_apps.native.bounds import is_whole, within
 from spark_apps.native.columns import NotNative, check_names, check_readable, may_be_moved, presented
@@ -139,15 +140,9 @@ def alive(plan: ScanPlan) -> ScanPlan:
 
     The other objects are not read, so a vacuum may have taken them.
     """
-    return replace(plan, references=tuple(r for r in plan.references if not _is_gone(plan, r)))
-
-
-def _is_gone(plan: ScanPlan, reference: Reference) -> bool:
-    upsert = plan.rule.kind == "upsert"
-    return any(
-        t.covers_all(reference, plan.schemas.__getitem__)
-        for t in covering(plan.tombstones, reference, plan.schemas.__getitem__)
-        if not (upsert and t.condition)
+    covering, upsert = Covering(plan.tombstones, plan.schemas.__getitem__), plan.rule.kind == "upsert"
+    return replace(
+        plan, references=tuple(r for r in plan.references if not covering.of(r).hide_all(upsert=upsert))
     )
 
 
@@ -167,6 +162,9 @@ class _Deciding:
     _events: list[tuple[str, str, KeyRange, Reference | None]] = field(default_factory=list)
     _shapes: dict[tuple[str, frozenset[str]], tuple[str, ...] | NotNative] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._covering = Covering(self.plan.tombstones, self.plan.schemas.__getitem__)
+
     def decided(self) -> NativePlan:
         references = self.plan.references
         if self.blocked and references:
@@ -176,7 +174,7 @@ class _Deciding:
         return NativePlan(tuple(self._reads.values()), source, self._shares())
 
     def _tombstones(self, reference: Reference) -> tuple[Tombstone, ...]:
-        return covering(self.plan.tombstones, reference, self.plan.schemas.__getitem__)
+        return self._covering.of(reference).tombstones
 
     # --- pools that keep all records: each reference on its own
 

@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts
-from lake_core.history.tombstone import Tombstone, covering
+from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
 from lake_core.records.transactions import version_of
 from log_lake.agents.tombstones.policy import TombstonesPolicy
 from log_lake.compaction.jobs import CompactionJob
+from log_lake.reading.covers import Covering
 from log_lake.reading.deleted import fields_of
 from log_lake.reading.revision import Revision
 
@@ -124,9 +125,10 @@ class CoverSearch:
 def searches(revision: Revision, references: tuple[Reference, ...]) -> Iterator[CoverSearch]:
     """A search for each reference; references may belong to sub-pools."""
     of_sub_pools = {name: revision.of_sub_pool(name) for name in {r.sub_pool for r in references}}
+    covering = {name: Covering(of.tombstones, of.state.schema) for name, of in of_sub_pools.items()}
     for reference in references:
         of = of_sub_pools[reference.sub_pool]
-        tombstones = covering(of.tombstones, reference, of.state.schema)
+        tombstones = covering[reference.sub_pool].of(reference).tombstones
         names = dict.fromkeys([*of.key.names, *fields_of(tombstones)])
         schema = pa.schema([of.schema.field(name) for name in names if name in of.schema.names])
         lifts = of.lifts_of([reference])

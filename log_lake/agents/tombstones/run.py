@@ -28,7 +28,7 @@ from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import planned
 from log_lake.presence.absence import planning_again
-from log_lake.reading.deleted import apply_tombstones, needs_sequences
+from log_lake.reading.deleted import Hiding, needs_sequences
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from log_lake.rewriting.compaction import run_jobs
 from log_lake.rewriting.exchange import Exchange, LostRace, exchange
@@ -55,9 +55,9 @@ def holds_covered(worker: Worker, search: CoverSearch) -> bool:
         worker.store, search.pool_id, search.key, key_range, search.schema, lifts=search.lifts
     )
     has_sequence = needs_sequences(search.tombstones, [search.reference])
+    hiding = Hiding(search.tombstones, key=search.key, has_markers=False)
     for table in read_reference(search.reference, reading, has_sequence=has_sequence):
-        left = apply_tombstones([table], search.tombstones, key=search.key, has_markers=False)
-        if sum(t.num_rows for t in left) < table.num_rows:
+        if hiding.left(table).num_rows < table.num_rows:
             return True
     return False
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import PoolKey
-from lake_core.keys.encoding import encode_key
+from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.schemas.hidden import DELETED, SEQ
+from log_lake.columns.keys import key_at
+from log_lake.reading import places
 from log_lake.reading.deleted import apply_tombstones
 from log_lake.where import check
 
@@ -75,3 +81,42 @@ def test_in_an_upsert_pool_a_condition_leaves_a_marker_and_a_range_nothing() -> 
     assert left(table, by=[tombstone(5, where="v = 7")], marks=True) == [(1, -1), (2, 8), (3, -1)]
     assert left(table, by=[tombstone(5, low=1, high=3)], marks=True) == [(3, 7)]
     assert left(table, by=[tombstone(5, high=3, where="v = 7")], marks=True) == [(1, -1), (2, 8), (3, 7)]
+
+
+def test_a_bound_is_found_in_the_columns_and_no_key_is_encoded_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = pa.table({"k": range(10_000), DELETED: [False] * 10_000})
+    by = [tombstone(5, low=10 * n, high=10 * n + 3) for n in range(1, 900)]
+    encoded = 0
+
+    def counted(*args: Any) -> bytes:
+        nonlocal encoded
+        encoded += 1
+        return key_at(*args)
+
+    monkeypatch.setattr(places, "key_at", counted)
+    (found,) = apply_tombstones([table], by, key=KEY, has_markers=False)
+    assert found.num_rows == 10_000 - 3 * 899
+    assert encoded == 0
+
+
+KEYS: list[tuple[str, list[list[Any]]]] = [
+    ("a", [["a", "b", None, "é"]]),
+    ("a:desc", [[1, 2, 3]]),
+    ("a,b", [[1, 2, None], [1.5, None, -0.0]]),
+    ("a,b:desc", [["x", "y"], [1, 2, 3]]),
+    ("a", [[-0.0, 0.0, float("nan"), 1.5]]),
+    ("a", [[dt.date(2026, 1, 1), dt.date(2026, 1, 2), None]]),
+]
+
+
+@pytest.mark.parametrize(("key", "values"), KEYS)
+def test_a_bound_lies_where_the_keys_below_it_end(key: str, values: list[list[Any]]) -> None:
+    of = PoolKey.parse(key)
+    rows = sorted(itertools.product(*values), key=lambda row: encode_key(list(row), of)) * 1
+    table = pa.table(dict(zip(of.names, map(list, zip(*rows, strict=True)), strict=True)))
+    keys = [encode_key(list(row), of) for row in rows]
+    parts = [encode_key([row[0]], of) for row in rows]
+    bounds = sorted({b + after for b in (*keys, *parts) for after in (b"", AFTER, b"\0")} | {b""})
+    assert places.places_of(table, bounds, of) == [sum(k < bound for k in keys) for bound in bounds]

@@ -1,0 +1,190 @@
+"""Finds the tombstones that may hide records of a reference, for many tombstones and many references.
+
+To ask each tombstone for each reference would take as long as reading the objects, with a hundred of one and a
+thousand of the other.  So the ages, key ranges and conditions of the tombstones are arrays, which are compared
+with a reference at once.  A condition is compared by the interval of each field that it reads (`where.keyrange`).
+The statistics decide about the few that are left.  Called by scans, rewritings, publishers, and native plans.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lake_core.conditions import top_level
+from lake_core.conditions.classwise import CACHED, NULL_VALUE
+from lake_core.history import Reference
+from lake_core.history.tombstone import SchemaOf, Tombstone
+from lake_core.keys import KeyField
+from lake_core.keys.encoding import encode_value, key_class
+from lake_core.records.conditions import And, Compare, Condition
+from lake_core.values.types import is_json
+from log_lake.columns.arrays import Mask
+from log_lake.where.keyrange import ALL, Cut, Interval, interval_of
+
+FEW = 8
+"""Up to this many tombstones are asked one by one."""
+
+_NAN = encode_value(math.nan)
+
+
+@dataclass(frozen=True)
+class Covers:
+    """The tombstones that may hide records of a reference, and those of them that certainly hide all of it."""
+
+    tombstones: tuple[Tombstone, ...] = ()
+    whole: tuple[Tombstone, ...] = ()
+
+    def hide_all(self, *, upsert: bool) -> bool:
+        """Whether the reference need not be read.
+
+        In upsert pools a record that a condition hides still hides older ones of its key.
+        """
+        return any(not (upsert and t.condition) for t in self.whole)
+
+
+class Covering:
+    """Tombstones, prepared for questions about many references."""
+
+    def __init__(self, tombstones: Iterable[Tombstone], schema_of: SchemaOf) -> None:
+        self._tombstones, self._schema_of = tuple(tombstones), schema_of
+        self._of_schema = lru_cache(maxsize=None)(self._prepared)
+        if len(self._tombstones) <= FEW:
+            return
+        self._versions = np.array([t.version for t in self._tombstones], np.int64)
+        self._seqs = np.array([t.seq for t in self._tombstones], np.uint64)
+        self._exact = np.array([t.exactly is not None for t in self._tombstones])
+        self._ranges = _Spans([(t.low, t.high) for t in self._tombstones])
+
+    def of(self, reference: Reference) -> Covers:
+        """The tombstones that may hide records of the reference.  Raises Corrupt for a schema that is not known."""
+        if len(self._tombstones) <= FEW:
+            few = [t for t in self._tombstones if t.may_cover(reference, self._schema_of)]
+            return Covers(tuple(few), tuple(t for t in few if t.covers_all(reference, self._schema_of)))
+        of_schema = self._of_schema(reference.schema)
+        may = (self._versions > reference.applied) & ((self._seqs > reference.first_seq) | self._exact)
+        may &= self._ranges.overlap(reference.low, reference.high)
+        sure = may.copy()
+        for of_field in of_schema.fields:
+            of_field.narrow(may, sure, reference)
+        found, whole = [], []
+        for place in np.flatnonzero(may):
+            tombstone = self._tombstones[place]
+            if (
+                tombstone.reaches(reference)
+                if of_schema.is_plain[place]
+                else self._may_cover(place, reference)
+            ):
+                found.append(tombstone)
+                if sure[place] and tombstone.covers_all(reference, self._schema_of):
+                    whole.append(tombstone)
+        return Covers(tuple(found), tuple(whole))
+
+    def _may_cover(self, place: int, reference: Reference) -> bool:
+        return self._tombstones[place].may_cover(reference, self._schema_of)
+
+    def _prepared(self, schema_id: str) -> _OfSchema:
+        schema = self._schema_of(schema_id)
+        kinds = {
+            field.name: key_class(field.type)
+            for field in schema
+            if not (is_json(field) or pa.types.is_nested(field.type))
+        }
+        intervals: dict[str, list[tuple[int, Interval]]] = defaultdict(list)
+        is_plain = np.ones(len(self._tombstones), np.bool_)
+        for place, tombstone in enumerate(self._tombstones):
+            if tombstone.condition is not None:
+                plain, of_fields = _intervals(tombstone.condition, kinds)
+                is_plain[place] = plain
+                for name, interval in of_fields.items():
+                    intervals[name].append((place, interval))
+        fields = (
+            _OfField(
+                name,
+                pa.types.is_floating(schema.field(name).type),
+                np.array([place for place, _ in known]),
+                _Spans([(interval.low, interval.high) for _, interval in known]),
+            )
+            for name, known in intervals.items()
+        )
+        return _OfSchema(tuple(fields), is_plain)
+
+
+def _intervals(condition: Condition, kinds: Mapping[str, str]) -> tuple[bool, dict[str, Interval]]:
+    """The interval of each field of the condition, and whether statistics tell no more about it than these."""
+    intervals = {
+        name: _interval(condition, name, kinds[name]) for name in _fields(condition) if name in kinds
+    }
+    leaves = condition.of if isinstance(condition, And) else (condition,)
+    found = {name: interval for name, interval in intervals.items() if interval != ALL}
+    plain = all(isinstance(leaf, Compare) and leaf.field[0] in found for leaf in leaves)
+    return plain, found
+
+
+@lru_cache(maxsize=CACHED)
+def _fields(condition: Condition) -> tuple[str, ...]:
+    return top_level(condition)
+
+
+@lru_cache(maxsize=CACHED)
+def _interval(condition: Condition, name: str, kind: str) -> Interval:
+    """Cached, since a pool's deletes are asked about again at each scan and for each schema."""
+    return interval_of(condition, KeyField(name), kind)
+
+
+@dataclass(frozen=True)
+class _OfSchema:
+    """What is known of the conditions for references of one schema."""
+
+    fields: tuple[_OfField, ...]
+    is_plain: Mask
+    """For each tombstone, whether the intervals of its fields say all that statistics can."""
+
+
+@dataclass(frozen=True)
+class _OfField:
+    """The intervals in which one field lies if conditions hold; `places` are those of their tombstones."""
+
+    name: str
+    is_floating: bool
+    places: npt.NDArray[np.int64]
+    spans: _Spans
+
+    def narrow(self, may: Mask, sure: Mask, reference: Reference) -> None:
+        """Clear the marks of the tombstones that the field's statistics rule out."""
+        column = next((c for c in reference.columns if c.name == self.name), None)
+        if column is None or column.low is None or column.high is None:
+            return
+        low: Cut = (NULL_VALUE if column.nulls else column.low, 0)
+        high: Cut = (_NAN if self.is_floating else column.high, 1)  # any column of doubles may hold NaN
+        may[self.places] &= self.spans.overlap(low, high)
+        sure[self.places] &= self.spans.contain(low, high)
+
+
+class _Spans:
+    """Spans [low, high) of comparable bounds, as ranks among all of these; a high bound of None is open."""
+
+    def __init__(self, spans: Sequence[tuple[Any, Any]]) -> None:
+        self._edges = sorted({edge for span in spans for edge in span if edge is not None})
+        rank = {edge: place for place, edge in enumerate(self._edges)}
+        self._lows = np.array([rank[low] for low, _ in spans])
+        self._highs = np.array([len(rank) if high is None else rank[high] for _, high in spans])
+
+    def overlap(self, low: Any, high: Any) -> Mask:
+        """Which spans share something with [low, high)."""
+        below_high: Mask = self._lows < bisect_left(self._edges, high)
+        return below_high & (self._highs >= bisect_right(self._edges, low))
+
+    def contain(self, low: Any, high: Any) -> Mask:
+        """Which spans contain [low, high)."""
+        from_low: Mask = self._lows < bisect_right(self._edges, low)
+        return from_low & (self._highs >= bisect_left(self._edges, high))

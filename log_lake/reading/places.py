@@ -1,0 +1,48 @@
+"""Finds the rows of a sorted table where bounds of key ranges lie, by binary search in the columns.
+
+A bound is bytes (`keys.encoding`).  Encoding the key of a record for each step of a search would take longer than
+the search, so the column of the first key field is searched in its own type where that holds the bound exactly.
+Called by `deleted`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.keys import PoolKey
+from log_lake.columns.keys import key_at
+from log_lake.reading.merge.bounds import comparison
+
+
+def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[int]:
+    """For each bound the number of records with smaller keys."""
+    known = [comparison(bound, key, table.schema) for bound in bounds] if _is_searched(table, key) else []
+    column = table.column(key.names[0]) if known else None
+    found = []
+    for bound, values in zip(bounds, known or [None] * len(bounds), strict=True):
+        low, high = 0, table.num_rows
+        if column is not None and values is not None and values.values and values.values[0].is_valid:
+            low, high = (
+                pc.search_sorted(column, values.values[0], side=side).as_py() for side in ("left", "right")
+            )
+            if len(values.values) == 1:
+                found.append(high if values.beyond else low)
+                continue
+        found.append(
+            bisect_left(
+                range(table.num_rows), bound, lo=low, hi=high, key=lambda row: key_at(table, row, key)
+            )
+        )
+    return found
+
+
+def _is_searched(table: pa.Table, key: PoolKey) -> bool:
+    """Whether Arrow orders the first key field as keys are ordered."""
+    if not key.fields or key.fields[0].descending:
+        return False
+    kind = table.schema.field(key.names[0]).type
+    return not (pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind))

@@ -1,0 +1,109 @@
+"""The shape of a condition: what is left of it when the values of its comparisons are taken out.
+
+Deletes often differ in values alone, such as `user = 7 and day < 100`.  Conditions of one shape are evaluated
+together: each record is compared with the values of the condition that it is paired with.  Called by `many`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lake_core.conditions.classwise import among
+from lake_core.conditions.fields import find_field
+from lake_core.keys.encoding import decode_value, key_class
+from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Not, Or, Path
+from lake_core.values.numbers import Op
+from lake_core.values.types import is_json
+from log_lake.where.evaluate import Column, Records, column_at, comparison, ordered, truth
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of a field with a value, which is not part of the shape."""
+
+    field: Path
+    op: Op
+
+
+@dataclass(frozen=True)
+class Joined:
+    """`and`, `or` or `not` of shapes."""
+
+    word: str
+    of: tuple[Shape, ...]
+
+
+Shape: TypeAlias = Compared | Joined | Condition
+"""A condition in a shape is evaluated as it is."""
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """A condition as its shape and the values of its comparisons, in their fields' own types."""
+
+    shape: Shape
+    values: tuple[pa.Scalar, ...]
+
+
+def own_comparison(leaf: Compare, schema: pa.Schema) -> tuple[Op, pa.Scalar] | None:
+    """The comparison in the type of its field; None if it needs more than a kernel."""
+    field, rest = find_field(schema, leaf.field)
+    if field is None or rest or is_json(field) or pa.types.is_nested(field.type):
+        return None
+    own = among(leaf, key_class(field.type))
+    if not isinstance(own, Compare):
+        return None
+    meant = comparison(own.op, decode_value(own.value), field.type)
+    if isinstance(meant, bool) or (pa.types.is_floating(field.type) and pc.is_nan(meant[1]).as_py()):
+        return None
+    return meant
+
+
+def shaped(condition: Condition, schema: pa.Schema) -> Shaped:
+    """The condition as a shape for records of the schema."""
+    values: list[pa.Scalar] = []
+    return Shaped(_shape(condition, schema, values), tuple(values))
+
+
+def _shape(condition: Condition, schema: pa.Schema, values: list[pa.Scalar]) -> Shape:
+    match condition:
+        case And(of):
+            return Joined("and", tuple(_shape(member, schema, values) for member in of))
+        case Or(of):
+            return Joined("or", tuple(_shape(member, schema, values) for member in of))
+        case Not(of):
+            return Joined("not", (_shape(of, schema, values),))
+        case Compare():
+            meant = own_comparison(condition, schema)
+            if meant is None:
+                return condition
+            values.append(meant[1])
+            return Compared(condition.field, meant[0])
+        case In() | IsNull():
+            return condition
+
+
+def shape_holds(shape: Shape, values: Iterator[pa.Array], records: Records) -> pa.BooleanArray:
+    """For each record, whether the condition of this shape with the record's values holds; null counts as not.
+
+    `values` has an array for each comparison of the shape, with one value a record.
+    """
+    found = pc.fill_null(_truth(shape, values, records), False)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _truth(shape: Shape, values: Iterator[pa.Array], records: Records) -> Column:
+    if isinstance(shape, Joined):
+        members = [_truth(member, values, records) for member in shape.of]
+        if shape.word == "not":
+            return pc.invert(members[0])
+        return reduce(pc.and_kleene if shape.word == "and" else pc.or_kleene, members)
+    if isinstance(shape, Compared):
+        return ordered(column_at(records, shape.field), shape.op, next(values))
+    return truth(shape, records)
