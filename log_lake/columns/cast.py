@@ -42,29 +42,44 @@ def mixed_table(tables: Sequence[pa.Table], schema: pa.Schema, order: Ints, *, w
     """One table of the records of several tables, in a united schema of at least one field.  Casts like
     `cast_table`.
 
-    `order` gives the order of the records: it numbers those of the first table, then those of the next, and so
-    on.  A field costs nothing in tables that lack it; otherwise thousands of tables with different fields would
-    need millions of null columns.
+    `order` gives the order of the records: it numbers those of the first table, then those of the next, and so on.
     """
-    begins = np.cumsum([0, *(table.num_rows for table in tables)])
-    having: dict[str, list[tuple[int, int]]] = {}
-    for number, table in enumerate(tables):
-        for index, name in enumerate(table.schema.names):
-            having.setdefault(name, []).append((number, index))
-    places: dict[tuple[int, ...], pa.Array] = {}
-    columns = []
-    for target in schema:
-        chunks: list[pa.Array] = []
-        for number, index in having.get(target.name, ()):
-            table = tables[number]
-            chunks += _read_as(target, table.column(index), table.schema.field(index), what).chunks
-        numbers = tuple(number for number, _ in having.get(target.name, ()))
-        if numbers not in places:
-            chosen = _places(numbers, begins)[order]
-            places[numbers] = pa.array(chosen, mask=chosen < 0)
-        whole = pa.chunked_array(chunks, target.type).combine_chunks()
-        columns.append(whole.take(places[numbers]))
-    return pa.table(columns, schema=schema)
+    return Mixed(tables, schema, what=what).taken(order)
+
+
+class Mixed:
+    """The records of several tables with different fields, of which any can be taken in a united schema.
+
+    A field costs nothing in tables that lack it; otherwise thousands of tables with different fields would need
+    millions of null columns.  Raises Corrupt if a value does not fit the schema.
+    """
+
+    def __init__(self, tables: Sequence[pa.Table], schema: pa.Schema, *, what: str) -> None:
+        self._schema, self._columns = schema, list[tuple[pa.Array, tuple[int, ...]]]()
+        begins = np.cumsum([0, *(table.num_rows for table in tables)])
+        having: dict[str, list[tuple[int, int]]] = {}
+        for number, table in enumerate(tables):
+            for index, name in enumerate(table.schema.names):
+                having.setdefault(name, []).append((number, index))
+        self._places: dict[tuple[int, ...], Ints] = {}
+        for target in schema:
+            chunks: list[pa.Array] = []
+            for number, index in having.get(target.name, ()):
+                table = tables[number]
+                chunks += _read_as(target, table.column(index), table.schema.field(index), what).chunks
+            numbers = tuple(number for number, _ in having.get(target.name, ()))
+            if numbers not in self._places:
+                self._places[numbers] = _places(numbers, begins)
+            self._columns.append((pa.chunked_array(chunks, target.type).combine_chunks(), numbers))
+
+    def taken(self, order: Ints) -> pa.Table:
+        """The records of these numbers: first those of the first table, then those of the next, and so on."""
+        taken = {}
+        for numbers, places in self._places.items():
+            chosen = places[order]
+            taken[numbers] = pa.array(chosen, mask=chosen < 0)
+        columns = [whole.take(taken[numbers]) for whole, numbers in self._columns]
+        return pa.table(columns, schema=self._schema)
 
 
 def _places(numbers: Sequence[int], begins: Ints) -> Ints:

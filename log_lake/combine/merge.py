@@ -27,7 +27,9 @@ import pyarrow.compute as pc
 
 from lake_core.keys import PoolKey
 from lake_core.schemas.hidden import ORDER
+from log_lake.columns.cast import Mixed, cast_table
 from log_lake.columns.keys import key_at, sort_order
+from log_lake.objects.weight import least_width
 
 READERS = 4
 """Threads that read and decode batches ahead, and bring columns into order."""
@@ -128,9 +130,19 @@ def _threads() -> Executor:
 
 
 def merge(
-    streams: list[ClosedStream], *, key: PoolKey, threads: Callable[[], Executor] = _threads
+    streams: list[ClosedStream],
+    *,
+    key: PoolKey,
+    schema: pa.Schema | None = None,
+    most_bytes: int = 8 << 20,
+    threads: Callable[[], Executor] = _threads,
 ) -> Generator[pa.Table]:
-    """All records of the streams in key order; tables of the streams' common schema."""
+    """All records of the streams in key order, in a united schema; tables of streams may lack fields of it.
+
+    Without a schema all tables have the same.
+    Fields are added to a window when it is in order, and its tables have about `most_bytes` then.  If a hundred
+    objects have fields of their own, each stream would hold and sort a hundred times as many columns otherwise.
+    """
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
     has_sequence = any(s.has_sequence for s in streams)
     active: list[_Open] = []
@@ -147,7 +159,7 @@ def merge(
                 active.sort(key=lambda s: (s.stream.seq, s.stream.ordinal))
             active = [s for s in active if s.fill()]  # and reads ahead while the window is brought into order
             if parts:
-                yield _in_order(parts, key, readers, has_sequence=has_sequence)
+                yield from _in_order(parts, key, readers, schema, most_bytes, has_sequence=has_sequence)
     finally:  # if the reader stops early too: batches that were not begun are not read
         readers.shutdown(cancel_futures=True)
 
@@ -160,21 +172,60 @@ def _next_streams(waiting: list[ClosedStream], key: PoolKey, readers: Executor) 
     return opened
 
 
-def _in_order(parts: list[pa.Table], key: PoolKey, threads: Executor, *, has_sequence: bool) -> pa.Table:
-    """One table; parts without sequence come by age, which the stable sort keeps for equal keys."""
+def _in_order(
+    parts: list[pa.Table],
+    key: PoolKey,
+    threads: Executor,
+    schema: pa.Schema | None,
+    most_bytes: int,
+    *,
+    has_sequence: bool,
+) -> Iterator[pa.Table]:
+    """The records of the parts; parts without sequence come by age, which the stable sort keeps for equal keys."""
+    fields = [*key.names, *(ORDER.names if has_sequence else ())]
+    if schema is not None and any(part.schema.names != schema.names for part in parts):
+        keys = pa.concat_tables([part.select(fields) for part in parts]) if fields else None
+        order = None if keys is None else _order(keys, key, has_sequence=has_sequence)
+        yield from _united(parts, order, schema, most_bytes)
+        return
     if len(parts) == 1:
-        return parts[0]
+        yield parts[0]
+        return
     window = pa.concat_tables(parts)
-    then = tuple(_unsigned(window, name) for name in ORDER.names) if has_sequence else ()
-    order = sort_order(window, key, then=then)
+    order = _order(window, key, has_sequence=has_sequence)
     if order is None:
-        return window
+        yield window
+        return
     indices = pa.array(order)
     every = max(1, -(-window.num_columns // COLUMN_TASKS))
     columns = window.columns
     parts_of = [columns[at : at + every] for at in range(0, len(columns), every)]
     taken = threads.map(lambda part: [pc.take(c, indices, boundscheck=False) for c in part], parts_of)
-    return pa.Table.from_arrays(list(chain.from_iterable(taken)), schema=window.schema)
+    yield pa.Table.from_arrays(list(chain.from_iterable(taken)), schema=window.schema)
+
+
+def _order(window: pa.Table, key: PoolKey, *, has_sequence: bool) -> npt.NDArray[np.int64] | None:
+    then = tuple(_unsigned(window, name) for name in ORDER.names) if has_sequence else ()
+    return sort_order(window, key, then=then)
+
+
+_MERGE = "the merge"
+
+
+def _united(
+    parts: list[pa.Table], order: npt.NDArray[np.int64] | None, schema: pa.Schema, most_bytes: int
+) -> Iterator[pa.Table]:
+    """The records of parts with different fields in this order (None: as they stand), a few at a time."""
+    count = sum(part.num_rows for part in parts)
+    width = least_width(schema) + sum(part.nbytes for part in parts) / count
+    rows = max(1, int(most_bytes / width))
+    if len(parts) == 1:
+        yield from (cast_table(parts[0].slice(at, rows), schema, what=_MERGE) for at in range(0, count, rows))
+        return
+    mixed = Mixed(parts, schema, what=_MERGE)
+    order = np.arange(count) if order is None else order
+    for begin in range(0, count, rows):
+        yield mixed.taken(order[begin : begin + rows])
 
 
 def _unsigned(window: pa.Table, name: str) -> npt.NDArray[np.uint64]:

@@ -70,6 +70,7 @@ def scan(
                 limits=plan.limits,
                 streams=plan.depth,
                 lifts=plan.lifts,
+                schemas=plan.schemas,
             ),
             rule=plan.rule,
             has_sequence=False,
@@ -191,7 +192,7 @@ def _in_windows(
         streams = [
             _alone_in(
                 part[0],
-                together,
+                together.narrowed(part) if len(cluster) > 1 else together,
                 has_sequence=has_sequence,
                 needs_sequence=needs_sequence,
                 spool=spool,
@@ -201,7 +202,7 @@ def _in_windows(
                 part,
                 partial(
                     _in_windows,
-                    reading=_of_group(part, reading),
+                    reading=_of_group(part, reading.narrowed(part)),
                     has_sequence=has_sequence or needs_sequence,
                 ),
                 spool=spool,
@@ -214,7 +215,10 @@ def _in_windows(
         if not needs_sequence:
             # parts come by age; a run has no sequence that orders all of its objects with the others
             streams = [replace(stream, seq=index, ordinal=0) for index, stream in enumerate(streams)]
-        with closing(merge(streams, key=reading.key)) as tables:  # its threads end before the spool does
+        united = pa.schema([*reading.schema, *ORDER]) if has_sequence or needs_sequence else reading.schema
+        most_bytes = reading.limits.max_batch_bytes
+        merging = merge(streams, key=reading.key, schema=united, most_bytes=most_bytes)
+        with closing(merging) as tables:  # its threads end before the spool does
             for table in tables:
                 yield table if has_sequence or not needs_sequence else table.drop_columns(ORDER.names)
 

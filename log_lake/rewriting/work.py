@@ -181,6 +181,7 @@ def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.
         limits=work.limits,
         streams=overlap_depth(tuple(inside)),
         lifts=work.lifts,
+        schemas=work.schemas,
     )
     covering = work.covering()
     for cluster in clusters(inside):

@@ -10,8 +10,8 @@ through the merge's `Spool`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ import pyarrow as pa
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts, lifted
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.schemas.hidden import ORDER, SEQ, TYPE, with_order
+from lake_core.schemas.hidden import ORDER, ROW, SEQ, TYPE, with_order
 from lake_core.store import Store
 from log_lake.columns.cast import cast_table
 from log_lake.objects.containers.rows import with_rows_of_fields
@@ -45,6 +45,17 @@ class ReferenceReading:
     limits: ScanLimits = LIMITS
     streams: int = 1
     lifts: Lifts = field(default_factory=dict)
+    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    """The references' schemas by id, as far as they are known."""
+
+    def narrowed(self, references: Iterable[Reference]) -> ReferenceReading:
+        """The same without the columns that none of the references has; those of the key stay, and hidden ones."""
+        known = [self.schemas.get(reference.schema) for reference in references]
+        names = {name for schema in known if schema is not None for name in schema.names}
+        if any(schema is None for schema in known) or names.issuperset(self.schema.names):
+            return self
+        kept = {*names, *self.key.names, *ORDER.names, *ROW.names}
+        return replace(self, schema=pa.schema([field for field in self.schema if field.name in kept]))
 
     @property
     def batch_bytes(self) -> int:
