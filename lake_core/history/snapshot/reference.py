@@ -100,10 +100,12 @@ def from_rows(table: pa.Table, *, sub_pool: str) -> Iterator[Reference]:
     columns = (table[name].to_pylist() for name in _NAMES)
     for row in zip(*columns, strict=True):
         object, low, high, seq, oldest, applied, ordinal, records, size, schema, value = row
-        statistics, lifts, data = _COLUMNS.decode(value), _NO_LIFTS, b""
-        if isinstance(statistics, ColumnsAndMore):
-            statistics, lifts, data = statistics.columns, statistics.lifts, statistics.data
+        decoded = _COLUMNS.decode(value)
+        if isinstance(decoded, ColumnsAndMore):
+            statistics, lifts, data = decoded.columns, decoded.lifts, decoded.data
             check_data(object, data, size=size, inlined=bool(data))
+        else:
+            statistics, lifts, data = decoded, _NO_LIFTS, b""
         yield Reference(
             object,
             low,
