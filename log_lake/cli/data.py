@@ -53,6 +53,7 @@ def load(args: Namespace) -> None:
                 token=args.token,
                 message=args.message,
                 progress=progress,
+                bulk=args.bulk,
             )
     if args.dry_run:
         report_preview(preview, pool_name=args.pool, as_json=args.json)

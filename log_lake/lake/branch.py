@@ -59,15 +59,22 @@ class Branch(Line):
         token: str = "",
         message: str = "",
         progress: Callable[[str, float], None] = silent,
+        bulk: bool = False,
     ) -> LoadResult:
         """Load files as one transaction; docs/files.md lists the formats.
 
         `options` take precedence over the pool's settings of the same names (`READ_OPTIONS`).  A repeated call with
-        the same `token` returns the first result.  `progress` is called with the bytes read of each file.
+        the same `token` returns the first result.  `progress` is called with the bytes read of each file.  `bulk`:
+        whatever `load.sort` says, the new objects share no key, and none has keys on both sides of a split point.
         Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
         """
         write = WriteArguments(
-            token=token, message=message, format=format, options=options or {}, progress=progress
+            token=token,
+            message=message,
+            format=format,
+            options=options or {},
+            progress=progress,
+            bulk=bulk,
         )
         return loads.load_files(self, files, write)
 
@@ -244,10 +251,18 @@ class Branch(Line):
         return replaces.begin_replace(self, write, brought=brought)
 
     def begin_load(
-        self, *, token: str = "", message: str = "", options: Mapping[str, str] | None = None
+        self,
+        *,
+        token: str = "",
+        message: str = "",
+        options: Mapping[str, str] | None = None,
+        bulk: bool = False,
     ) -> PendingLoad | LoadResult:
-        """Begins a load whose objects other processes build, or returns the first result under the token."""
-        write = WriteArguments(token=token, message=message, options=options or {})
+        """Begins a load whose objects other processes build, or returns the first result under the token.
+
+        `bulk` is that of `load`.
+        """
+        write = WriteArguments(token=token, message=message, options=options or {}, bulk=bulk)
         return loads.begin_load(self, write)
 
     def readings(

@@ -38,6 +38,7 @@ from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.contract import EVOLVE
 from log_lake.loading.files import check_rejected, rejected_fault
 from log_lake.loading.misfits import Misfits, summed
+from log_lake.loading.options import RUN
 from log_lake.loading.preview import Nowhere, Preview, PreviewBuilder
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
@@ -71,6 +72,7 @@ def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
         schema=write.settings(config)["schema"],
         inline=room_to_inline(loaded.state, branch),
         points=loaded.state.points,
+        bulk=write.bulk,
     )
 
 
@@ -128,9 +130,10 @@ def builder(
         fields=pending.fields,
         contract=pending.contract(config),
         inline=inline,
-        sort=settings["load.sort"],
+        sort=RUN if pending.bulk else settings["load.sort"],
         target_size=settings["compact.target_size"],
         points=pending.points,
+        bulk=pending.bulk,
     )
 
 

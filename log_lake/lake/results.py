@@ -59,7 +59,7 @@ class PendingLoad:
     None of its objects has an id below `first`, whatever the clock of the worker says.  `fields` are those of
     the branch when the load began; `schema` is the policy for other fields.  `inline`: the most bytes of objects
     that may lie in the journal; 0: none.  `points` are the pool's split points, as encoded keys: what was sorted
-    on disk is cut there.
+    on disk is cut there, and with `bulk` everything.
     """
 
     origin: Origin
@@ -74,6 +74,7 @@ class PendingLoad:
     schema: str = EVOLVE
     inline: int = 0
     points: tuple[bytes, ...] = ()
+    bulk: bool = False
 
     def contract(self, config: PoolConfig) -> Contract | None:
         """The contract for the records; None if they may change fields, or if there are no fields yet."""

@@ -79,6 +79,8 @@ class ObjectBuilder:
     """About so many stored bytes has an object of a run."""
     points: tuple[bytes, ...] = ()
     """Encoded keys in ascending order: a run that was sorted on disk is cut there too."""
+    bulk: bool = False
+    """Also a run that was sorted in memory is cut at the points."""
     written: list[WrittenObject] = field(default_factory=list)
     _pending: dict[str, list[pa.Table]] = field(default_factory=dict)
     _bytes: dict[str, int] = field(default_factory=dict)
@@ -195,9 +197,12 @@ class ObjectBuilder:
     def _write_object(self, sub_pool: str, tables: list[pa.Table]) -> None:
         table = self._ready(sub_pool, tables)
         counts = self._misfits_of(table) if not sub_pool else {}
-        if not sub_pool and self.sort == RUN and table.nbytes > self.target_size:
+        points = self.points if self.bulk else ()
+        if not sub_pool and self.sort == RUN and (points or table.nbytes > self.target_size):
             ordered = sorted_table([table], self.key, self.rule)
-            self._write_run(lambda: iter([ordered]), records=ordered.num_rows, points=(), misfits=[counts])
+            self._write_run(
+                lambda: iter([ordered]), records=ordered.num_rows, points=points, misfits=[counts]
+            )
             return
         key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
         written = write_object(

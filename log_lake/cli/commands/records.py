@@ -33,6 +33,11 @@ def _load(parser: ArgumentParser) -> None:
         "--token", default="", metavar="T", help="load once under this token, however often the command runs"
     )
     parser.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
+    parser.add_argument(
+        "--bulk",
+        action="store_true",
+        help="leave objects that share no key, cut at the split points of the pool, whatever load.sort says",
+    )
 
 
 def _convert(parser: ArgumentParser) -> None:
