@@ -207,7 +207,7 @@ def preview(branch: Line, files: list[str], write: WriteArguments) -> Preview:
     with building, branch.open_files(files, write, fields=pending.fields) as source:
         for block in source.blocks(write.format):
             building.add(block)
-    written = building.finish()
+        written = building.finish()
     answer = replace(building.preview(), notes=source.notes)
     objects, schemas = [w.action for w in written], [w.schema for w in written]
     changed = field_changes(pending.fields, objects, schemas, summed(one.misfits for one in written))

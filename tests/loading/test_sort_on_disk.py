@@ -79,6 +79,18 @@ def test_records_of_one_key_stay_in_one_object_however_many_they_are() -> None:
     assert pool.at().references[0].size > 2 << 20
 
 
+def test_a_dry_run_of_a_load_on_disk_counts_what_the_load_brings(tmp_path: Path) -> None:
+    pool = a_pool(load_memory="10kB")
+    file = tmp_path / "a.csv"
+    numbers = np.random.default_rng(7).integers(0, 1_000, 20_000)
+    file.write_text("k,a\n" + "".join(f"{n},{n}\n" for n in numbers) + ",5\n")
+    preview = pool.branch().preview([str(file)])
+    assert pool.at().version == 0
+    result = pool.branch().load([str(file)])
+    assert (preview.records, preview.nokey) == (result.records, result.nokey) == (20_000, 1)
+    assert keys(pool) == sorted(numbers.tolist())
+
+
 class Watched(MemoryStore):
     """A store that looks at the memory and the temporary folder whenever an object is written."""
 
