@@ -90,8 +90,10 @@ def test_what_is_erased_is_not_served_by_the_machine_that_erased_it(
     proxy.forget()
     assert view.get(500).num_rows == 1
     assert of_data(proxy) == 0
+    folders = {path.parent for path in files(tmp_path)}
+    assert len(folders) == (reads == "disk")
     assert erase(opened().pool("p"), where="k = 500", grace=0.0).status == "done"
-    assert not files(tmp_path)
+    assert not any(folder.exists() for folder in folders)  # the new object may have ranges there
     with pytest.raises(LakeError):  # an old view, of a store of its own, whose object is gone
         view.get(500)
     assert opened().pool("p").at().get(500).num_rows == 0
