@@ -111,7 +111,7 @@ def act(role: str, uri: str, notes: str, seed: int, pause: float) -> None:
                     plan = plan_pool(lake, name, now=time.time())
                     landed = compact_pool(lake, name, plan)
                     file.write(f"depth {plan.depth} {len(landed)}\n")
-                case "split":
+                case "split" if pool.at().references:  # otherwise the type of the key is not known
                     change = chance.choice((pool.split, pool.split, pool.unsplit))
                     done = change(at=[chance.randrange(KEYS)]).transaction_id
                 case "apply":
