@@ -48,7 +48,7 @@ def mixed_table(tables: Sequence[pa.Table], schema: pa.Schema, order: Ints, *, w
 
 
 class Mixed:
-    """The records of several tables with different fields, of which any can be taken in a united schema.
+    """The records of several tables with different fields, as one table of a united schema in any order.
 
     A field costs nothing in tables that lack it; otherwise thousands of tables with different fields would need
     millions of null columns.  Raises Corrupt if a value does not fit the schema.

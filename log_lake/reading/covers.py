@@ -29,7 +29,7 @@ from lake_core.keys.encoding import encode_value, key_class
 from lake_core.records.conditions import And, Compare, Condition
 from lake_core.values.types import is_json
 from log_lake.columns.arrays import Mask
-from log_lake.where.keyrange import ALL, Cut, Interval, interval_of
+from log_lake.where.keyrange import ALL, FieldCut, FieldInterval, interval_of
 
 FEW = 8
 """Up to this many tombstones are asked one by one."""
@@ -76,18 +76,18 @@ class Covering:
         sure = may.copy()
         for of_field in of_schema.fields:
             of_field.narrow(may, sure, reference)
-        found, whole = [], []
-        for place in np.flatnonzero(may):
+        covering, whole = list[Tombstone](), list[Tombstone]()
+        for place in map(int, np.flatnonzero(may)):
             tombstone = self._tombstones[place]
             if (
                 tombstone.reaches(reference)
                 if of_schema.is_plain[place]
                 else self._may_cover(place, reference)
             ):
-                found.append(tombstone)
+                covering.append(tombstone)
                 if sure[place] and tombstone.covers_all(reference, self._schema_of):
                     whole.append(tombstone)
-        return Covers(tuple(found), tuple(whole))
+        return Covers(tuple(covering), tuple(whole))
 
     def _may_cover(self, place: int, reference: Reference) -> bool:
         return self._tombstones[place].may_cover(reference, self._schema_of)
@@ -99,7 +99,7 @@ class Covering:
             for field in schema
             if not (is_json(field) or pa.types.is_nested(field.type))
         }
-        intervals: dict[str, list[tuple[int, Interval]]] = defaultdict(list)
+        intervals: dict[str, list[tuple[int, FieldInterval]]] = defaultdict(list)
         is_plain = np.ones(len(self._tombstones), np.bool_)
         for place, tombstone in enumerate(self._tombstones):
             if tombstone.condition is not None:
@@ -111,23 +111,23 @@ class Covering:
             _OfField(
                 name,
                 pa.types.is_floating(schema.field(name).type),
-                np.array([place for place, _ in known]),
-                _Spans([(interval.low, interval.high) for _, interval in known]),
+                np.array([place for place, _ in of_field]),
+                _Spans([(interval.low, interval.high) for _, interval in of_field]),
             )
-            for name, known in intervals.items()
+            for name, of_field in intervals.items()
         )
         return _OfSchema(tuple(fields), is_plain)
 
 
-def _intervals(condition: Condition, kinds: Mapping[str, str]) -> tuple[bool, dict[str, Interval]]:
+def _intervals(condition: Condition, kinds: Mapping[str, str]) -> tuple[bool, dict[str, FieldInterval]]:
     """The interval of each field of the condition, and whether statistics tell no more about it than these."""
     intervals = {
         name: _interval(condition, name, kinds[name]) for name in _fields(condition) if name in kinds
     }
     leaves = condition.of if isinstance(condition, And) else (condition,)
-    found = {name: interval for name, interval in intervals.items() if interval != ALL}
-    plain = all(isinstance(leaf, Compare) and leaf.field[0] in found for leaf in leaves)
-    return plain, found
+    by_name = {name: interval for name, interval in intervals.items() if interval != ALL}
+    plain = all(isinstance(leaf, Compare) and leaf.field[0] in by_name for leaf in leaves)
+    return plain, by_name
 
 
 @lru_cache(maxsize=CACHED)
@@ -136,7 +136,7 @@ def _fields(condition: Condition) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=CACHED)
-def _interval(condition: Condition, name: str, kind: str) -> Interval:
+def _interval(condition: Condition, name: str, kind: str) -> FieldInterval:
     """Cached, since a pool's deletes are asked about again at each scan and for each schema."""
     return interval_of(condition, KeyField(name), kind)
 
@@ -164,8 +164,8 @@ class _OfField:
         column = next((c for c in reference.columns if c.name == self.name), None)
         if column is None or column.low is None or column.high is None:
             return
-        low: Cut = (NULL_VALUE if column.nulls else column.low, 0)
-        high: Cut = (_NAN if self.is_floating else column.high, 1)  # any column of doubles may hold NaN
+        low: FieldCut = (NULL_VALUE if column.nulls else column.low, 0)
+        high: FieldCut = (_NAN if self.is_floating else column.high, 1)  # any column of doubles may hold NaN
         may[self.places] &= self.spans.overlap(low, high)
         sure[self.places] &= self.spans.contain(low, high)
 

@@ -176,8 +176,8 @@ class _Span:
     def places(self, bounds: list[bytes]) -> list[int]:
         """As `place`, for many bounds."""
         inside = [bound for bound in bounds if self.first < bound <= self.last]
-        found = dict(zip(inside, places_of(self.table, inside, self.key), strict=True))
-        return [found.get(b, 0 if b <= self.first else self.rows) for b in bounds]
+        rows = dict(zip(inside, places_of(self.table, inside, self.key), strict=True))
+        return [rows.get(b, 0 if b <= self.first else self.rows) for b in bounds]
 
     def rows_in(self, low: bytes, high: bytes | None) -> tuple[int, int]:
         """The first row (inclusive) and the last one (exclusive) with a key in [low, high)."""

@@ -20,24 +20,26 @@ from log_lake.reading.merge.bounds import comparison
 
 def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[int]:
     """For each bound the number of records with smaller keys."""
-    known = [comparison(bound, key, table.schema) for bound in bounds] if _is_searched(table, key) else []
-    column = table.column(key.names[0]) if known else None
-    found = []
-    for bound, values in zip(bounds, known or [None] * len(bounds), strict=True):
+    comparisons = (
+        [comparison(bound, key, table.schema) for bound in bounds] if _is_searched(table, key) else []
+    )
+    column = table.column(key.names[0]) if comparisons else None
+    places = []
+    for bound, values in zip(bounds, comparisons or [None] * len(bounds), strict=True):
         low, high = 0, table.num_rows
         if column is not None and values is not None and values.values and values.values[0].is_valid:
             low, high = (
                 pc.search_sorted(column, values.values[0], side=side).as_py() for side in ("left", "right")
             )
             if len(values.values) == 1:
-                found.append(high if values.beyond else low)
+                places.append(high if values.beyond else low)
                 continue
-        found.append(
+        places.append(
             bisect_left(
                 range(table.num_rows), bound, lo=low, hi=high, key=lambda row: key_at(table, row, key)
             )
         )
-    return found
+    return places
 
 
 def _is_searched(table: pa.Table, key: PoolKey) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -133,7 +134,9 @@ def _argument(call: Mapping[str, Any]) -> str | None:
 
 
 def _column(expression: Mapping[str, Any]) -> str | None:
-    names = expression.get("column_names", ()) if expression.get("class") == "COLUMN_REF" else ()
+    names: Sequence[Any] = (
+        expression.get("column_names", ()) if expression.get("class") == "COLUMN_REF" else ()
+    )
     return str(names[0]) if len(names) == 1 else None
 
 
@@ -149,7 +152,7 @@ def ranges(view: View, *, last: bool, records: int) -> Iterator[KeyRange]:
     None of them is everything.  If a footer cannot be read, there are no more: the scan of everything says why, or
     does not need the object.  Raises Unavailable.
     """
-    by_end = sorted(view.references, key=(lambda r: r.high) if last else (lambda r: r.low), reverse=last)
+    by_end = sorted(view.references, key=attrgetter("high" if last else "low"), reverse=last)
     before = EVERYTHING
     for times in (1, 8, 64):
         try:

@@ -44,8 +44,8 @@ def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
 
     Raises InvalidInput for a column whose type objects do not store (a dictionary).
     """
-    found = truth(condition, records)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    truths = truth(condition, records)
+    return truths.combine_chunks() if isinstance(truths, pa.ChunkedArray) else truths
 
 
 def holds(condition: Condition, records: Records) -> pa.BooleanArray:

@@ -28,42 +28,42 @@ from lake_core.values.numbers import Op
 
 NOTHING = KeyRange(b"", b"")
 
-Cut = tuple[bytes, int]
+FieldCut = tuple[bytes, int]
 """The bytes of a value, and 0 for before all keys that begin with them, 1 for after these."""
 _MIRRORED: dict[Op, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE: dict[Op, Op] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @dataclass(frozen=True)
-class Interval:
+class FieldInterval:
     """The values of a field between two cuts."""
 
-    low: Cut
-    high: Cut
+    low: FieldCut
+    high: FieldCut
 
     @property
     def empty(self) -> bool:
         """Whether no value lies in it."""
         return self.low >= self.high
 
-    def intersect(self, other: Interval) -> Interval:
+    def intersect(self, other: FieldInterval) -> FieldInterval:
         """The values in both."""
-        return Interval(max(self.low, other.low), min(self.high, other.high))
+        return FieldInterval(max(self.low, other.low), min(self.high, other.high))
 
-    def united(self, other: Interval) -> Interval:
+    def united(self, other: FieldInterval) -> FieldInterval:
         """The smallest interval that holds both."""
         if self.empty or other.empty:
             return other if self.empty else self
-        return Interval(min(self.low, other.low), max(self.high, other.high))
+        return FieldInterval(min(self.low, other.low), max(self.high, other.high))
 
 
-_BEGIN: Cut = (b"", 0)
-_END: Cut = (AFTER, 0)
-ALL = Interval(_BEGIN, _END)
+_BEGIN: FieldCut = (b"", 0)
+_END: FieldCut = (AFTER, 0)
+ALL = FieldInterval(_BEGIN, _END)
 """Every value, and null."""
-_NONE = Interval(_END, _BEGIN)
-_NULLS = Interval((NULL_VALUE, 0), (NULL_VALUE, 1))
-_VALUES = Interval((NULL_VALUE, 1), _END)
+_NONE = FieldInterval(_END, _BEGIN)
+_NULLS = FieldInterval((NULL_VALUE, 0), (NULL_VALUE, 1))
+_VALUES = FieldInterval((NULL_VALUE, 1), _END)
 """Null comes first in either direction."""
 
 
@@ -76,12 +76,12 @@ def key_range_of(condition: Condition, key: PoolKey, schema: pa.Schema) -> KeyRa
     return KeyRange(_low(intervals), _high(intervals))
 
 
-def interval_of(condition: Condition, field: KeyField, kind: str) -> Interval:
+def interval_of(condition: Condition, field: KeyField, kind: str) -> FieldInterval:
     """Where a field of the class `kind` lies in every record for which the condition is true."""
     return _interval(condition, _OfField(field, kind), negated=False)
 
 
-def _low(intervals: list[Interval]) -> bytes:
+def _low(intervals: list[FieldInterval]) -> bytes:
     low = b""
     for interval in intervals:
         value, after = interval.low
@@ -91,7 +91,7 @@ def _low(intervals: list[Interval]) -> bytes:
     return low
 
 
-def _high(intervals: list[Interval]) -> bytes | None:
+def _high(intervals: list[FieldInterval]) -> bytes | None:
     high = b""
     for interval in intervals:
         value, after = interval.high
@@ -113,13 +113,13 @@ class _OfField:
     kind: str
 
 
-def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> Interval:
+def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> FieldInterval:
     """Where the field lies in a key for which the condition is true, or false if `negated`."""
     match condition:
         case And(of) | Or(of):
             parts = [_interval(member, of_field, negated=negated) for member in of]
             joined = isinstance(condition, And) != negated
-            return reduce(Interval.intersect if joined else Interval.united, parts)
+            return reduce(FieldInterval.intersect if joined else FieldInterval.united, parts)
         case Not(of):
             return _interval(of, of_field, negated=not negated)
         case Compare() | In() | IsNull() if condition.field != (of_field.field.name,):
@@ -132,7 +132,7 @@ def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> Int
             return _compared_within(among(condition, of_field.kind), of_field.field, negated=negated)
 
 
-def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negated: bool) -> Interval:
+def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negated: bool) -> FieldInterval:
     """The interval of a comparison for values of the field's class (`classwise.among`)."""
     match leaf:
         case None:
@@ -145,13 +145,13 @@ def _compared_within(leaf: Compare | In | bool | None, field: KeyField, *, negat
             return _compared(_OPPOSITE[op] if negated else op, value, field)
 
 
-def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> Interval:
+def _among(values: tuple[bytes, ...], field: KeyField, *, negated: bool) -> FieldInterval:
     if negated:
         return _NONE if values[0] == NULL_VALUE else _VALUES
-    return reduce(Interval.united, (_compared("=", value, field) for value in values))
+    return reduce(FieldInterval.united, (_compared("=", value, field) for value in values))
 
 
-def _compared(op: Op, value: bytes, field: KeyField) -> Interval:
+def _compared(op: Op, value: bytes, field: KeyField) -> FieldInterval:
     if value == NULL_VALUE:
         return _NONE
     if field.descending:
@@ -159,11 +159,11 @@ def _compared(op: Op, value: bytes, field: KeyField) -> Interval:
         op = _MIRRORED[op]
     before, after = (value, 0), (value, 1)
     interval = {
-        "=": Interval(before, after),
+        "=": FieldInterval(before, after),
         "!=": ALL,
-        "<": Interval(_BEGIN, before),
-        "<=": Interval(_BEGIN, after),
-        ">": Interval(after, _END),
-        ">=": Interval(before, _END),
+        "<": FieldInterval(_BEGIN, before),
+        "<=": FieldInterval(_BEGIN, after),
+        ">": FieldInterval(after, _END),
+        ">=": FieldInterval(before, _END),
     }[op]
     return interval.intersect(_VALUES)

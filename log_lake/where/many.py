@@ -56,10 +56,10 @@ class Many:
 
     def newest(self, records: pa.Table) -> Marks:
         """For each record the greatest mark of a condition that holds, 0 if none does."""
-        found = np.zeros(records.num_rows, np.int64)
+        greatest = np.zeros(records.num_rows, np.int64)
         for way in self._ways(records.schema):
-            way.into(found, records)
-        return found
+            way.into(greatest, records)
+        return greatest
 
     def _sorted(self, schema: pa.Schema) -> tuple[_Way, ...]:
         equal: dict[Path, list[Marked]] = defaultdict(list)
@@ -115,7 +115,7 @@ def _members(condition: Condition) -> Iterator[Condition]:
 class _Way(Protocol):
     """How some of the conditions are evaluated."""
 
-    def into(self, found: Marks, records: pa.Table) -> None:
+    def into(self, greatest: Marks, records: pa.Table) -> None:
         """Raise the marks of the records for which one of the conditions holds."""
 
 
@@ -124,9 +124,9 @@ class _Alone(_Way):
     condition: Condition
     mark: int
 
-    def into(self, found: Marks, records: pa.Table) -> None:
+    def into(self, greatest: Marks, records: pa.Table) -> None:
         rows = np.flatnonzero(holds(self.condition, records).to_numpy(zero_copy_only=False))
-        found[rows] = np.maximum(found[rows], np.int64(self.mark))
+        greatest[rows] = np.maximum(greatest[rows], np.int64(self.mark))
 
 
 # Equality
@@ -181,16 +181,16 @@ class _Set(_Way):
         }
         return cls(path, pa.array(list(scalars), field.type), np.array(list(scalars.values()), np.int64))
 
-    def into(self, found: Marks, records: pa.Table) -> None:
+    def into(self, greatest: Marks, records: pa.Table) -> None:
         if len(self.values):
             places = pc.index_in(column_at(records, self.field), value_set=self.values)
-            _raise(found, _numpy(pc.fill_null(places, -1)), self.marks)
+            _raise(greatest, _numpy(pc.fill_null(places, -1)), self.marks)
 
 
-def _raise(found: Marks, places: npt.NDArray[Any], marks: Marks) -> None:
+def _raise(greatest: Marks, places: npt.NDArray[Any], marks: Marks) -> None:
     """Raise the marks of the records whose place is not negative."""
     rows = np.flatnonzero(places >= 0)
-    found[rows] = np.maximum(found[rows], marks[places[rows]])
+    greatest[rows] = np.maximum(greatest[rows], marks[places[rows]])
 
 
 # Ranges
@@ -249,11 +249,11 @@ def _exact_interval(condition: Condition, schema: pa.Schema) -> tuple[Path, _Int
     members = condition.of if isinstance(condition, And) else (condition,)
     fields = {member.field if isinstance(member, Compare) else () for member in members}
     intervals = [_interval(member, schema) for member in members] if len(fields) == 1 else []
-    known = [interval for interval in intervals if interval is not None]
-    if not known or len(known) < len(intervals):
+    bounded = [interval for interval in intervals if interval is not None]
+    if not bounded or len(bounded) < len(intervals):
         return None
-    interval = known[0]
-    for other in known[1:]:
+    interval = bounded[0]
+    for other in bounded[1:]:
         interval = interval.intersect(other)
     return fields.pop(), interval
 
@@ -304,10 +304,10 @@ class _Segments(_Way):
         below = marks.pop(0) if bounds and bounds[0] == -np.inf else 0
         return cls(path, bounds[len(bounds) - len(marks) :], np.array([below, *marks], np.int64))
 
-    def into(self, found: Marks, records: pa.Table) -> None:
+    def into(self, greatest: Marks, records: pa.Table) -> None:
         values, valid = _numbers(column_at(records, self.field))
         marks = self.marks[_search(self.bounds, values)]
-        np.maximum(found, marks if valid is None else np.where(valid, marks, np.int64(0)), out=found)
+        np.maximum(greatest, marks if valid is None else np.where(valid, marks, np.int64(0)), out=greatest)
 
 
 def _search(bounds: list[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -333,8 +333,8 @@ def _guide(condition: Condition, schema: pa.Schema) -> tuple[Path, _Interval | p
             continue
         interval = _interval(member, schema)
         if interval is not None:
-            known = intervals.get(member.field)
-            intervals[member.field] = interval if known is None else interval.intersect(known)
+            earlier = intervals.get(member.field)
+            intervals[member.field] = interval if earlier is None else interval.intersect(earlier)
         elif _is_set(member, schema) and (meant := own_comparison(member, schema)) is not None:
             return member.field, meant[1]
     closed = {p: i for p, i in intervals.items() if i.low is not None and i.high is not None}
@@ -345,7 +345,7 @@ _Guided: TypeAlias = tuple[_Interval | pa.Scalar, Marked]
 
 
 def _layers(guides: Sequence[_Guided]) -> tuple[list[list[_Guided]], list[Marked]]:
-    """The guides in layers, in each of which a value has one guide at most; and the conditions that find none."""
+    """The guides in layers, and the conditions that find no layer.  In a layer a value has one guide at most."""
     rest: list[Marked] = []
     layers: list[list[_Guided]] = []
     ends: list[Any] = []  # of the last interval of each layer
@@ -373,7 +373,7 @@ def _layers(guides: Sequence[_Guided]) -> tuple[list[list[_Guided]], list[Marked
 
 @dataclass(frozen=True)
 class _Layer(_Way):
-    """Conditions of which at most one may hold for a record, by the value of one field.
+    """Conditions, at most one for each value of a field.
 
     `kind`, `values`, `marks` are those of each condition, in the order of the guides.
     """
@@ -396,14 +396,13 @@ class _Layer(_Way):
         forms: list[Shaped] = [shaped(condition, schema) for _, (condition, _) in layer]
         places = {shape: place for place, shape in enumerate(dict.fromkeys(form.shape for form in forms))}
         first, _ = layer[0]
-        is_set = isinstance(first, pa.Scalar)
         names = [
             top_level(next(c for f, (_, (c, _)) in zip(forms, layer, strict=True) if f.shape == s))
             for s in places
         ]
         return cls(
             path,
-            pa.array([guide for guide, _ in layer], first.type) if is_set else None,
+            pa.array([guide for guide, _ in layer], first.type) if isinstance(first, pa.Scalar) else None,
             tuple((guide.low, guide.high) for guide, _ in layer if isinstance(guide, _Interval)),
             tuple(places),
             np.array([places[form.shape] for form in forms], np.int64),
@@ -412,7 +411,7 @@ class _Layer(_Way):
             tuple(names),
         )
 
-    def into(self, found: Marks, records: pa.Table) -> None:
+    def into(self, greatest: Marks, records: pa.Table) -> None:
         which = self._guided(column_at(records, self.field))
         rows = np.flatnonzero(which >= 0)
         kinds = self.kind[which[rows]]
@@ -427,7 +426,7 @@ class _Layer(_Way):
             values = (pa.array(list(column)).take(pa.array(back)) for column in columns)
             kept = _numpy(shape_holds(shape, values, part))
             hit = of_shape[kept]
-            found[hit] = np.maximum(found[hit], self.marks[conditions[kept]])
+            greatest[hit] = np.maximum(greatest[hit], self.marks[conditions[kept]])
 
     def _guided(self, column: Column) -> npt.NDArray[np.int64]:
         """For each record the condition that may hold, -1 if none."""

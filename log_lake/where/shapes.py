@@ -24,7 +24,7 @@ from log_lake.where.evaluate import Column, Records, column_at, comparison, orde
 
 
 @dataclass(frozen=True)
-class Compared:
+class OpenComparison:
     """A comparison of a field with a value, which is not part of the shape."""
 
     field: Path
@@ -39,7 +39,7 @@ class Joined:
     of: tuple[Shape, ...]
 
 
-Shape: TypeAlias = Compared | Joined | Condition
+Shape: TypeAlias = OpenComparison | Joined | Condition
 """A condition in a shape is evaluated as it is."""
 
 
@@ -84,7 +84,7 @@ def _shape(condition: Condition, schema: pa.Schema, values: list[pa.Scalar]) -> 
             if meant is None:
                 return condition
             values.append(meant[1])
-            return Compared(condition.field, meant[0])
+            return OpenComparison(condition.field, meant[0])
         case In() | IsNull():
             return condition
 
@@ -94,8 +94,8 @@ def shape_holds(shape: Shape, values: Iterator[pa.Array], records: Records) -> p
 
     `values` has an array for each comparison of the shape, with one value a record.
     """
-    found = pc.fill_null(_truth(shape, values, records), False)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    truths = pc.fill_null(_truth(shape, values, records), False)
+    return truths.combine_chunks() if isinstance(truths, pa.ChunkedArray) else truths
 
 
 def _truth(shape: Shape, values: Iterator[pa.Array], records: Records) -> Column:
@@ -104,6 +104,6 @@ def _truth(shape: Shape, values: Iterator[pa.Array], records: Records) -> Column
         if shape.word == "not":
             return pc.invert(members[0])
         return reduce(pc.and_kleene if shape.word == "and" else pc.or_kleene, members)
-    if isinstance(shape, Compared):
+    if isinstance(shape, OpenComparison):
         return ordered(column_at(records, shape.field), shape.op, next(values))
     return truth(shape, records)

@@ -50,9 +50,9 @@ class ReferenceReading:
 
     def narrowed(self, references: Iterable[Reference]) -> ReferenceReading:
         """The same without the columns that none of the references has; those of the key stay, and hidden ones."""
-        known = [self.schemas.get(reference.schema) for reference in references]
-        names = {name for schema in known if schema is not None for name in schema.names}
-        if any(schema is None for schema in known) or names.issuperset(self.schema.names):
+        schemas = [self.schemas.get(reference.schema) for reference in references]
+        names = {name for schema in schemas if schema is not None for name in schema.names}
+        if any(schema is None for schema in schemas) or names.issuperset(self.schema.names):
             return self
         kept = {*names, *self.key.names, *ORDER.names, *ROW.names}
         return replace(self, schema=pa.schema([field for field in self.schema if field.name in kept]))
