@@ -25,8 +25,8 @@ from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
 from log_lake.columns.keys import key_at
 from log_lake.combine.combine import combine_stream
-from log_lake.combine.merge import ClosedStream, merge
 from log_lake.loading.block import MAX_CELLS, WIDE
+from log_lake.objects.merge import ClosedStream, merge
 from log_lake.objects.spool import Spool, SpooledBatch
 from log_lake.objects.weight import Sizes
 

@@ -27,8 +27,8 @@ from lake_core.schemas import Rule
 from lake_core.schemas.hidden import DELETED, ORDER, with_rows
 from lake_core.store import Store
 from log_lake.combine.combine import combine_stream
-from log_lake.combine.merge import ClosedStream, merge
 from log_lake.combine.newest import without_markers
+from log_lake.objects.merge import ClosedStream, merge
 from log_lake.objects.spool import Spool
 from log_lake.reading.covers import Covering, Covers
 from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequences

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from lake_core.history import Reference
-from log_lake.combine.merge import ClosedStream
+from log_lake.objects.merge import ClosedStream
 from log_lake.objects.spool import Spool, SpooledBatch
 from log_lake.objects.weight import Sizes
 from log_lake.reading.limits import ScanLimits

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lake_core.keys import PoolKey
 from log_lake.columns.keys import key_at
-from log_lake.combine.merge import ClosedStream, merge
+from log_lake.objects.merge import ClosedStream, merge
 
 KEY = PoolKey.parse("k")
 

@@ -7,8 +7,8 @@ import pytest
 
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.store.memory import MemoryStore
-from log_lake.combine.merge import ClosedStream, merge
 from log_lake.lake.pool import Pool
+from log_lake.objects.merge import ClosedStream, merge
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
 from tests.support.pools import a_pool, compact_all

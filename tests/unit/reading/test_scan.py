@@ -17,9 +17,9 @@ from lake_core.history.fold import fold_entry
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.records.pools import PoolConfig
-from log_lake.combine.merge import ClosedStream, merge
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.objects.merge import ClosedStream, merge
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.plan import overlap_depth, plan_scan
 from log_lake.reading.revision import Revision
