@@ -118,7 +118,8 @@ def _summary(preview: Preview, pool_name: str) -> str:
 def report_load(result: LoadResult, *, pool_name: str, as_json: bool, verb: str = "loaded") -> None:
     """Print the result of a load or a replace, for people or for programs; `verb` says it."""
     if as_json:
-        print_json(vars(result))
+        left_out = ("removed", "removed_is_exact") if result.removed is None else ()
+        print_json({name: value for name, value in vars(result).items() if name not in left_out})
         return
     for note in result.notes:  # a warning says which types changed
         say(note)

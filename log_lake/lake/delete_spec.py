@@ -116,10 +116,10 @@ def _may_delete(revision: Revision, spec: DeleteSpec, store: Store) -> bool:
         revision,
         key_range=key_range,
         columns=[name for name in columns if name in names],
-        where=condition,
         ages=False,
     )
-    plan = replace(plan, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8))
+    # the condition is checked, or an expiry's, which compares a field with values of several classes
+    plan = replace(plan, where=condition, limits=replace(plan.limits, max_batch_rows=MAX_RECORDS_READ // 8))
     # append pools need no merge; otherwise the other records of the key decide whether a record is live
     alone = [(r,) for r in candidates] if revision.rule.keeps_all else [plan.references]
     looked = _Looked()

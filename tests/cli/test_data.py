@@ -329,6 +329,7 @@ def test_the_log_tells_newest_first(lake: Command, pool: str) -> None:
         "metadata",
         "token",
         "added",
+        "removed",
         "actions",
     ]
     assert (newest["version"], newest["parent"], first["version"], first["parent"]) == (2, 1, 1, 0)

@@ -51,7 +51,7 @@ def test_bad_files_are_parked_and_the_good_ones_are_one_transaction(landing: Lan
     (done,) = run()
     assert (done["records"], landing.transactions("p"), landing.keys("p")) == (6, 1, [0, 1, 2, 3, 4, 5])
     assert [file for file, _ in done["parked"]] == [bad, worse]
-    assert f"{bad}, line 2" in done["parked"][0][1]
+    assert done["parked"][0][1].startswith("line 2")
     assert parked(landing) == ["bad.ndjson", "worse.parquet"]
     assert run() == [], "what is parked is not tried again"
 
