@@ -14,12 +14,14 @@ from dataclasses import dataclass
 
 from lake_core import naming
 from lake_core.context import INLINES_SINCE
-from lake_core.errors import CheckpointGone
+from lake_core.errors import CheckpointGone, Corrupt
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, DraftRequest
+from lake_core.ids import id_time
 from lake_core.journal.marks import Mark
 from lake_core.keys import KeyRange
 from lake_core.records import Action, AddObject, Entry, PutReference
 from lake_core.records.codec import Codec
+from lake_core.records.transactions import sequence
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
 from log_lake.objects.located import Located
@@ -50,25 +52,28 @@ def inlined_objects(pool: Pool, target: Target, *, until: int) -> Iterator[Inlin
             if mark.version < until:
                 yield from _of_checkpoint(pool, target, mark)
     for name, request in _requests(pool):
-        yield from _of_actions(name, request.actions, target)
+        yield from _of_actions(name, () if request is None else request.actions, target)
 
 
 def withdraw_expired(pool: Pool) -> None:
     """Deletes requests that have expired: no writer commits them, and they may hold records.
 
-    Raises Corrupt, Unavailable.
+    One that cannot be decoded has expired if the time in its id is as old.  Raises Unavailable.
     """
     if pool.context.format_version < INLINES_SINCE:
         return
     now = pool.history.now()
-    expired = [name for name, one in _requests(pool) if abs(now - one.time) > MAX_WAIT_MICROSECONDS]
+    expired = [
+        name
+        for name, one in _requests(pool)
+        if abs(now - (_posted(name) if one is None else one.time)) > MAX_WAIT_MICROSECONDS
+    ]
     if expired:
         pool.store.delete_all(expired)
 
 
 def _of_entries(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
     journal = pool.history.journal
-    last = target.until or until
 
     def read(name: str) -> Entry | None:
         data = journal.store.get(name)
@@ -77,17 +82,30 @@ def _of_entries(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
     names = (
         info.name
         for info in journal.store.list(journal.name)
-        if (version := naming.entry_version(info.name)) is not None and version <= min(last, until)
+        if (version := naming.entry_version(info.name)) is not None and version <= until
     )
     while batch := list(itertools.islice(names, AT_ONCE)):  # bounded by the entries
         for name, entry in zip(batch, journal.read_all(read, batch), strict=True):
+            written = sequence(naming.entry_version(name) or 0)
             for transaction in () if entry is None else entry.transactions:
-                yield from _of_actions(name, transaction.actions, target)
+                yield from _of_actions(name, transaction.actions, target, written=written)
 
 
-def _of_actions(name: str, actions: Iterable[Action], target: Target) -> Iterator[Inlined]:
+def _of_actions(
+    name: str, actions: Iterable[Action], target: Target, *, written: int = 0
+) -> Iterator[Inlined]:
+    """The objects of actions, whose new records were written at the sequence `written` or later (0: not known).
+
+    A branch, a merge or a revert refers again to an object that is older than its entry.
+    """
     for action in actions:
         if not isinstance(action, AddObject | PutReference) or not action.data:
+            continue
+        if isinstance(action, AddObject):
+            oldest = written
+        else:
+            oldest = action.seq if action.oldest is None else action.oldest
+        if oldest > target.last:
             continue
         if action.sub_pool in target.sub_pools and target.range_in(action.sub_pool).overlaps(
             KeyRange(action.low, action.high)
@@ -106,10 +124,21 @@ def _of_checkpoint(pool: Pool, target: Target, mark: Mark) -> Iterator[Inlined]:
         return
 
 
-def _requests(pool: Pool) -> Iterator[tuple[str, DraftRequest]]:
-    """The requests that can be read; others are no drafts that a writer posted whole."""
+def _posted(name: str) -> int:
+    """When a request was posted, by the time in its id, in microseconds since 1970; 0 if that is no id."""
+    try:
+        return int(id_time(name.rpartition("/")[2].partition(".")[0]).timestamp() * 1_000_000)
+    except ValueError:
+        return 0
+
+
+def _requests(pool: Pool) -> Iterator[tuple[str, DraftRequest | None]]:
+    """The requests; None for one that cannot be decoded, which every writer ignores (decision 28)."""
     store, codec = pool.store, Codec(DraftRequest)
     for info in list(store.list(naming.requests(pool.history.journal.name))):
         data = store.get(info.name) if naming.is_request(info.name) else None
         if data is not None:
-            yield info.name, codec.decode(data, name=info.name)
+            try:
+                yield info.name, codec.decode(data, name=info.name)
+            except Corrupt:
+                yield info.name, None

@@ -10,7 +10,7 @@ from lake_core import naming
 from lake_core.history import Draft
 from lake_core.history.group_commit.requests import DraftRequest, request_of
 from lake_core.ids import IdSource
-from lake_core.journal.purge import write_newest
+from lake_core.journal.purge import purge, write_newest
 from lake_core.records.codec import Codec
 from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
@@ -95,6 +95,35 @@ def test_without_a_purge_the_erasure_stays_pending_and_says_why(people: People) 
     assert people.secrets()
     found = list(verify(people.pool, receipt))
     assert any(naming.entry(naming.pool_journal(people.pool.config.id), 1) in line for line in found)
+
+
+def test_a_younger_entry_that_refers_again_to_an_old_object_is_searched_too(people: People) -> None:
+    """A branch at an old version, between two runs of the erasure, carries the bytes into its own entry."""
+    people.load("ann", "bob")
+    people.load("carl")
+    receipt = erase(people.pool, where=ANN, keeps_history=True)
+    people.checkpoint()
+    erased = people.pool.history.load().version
+    people.pool.create_branch("old", at="1")
+    purge(people.pool.history.journal, until=erased)
+    receipt = go_on(people.pool, receipt)
+    assert (receipt.status, len(people.secrets())) == (PENDING, 1)
+    people.checkpoint()
+    purge(people.pool.history.journal, until=people.pool.history.load().version)
+    receipt = go_on(people.pool, receipt)
+    assert (receipt.status, people.secrets()) == (DONE, [])
+
+
+def test_an_object_among_the_requests_that_is_none_holds_no_erasure(people: People) -> None:
+    people.load("ann")
+    junk = [
+        naming.request(people.pool.history.journal.name, people.pool.context.ids.new()),
+        f"{naming.requests(people.pool.history.journal.name)}/not-an-id.txn",
+    ]
+    for name in junk:
+        people.store.put(name, b"")
+    receipt = erase(people.pool, where=ANN)
+    assert (receipt.status, people.secrets()) == (DONE, [])
 
 
 @pytest.mark.parametrize("branch", ["main", "other"])
