@@ -93,13 +93,25 @@ def write_newest(
             return False, loaded.version
         forget = _forgettable(journal, own=now) if forgets else 0
         try:
-            write_state(journal, loaded, id=new_id(), now=now, forget=forget)
-            return True, loaded.version
+            mark = write_state(journal, loaded, id=new_id(), now=now, forget=forget)
+            return not taken_back(journal, mark, now=now), loaded.version
         except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
             continue
     raise Unavailable(
         f"{journal.name}: in {TRIES} tries the checkpoint below the state was purged or damaged; run it again"
     )
+
+
+def taken_back(journal: Journal[Any, Any], mark: Mark, *, now: float) -> bool:
+    """Deletes a checkpoint that was just written, if a purge has passed its version meanwhile.
+
+    The purge looked before the checkpoint was there.  An erasure relies on that nothing stays below its fence but
+    what a tag keeps.  Returns whether it was deleted.  Raises Unavailable.
+    """
+    if not passed(journal, mark.version) or mark.version in journal.kept(journal.load().state, now):
+        return False
+    journal.store.delete_all([mark.name])
+    return True
 
 
 def _forgettable(journal: Journal[Any, Any], *, own: float) -> int:

@@ -16,7 +16,7 @@ from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, NotFo
 from lake_core.journal import Journal, Purged, purge
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.marks import Marks
-from lake_core.journal.purge import choose, write_newest, write_state
+from lake_core.journal.purge import choose, taken_back, write_newest, write_state
 from lake_core.journal.store_time import surely_past
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
@@ -150,7 +150,9 @@ def write_between(
         try:
             loaded = journal.load_version(version)
             if loaded is not None:
-                write_state(journal, loaded, id=new_id(), now=now)
+                mark = write_state(journal, loaded, id=new_id(), now=now)
+                if taken_back(journal, mark, now=now):
+                    return number
         except (NotFound, CheckpointGone, CheckpointDamaged) as error:  # readers do without
             log.info("%s: no checkpoint of version %d: %s", journal.name, version, error)
             return number

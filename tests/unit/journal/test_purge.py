@@ -30,6 +30,7 @@ from lake_core.journal import (
 )
 from lake_core.journal.link import encode_linked
 from lake_core.journal.marks import Mark, Marks
+from lake_core.journal.purge import taken_back
 from lake_core.journal.retry import CONTENDED_FRESH, FRESH
 from lake_core.store import Created, Store
 from lake_core.store.local import LocalStore
@@ -697,3 +698,19 @@ def test_a_hole_in_what_is_followed_is_corrupt(store: ScriptedStore) -> None:
     store.behind.delete(naming.entry("j", 3))
     with pytest.raises(Corrupt, match="missing, and not purged"):
         followed(store, 0, 5)
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_checkpoint_that_a_purge_has_overtaken_goes_unless_it_is_kept(
+    store: ScriptedStore, keeps: bool
+) -> None:
+    """It was begun before the purge looked, and written below the fence afterwards."""
+    checkpoint(store)
+    purged(store)
+    ours = replace(journal(store), kept=lambda state, now: frozenset([3] if keeps else []))
+    late = Mark(3, naming.checkpoint("j", 3, an_id(2)))
+    store.put(late.name, b"late")
+    assert taken_back(ours, late, now=0.0) is not keeps
+    assert (store.get(late.name) is not None) is keeps
+    newest = ours.marks().checkpoints[0]
+    assert not taken_back(ours, newest, now=0.0), "that of the fence stays"
