@@ -34,6 +34,8 @@ class Context:
     author: str
     format_version: int = FORMAT_VERSION
     metadata: Mapping[str, str] = field(default_factory=dict)
+    gated: bool = True
+    """Whether every purger of the lake makes gates: not if programs of an older version may have it open."""
 
     @property
     def clock(self) -> Callable[[], float]:

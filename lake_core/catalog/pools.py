@@ -55,7 +55,7 @@ class Catalog:
             fold_pools,
             format=PoolsFormat(),
             limits=limits,
-            gated=context.format_version >= gates.FORMAT,
+            gated=context.gated and context.format_version >= gates.FORMAT,
         )
 
     def load(self) -> LoadedState[PoolsState]:

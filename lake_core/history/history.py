@@ -57,6 +57,7 @@ class History:
         limits: HistoryLimits = HISTORY_LIMITS,
         format_version: int = FORMAT_VERSION,
         metadata: Mapping[str, str] | None = None,
+        gated: bool = True,
     ) -> None:
         self.pool_name = ""
         self._metadata = dict(metadata or {})
@@ -80,7 +81,7 @@ class History:
             format=PoolStateFormat(token_keep, limits),
             limits=limits.journal,
             kept=PoolState.kept_at,
-            gated=format_version >= gates.FORMAT,
+            gated=gated and format_version >= gates.FORMAT,
         )
 
     def now(self) -> int:

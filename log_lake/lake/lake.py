@@ -58,12 +58,16 @@ _LOOKING = 16
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The content of `lake.json`; programs ignore unknown fields."""
+    """The content of `lake.json`; programs ignore unknown fields.
+
+    `upgraded`: the lake had an older version before, so programs of that version may still have it open.
+    """
 
     magic: str
     version: int
     id: str
     lock: str = ""
+    upgraded: bool = False
 
     def __post_init__(self) -> None:
         check_id(self.id, what="the lake's id")
@@ -84,6 +88,7 @@ class Lake:
         limits: ScanLimits = LIMITS,
         format_version: int = FORMAT_VERSION,
         metadata: Mapping[str, str] | None = None,
+        gated: bool = True,
     ) -> None:
         if metadata and format_version < 2:
             raise InvalidInput(
@@ -98,6 +103,7 @@ class Lake:
             author or default_author(),
             format_version,
             check_metadata(all_metadata),
+            gated,
         )
         self.catalog = Catalog(self.context, check=check_pool)
         self.limits = limits
@@ -204,6 +210,7 @@ class Lake:
             limits=limits,
             format_version=head.version,
             metadata=metadata,
+            gated=not head.upgraded,
         )
 
     def upgrade(self) -> tuple[int, int]:
@@ -214,9 +221,12 @@ class Lake:
         """
         before = self.context.format_version
         if before < FORMAT_VERSION:
-            head = json.loads(self.store.get(naming.LAKE_FILE) or b"{}") | {"version": FORMAT_VERSION}
+            head = json.loads(self.store.get(naming.LAKE_FILE) or b"{}") | {
+                "version": FORMAT_VERSION,
+                "upgraded": True,
+            }
             self.store.put(naming.LAKE_FILE, _encoded(head), durable=True)
-            self.context = replace(self.context, format_version=FORMAT_VERSION)
+            self.context = replace(self.context, format_version=FORMAT_VERSION, gated=False)
             self.catalog = Catalog(self.context, check=check_pool)
             self._histories.clear()
         return before, FORMAT_VERSION
@@ -398,6 +408,7 @@ class Lake:
                 clock=self.context.clock,
                 format_version=self.context.format_version,
                 metadata=self.context.metadata,
+                gated=self.context.gated,
             )
             self._histories[config.id] = history
         history.pool_name = config.name

@@ -109,6 +109,7 @@ class PoolCheck:
             key=self.config.key,
             rule=rule_of(self.config),
             clock=self.context.clock,
+            gated=False,  # it looks once
         )
         self.journal = JournalCheck(
             self._history.journal,

@@ -80,7 +80,11 @@ class Fsck:
     def __post_init__(self) -> None:
         # another guard around the same store: no footer that was kept before is taken for what is there now
         self.context = Context(
-            GuardedStore(self.context.store), self.context.lake_id, self.context.ids, self.context.author
+            GuardedStore(self.context.store),
+            self.context.lake_id,
+            self.context.ids,
+            self.context.author,
+            gated=False,  # it looks once
         )
 
     def run(self) -> Iterator[Finding]:
@@ -165,7 +169,7 @@ class Fsck:
             if dropped.is_deleted:
                 what += "; its objects are being deleted"
             return finding("pool_dropped", pool=id, where=f"{id}/", what=what, id=id)
-        history = History(self.context.store, pool_id=id, key=ARRIVAL, clock=self.context.clock)
+        history = History(self.context.store, pool_id=id, key=ARRIVAL, clock=self.context.clock, gated=False)
         try:
             closed = history.load().state.closed
         except Corrupt:

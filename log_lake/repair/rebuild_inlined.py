@@ -29,7 +29,9 @@ AT_ONCE = 64
 
 def inlined_candidates(store: Store, pool_id: str) -> Iterator[Candidate]:
     """The inlined objects of all entries and checkpoints that can be read, each once.  Raises Unavailable."""
-    history = History(store, pool_id=pool_id, key=ARRIVAL, clock=lambda: 0.0)  # nothing is committed
+    history = History(
+        store, pool_id=pool_id, key=ARRIVAL, clock=lambda: 0.0, gated=False
+    )  # nothing is committed
     seen: set[str] = set()
     for one in itertools.chain(_of_entries(history), _of_checkpoints(history)):
         if one.data and one.object not in seen:

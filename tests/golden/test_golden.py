@@ -473,7 +473,8 @@ def test_the_head_of_an_older_lake_is_upgraded(folder: Path, version: int) -> No
     lake = Lake.open_on(store)
     assert (lake.id, lake.context.format_version) == (json.loads(old)["id"], version)
     assert lake.upgrade() == (version, 3)
-    assert store.get("lake.json") == old.replace(b'"version": %d' % version, b'"version": 3')
+    raised = old.replace(b'"version": %d' % version, b'"version": 3')
+    assert store.get("lake.json") == raised.replace(b'"\n}', b'",\n "upgraded": true\n}')
     assert Lake.open_on(store).context.format_version == 3
 
 

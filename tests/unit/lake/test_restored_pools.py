@@ -286,4 +286,6 @@ def test_an_upgrade_is_durable_before_it_returns(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "fsync", sync)
     assert old.upgrade() == (1, FORMAT_VERSION)
+    assert not old.context.gated, "an older program may have it open, which makes no gates"
+    assert not Lake.open(old.store.uri).context.gated
     assert synced[-1] == str(tmp_path / "lake")
