@@ -19,6 +19,7 @@ from lake_core.records.points import MAX_POINTS
 from log_lake.compaction.ranges import figures
 from log_lake.lake.journaled import Journaled
 from log_lake.lake.view import View
+from log_lake.reading.split import whole_keys
 from log_lake.texts.keytext import check_classes, show_key
 
 
@@ -96,7 +97,8 @@ def points_into(view: View, into: int) -> tuple[bytes, ...]:
         raise InvalidInput(
             f"pool {view.config.name!r} has no records whose keys could be divided; name the keys to split at"
         )
-    points = tuple(r.high for r in view.split(EVERYTHING, pieces=into) if r.high is not None)
+    cuts = [r.high for r in view.split(EVERYTHING, pieces=into) if r.high is not None]
+    points = whole_keys(cuts, view.key)
     if view.points and not set(points) <= set(view.points):
         raise InvalidInput(
             f"pool {view.config.name!r} has {counted(len(view.points), 'split point')} already: remove them first "

@@ -6,11 +6,12 @@ first and at most `max_footers`; the others are small or spread over the same ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from lake_core.history import Reference
-from lake_core.keys import KeyRange
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.encoding import decode_key, encode_key
 from lake_core.store import Store
 from log_lake.objects.read import DataObject
 from log_lake.reading.ranges import WeightedSample, blunt, split_range
@@ -89,3 +90,8 @@ def sample_of(reference: Reference, store: Store, *, pool_id: str, weight: float
     return WeightedSample.of_ranks(
         footer.sample, high=footer.high, records=footer.records, weight=weight
     ).within(reference.key_range)
+
+
+def whole_keys(cuts: Iterable[bytes], key: PoolKey) -> tuple[bytes, ...]:
+    """The keys of these cuts, ascending: a cut may lie just behind a key, where no person can name it."""
+    return tuple(sorted({encode_key(list(decode_key(cut, key)), key) for cut in cuts} - {b""}))

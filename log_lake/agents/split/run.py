@@ -22,7 +22,7 @@ from log_lake.lake.branches import planned
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.presence.absence import planning_again
-from log_lake.reading.split import samples_of
+from log_lake.reading.split import samples_of, whole_keys
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def _split_pool(pool: Pool) -> RangesResult:
         for key_range, _ in plan.splits:
             inside = view.references_in(key_range)
             samples = samples_of(inside, pool.store, pool_id=pool.config.id, weigh=policy.part)
-            points += cuts_of(samples, key_range)
+            points += (p for p in whole_keys(cuts_of(samples, key_range), view.key) if p != key_range.low)
     actions: list[Action] = [Join(plan.joins)] if plan.joins else []
     actions += [Split(tuple(points))] if points else []
     ranges = len(view.points) + 1 + len(points) - len(plan.joins)

@@ -149,3 +149,13 @@ def test_a_reference_that_ends_at_a_point_lies_below_it() -> None:
         assert [one.objects for one in figures([reference], points)] == [
             int(n in numbers) for n in range(len(points) + 1)
         ]
+
+
+def test_a_point_that_samples_chose_can_be_named() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k")
+    for first in (0, 100):
+        pool.branch().append(pa.table({"k": [f"u{n:04d}" for n in range(first, first + 100)]}))
+    assert pool.split(into=2).points == 1
+    (low,) = [one.low for one in pool.ranges() if one.low is not None]
+    assert pool.split(at=[low]).version is None, "it is there already"
+    assert pool.unsplit(at=[low]).ranges == 1
