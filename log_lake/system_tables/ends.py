@@ -140,8 +140,8 @@ def _column(expression: Mapping[str, Any]) -> str | None:
     return str(names[0]) if len(names) == 1 else None
 
 
-def _count(expression: Mapping[str, Any]) -> int | None:
-    literal = expression.get("literal") or {}
+def _count(expression: Mapping[str, Any] | None) -> int | None:
+    literal = (expression or {}).get("literal") or {}
     text = str(literal.get("text", "")) if literal.get("kind") == "INTEGER" else ""
     return int(text) if text.isdecimal() else None
 

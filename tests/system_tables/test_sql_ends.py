@@ -61,6 +61,7 @@ ENDS = [
     "select v from p limit 2",
 ]
 ALL = [
+    "select k from p order by k offset 2",
     "select min(k), max(k) from p",
     "select v as k from p order by k desc limit 3",
     "select k, v from p order by v desc limit 3",
