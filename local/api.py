@@ -243,12 +243,15 @@ class AirflowApi:
         return list(self.get(f"{_run_path(dag_id, run_id)}/taskInstances", limit=1000)["task_instances"])
 
     def log(self, dag_id: str, run_id: str, task_id: str, *, attempt: int = 1, map_index: int = -1) -> str:
-        """The log of one attempt of a task, as lines of text."""
+        """The log of one attempt of a task, as lines of text, with the errors that ended it."""
         path = f"{_run_path(dag_id, run_id)}/taskInstances/{_quoted(task_id)}/logs/{attempt}"
         content = self.get(path, map_index=map_index, full_content=True)["content"]
-        return "\n".join(
-            str(line.get("event", line)) if isinstance(line, dict) else str(line) for line in content
-        )
+        lines: list[str] = []
+        for line in content:
+            lines.append(str(line.get("event", line)) if isinstance(line, dict) else str(line))
+            errors = line.get("error_detail") if isinstance(line, dict) else None
+            lines += [f"{error.get('exc_type')}: {error.get('exc_value')}" for error in errors or ()]
+        return "\n".join(lines)
 
     def xcom(
         self, dag_id: str, run_id: str, task_id: str, *, key: str = "return_value", map_index: int = -1

@@ -50,7 +50,7 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
         committed.transaction_id,
         covers=_covers(branch, id),
         records=None if removed is None else removed.records,
-        is_exact=removed is None or removed.is_exact,
+        is_exact=removed is None or (removed.is_exact and committed.version == revision.version + 1),
     )
 
 

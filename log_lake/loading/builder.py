@@ -179,10 +179,10 @@ class ObjectBuilder:
         for alike in groups(self._taken("")):
             ready = [self._ready("", alike)]
             alike.clear()
-            self._misfits.append(self._misfits_of(ready[0]))
             if self._sorted is None or not self._sorted.takes(ready[0].schema, ready[0].num_rows):
                 self._write_sorted()
                 self._sorted = SortedOnDisk(self._spool, key=self.key, rule=self.rule, memory=self.memory)
+            self._misfits.append(self._misfits_of(ready[0]))
             with writing(f"{self.store.uri}/{self.origin.pool_id}"):
                 self._sorted.add(sorted_table(ready, self.key, self.rule))
             pa.default_memory_pool().release_unused()  # else the allocator keeps as much again

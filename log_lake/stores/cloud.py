@@ -247,9 +247,11 @@ class CloudStore:
 
     def delete(self, name: str) -> None:
         self.cache.forget([name])
-        with contextlib.suppress(FileNotFoundError), self._failing(name):
-            self._fs.rm_file(self._path(name))
-        self.cache.forget([name])  # again: a reader may have fetched it before it was deleted
+        try:
+            with contextlib.suppress(FileNotFoundError), self._failing(name):
+                self._fs.rm_file(self._path(name))
+        finally:  # again: a reader may have fetched it before it was deleted, also if the answer was lost
+            self.cache.forget([name])
 
     def delete_all(self, names: Sequence[str]) -> None:
         """S3 deletes `PAGE` names in a request; Google one, many requests at once."""

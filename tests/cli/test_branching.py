@@ -105,7 +105,10 @@ def test_metadata_is_kept_with_the_transactions(lake: Command) -> None:
     lake("load", "p", file, "--meta", "team=logs", "--meta", "why=a=b")
     lake("delete", "p", "--key", "1", "--meta", "team=other")
     newest, first = lake("log", "p", "--json").records
-    assert (newest["metadata"], first["metadata"]) == ({"removed": "1", "team": "other"}, {"team": "logs", "why": "a=b"})
+    assert (newest["metadata"], first["metadata"]) == (
+        {"removed": "1", "team": "other"},
+        {"team": "logs", "why": "a=b"},
+    )
     assert "team=logs why=a=b" in lake("log", "p").out
     found = lake(
         "query", "select version from \"p:log\" where metadata ->> 'team' = 'logs'", "--json"
