@@ -72,15 +72,19 @@ def is_such(kind: str) -> Callable[[Row], bool]:
     return (lambda row: row["k"] == 1) if kind == "aggregate" else (lambda row: row["who"] == "ann")
 
 
-@pytest.mark.parametrize("inline", ["0", "64KiB"])
 @pytest.mark.parametrize("acts", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "every"),
+    ("kind", "every", "inline"),
     [
-        *((kind, 13) for kind in ("append", "upsert", "aggregate")),
+        *((kind, 13, inline) for kind in ("append", "upsert", "aggregate") for inline in ("0", "64KiB")),
         *(
-            pytest.param(kind, every, marks=pytest.mark.slow)
-            for kind, every in (("append", 1), ("upsert", 3), ("aggregate", 3))
+            pytest.param(kind, every, inline, marks=pytest.mark.slow)
+            for kind, every, inline in (
+                ("append", 1, "0"),
+                ("upsert", 3, "0"),
+                ("aggregate", 3, "0"),
+                ("append", 3, "64KiB"),
+            )
         ),
     ],
 )
