@@ -75,7 +75,8 @@ def check_vacuum(state: PoolState, draft: Draft) -> None:
                     )
             case Discard(objects=objects):
                 in_use = held_objects(state, objects) | removed.vacuumed()
-                if not in_use.isdisjoint(objects) or removed.get_many(objects):
+                listed = (removal.version for removal in removed.get_many(objects).values())
+                if not in_use.isdisjoint(objects) or max(listed, default=0) > draft.read_version:
                     raise PlanAgain("the pool has changed since the orphans were listed; plan again")
             case BeginVacuum(objects=objects):
                 _check_begun(state, draft, objects)

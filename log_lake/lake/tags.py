@@ -16,7 +16,7 @@ from lake_core.history import Draft, PoolState
 from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of
 from lake_core.history.state import Tag
-from lake_core.history.vacuuming import unlisted_objects
+from lake_core.history.vacuuming import held_objects, unlisted_objects
 from lake_core.records import DeleteTag, Discard, SetTag
 from lake_core.records.decoding import LAST_TIME
 from log_lake.lake.branches import keeping, planned
@@ -89,7 +89,8 @@ def _discard(chunk: list[tuple[str, int]]) -> Discard:
 
 
 def _unkept(pool: Journaled, state: PoolState, tag: Tag) -> dict[str, int]:
-    """The objects, with their sizes, that neither a branch nor the list of the removed has, once the tag is gone.
+    """The objects, with their sizes, that no branch has once the tag is gone, and that the list of the removed
+    lacks, or has from before the branch was deleted: versions of the branch after that removal need them.
 
     Other tags may keep some of them; the planner of a vacuum subtracts these.
     """
@@ -101,7 +102,9 @@ def _unkept(pool: Journaled, state: PoolState, tag: Tag) -> dict[str, int]:
         )
         return {}
     unknown = unlisted_objects(state, objects) - state.removed.vacuumed()
-    return {id: objects[id] for id in unknown}
+    listed = state.removed.get_many(objects).items()
+    early = {id for id, removal in listed if removal.version < tag.set_at}
+    return {id: objects[id] for id in unknown | (early - held_objects(state, early))}
 
 
 def tags(pool: Journaled) -> dict[str, Tag]:

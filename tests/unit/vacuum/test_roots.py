@@ -7,7 +7,7 @@ import logging
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import NotFound
+from lake_core.errors import NotFound, ObjectVacuumed
 from lake_core.ids import IdSource
 from lake_core.journal import purge
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, write_checkpoint
@@ -54,6 +54,21 @@ def test_a_deleted_branch_keeps_its_objects_until_its_tag_is_deleted(world: Worl
     world.wait()
     assert vacuum(world.pool).objects == 3
     assert world.objects == world.held()
+
+
+def test_what_main_gave_up_before_counts_as_removed_when_the_deleted_branch_goes(world: World) -> None:
+    """Its versions needed the object until then: they are vacuumed, not damaged, and the grace time begins anew."""
+    world.pool.branch().revert("1")
+    world.pool.branch("dev").append(pa.table({"k": [5]}))
+    last = world.pool.history.load().version
+    root = world.pool.delete_branch("dev").root
+    world.wait()
+    world.pool.delete_tag(root)
+    assert planned(world) == (0, {"grace": 5})
+    world.wait()
+    assert vacuum(world.pool).objects == 5
+    with pytest.raises(ObjectVacuumed):
+        world.reopened().at(str(last)).to_table()
 
 
 def test_what_a_tag_or_another_branch_keeps_stays(world: World) -> None:
