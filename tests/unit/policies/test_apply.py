@@ -25,8 +25,9 @@ WANTED = {"changed": "4", "changed-too": "4", "made": "8", "made-too": "8"}
 
 
 def prepared(store: ScriptedStore | MemoryStore) -> Lake:
-    """A lake with two pools to change and two to drop."""
-    lake = Lake.create_on(store)
+    """A lake with two pools to change and two to drop; it looks for news by listings, which the tests script."""
+    made = Lake.create_on(store)
+    lake = Lake(made.store, made.id, gated=False)
     for name in ("changed", "changed-too", "dropped", "dropped-too"):
         lake.create_pool(name, key="k")
     return lake
