@@ -111,7 +111,7 @@ def test_a_lake_in_a_bucket_is_made_loaded_and_read(
         ("gcs", ["lake", "ls", "--lake", "gs://bucket/lake"], ""),
         ("gcs", ["lake", "load", "logs", "gs://bucket/file.ndjson"], ""),
         ("locks", ["lake", "ls"], "postgresql://user@host/database"),
-        ("spark", ["-m", "spark_apps.command", "checkpoint", "--spark", "--lake", "LAKE", "logs"], ""),
+        ("spark", ["-m", "spark_apps.fsck", "--lake", "LAKE", "logs"], ""),
     ],
 )
 def test_what_needs_another_extra_says_which_in_one_line(
