@@ -115,7 +115,7 @@ RULES: dict[str, Rule] = {
     "recent ids are kept in checkpoints": _of(
         Recent, "of", classmethod(lambda cls, n, items, limits: Recent(n, limits=limits)), 405
     ),
-    "a purge goes only up to a sound checkpoint": _of(purge, "is_sound", _yes, 1177),
+    "a purge goes only up to a sound checkpoint": _of(purge, "is_sound", _yes, 5048),
     "a fence comes before what is deleted": _of(purge, "put_fence", _yes, 3),
     "what was removed is left out of a checkpoint": _of(
         checkpoints, "without", lambda table, gone: table, 110
