@@ -79,16 +79,23 @@ def write_state(
 
 
 def write_newest(
-    journal: Journal[Any, Any], *, new_id: Callable[[], str], now: float, forgets: bool = True
+    journal: Journal[Any, Any],
+    *,
+    new_id: Callable[[], str],
+    now: float,
+    forgets: bool = True,
+    loaded: LoadedState[Any] | None = None,
 ) -> tuple[bool, int]:
     """Writes a checkpoint of the newest state if there is none.  Returns whether it wrote one, and its version.
+
+    `loaded`: the newest state, if the caller has just loaded it.
 
     If it `forgets`, it leaves out tokens that are old by both clocks; `now` is the machine's.  If the clocks are
     too far apart, it leaves out none.  It reads an existing checkpoint first: a damaged one does not count.
     Raises Unavailable.
     """
     for _ in range(TRIES):
-        loaded = journal.load()
+        loaded = loaded or journal.load()
         if not loaded.version or is_kept(journal, loaded.version):
             return False, loaded.version
         forget = _forgettable(journal, own=now) if forgets else 0
@@ -96,7 +103,7 @@ def write_newest(
             mark = write_state(journal, loaded, id=new_id(), now=now, forget=forget)
             return not taken_back(journal, mark, now=now), loaded.version
         except (CheckpointGone, CheckpointDamaged):  # below the state; the next load rests on another
-            continue
+            loaded = None
     raise Unavailable(
         f"{journal.name}: in {TRIES} tries the checkpoint below the state was purged or damaged; run it again"
     )

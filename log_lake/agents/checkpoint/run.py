@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lake_core.errors import CheckpointDamaged, CheckpointGone, LakeError, NotFound
-from lake_core.journal import Journal, Purged, purge
+from lake_core.journal import Journal, LoadedState, Purged, purge
 from lake_core.journal.ages import oldest_safe
 from lake_core.journal.marks import Marks
 from lake_core.journal.purge import choose, taken_back, write_newest, write_state
@@ -82,12 +82,22 @@ class _Looked:
 
 
 def _look(lake: Lake, pool_name: str, *, now: float) -> _Looked:
-    pool = None if pool_name == POOLS else lake.pool(pool_name)  # once: a rename may give another the name
-    policy = policy_of(Settings({}) if pool is None else pool.settings)
-    journal: Journal[Any, Any] = lake.catalog.journal if pool is None else pool.history.journal
+    pool, journal, policy = _found(lake, pool_name)
     tail = _tail(journal, journal.marks(), policy)
     config = None if pool is None else pool.config
     return _Looked(config, why_due(tail, policy, now=now), due_at(tail, policy))
+
+
+def _found(lake: Lake, pool_name: str) -> tuple[Pool | None, Journal[Any, Any], CheckpointPolicy]:
+    """The pool, None for the list of pools, with its journal and its policy.
+
+    It looks up the name once: each look is a request, and a rename may give another pool the name.  Raises
+    NotFound.
+    """
+    if pool_name == POOLS:
+        return None, lake.catalog.journal, policy_of(settings_of(lake, pool_name))
+    pool = lake.pool(pool_name)
+    return pool, pool.history.journal, policy_of(pool.settings)
 
 
 def _tail(journal: Journal[Any, Any], marks: Marks, policy: CheckpointPolicy) -> JournalTail:
@@ -127,25 +137,36 @@ def write_checkpoint(lake: Lake, pool_name: str, *, now: float) -> tuple[bool, i
     After a long tail it also writes checkpoints in between.  It reads an existing checkpoint first: a damaged one
     does not count.  Raises Unavailable.
     """
-    journal, new_id = journal_of(lake, pool_name), lake.context.ids.new
-    every = max(LEAST_BETWEEN, policy_of(settings_of(lake, pool_name)).entries)
-    write_between(journal, every=every, new_id=new_id, now=now)
-    return write_newest(journal, new_id=new_id, now=now)
+    _, journal, policy = _found(lake, pool_name)
+    loaded, new_id = journal.load(), lake.context.ids.new
+    every = max(LEAST_BETWEEN, policy.entries)
+    if write_between(journal, loaded, every=every, new_id=new_id, now=now):
+        loaded = journal.load()
+    return write_newest(journal, new_id=new_id, now=now, loaded=loaded)
 
 
 def write_between(
-    journal: Journal[Any, Any], *, every: int, new_id: Callable[[], str], now: float, most: int = MOST_BETWEEN
+    journal: Journal[Any, Any],
+    newest: LoadedState[Any],
+    *,
+    every: int,
+    new_id: Callable[[], str],
+    now: float,
+    most: int = MOST_BETWEEN,
 ) -> int:
-    """Writes checkpoints of versions between the last one and the newest version; returns how many.
+    """Writes checkpoints of versions between the last one and the newest state; returns how many.
 
     They lie `every` entries apart, or further if there would be more than `most`.  Who reads an earlier version
     begins with the checkpoint before it; a purge deletes them together with their entries.  Each rests on the one
     before, so the entries are folded once.  Raises Unavailable.
     """
-    marks, newest = journal.marks(), journal.load().version
+    rests_on = 0 if newest.checkpoint is None else newest.checkpoint.version
+    if newest.version - rests_on < 2 * every:  # the last checkpoint is no older: no marks need be listed
+        return 0
+    marks = journal.marks()
     last = max(marks.fence, *(mark.version for mark in marks.checkpoints), 0)
-    step = max(every, -(-(newest - last) // (most + 1)))
-    versions = range(last + step, newest - step + 1, step)
+    step = max(every, -(-(newest.version - last) // (most + 1)))
+    versions = range(last + step, newest.version - step + 1, step)
     for number, version in enumerate(versions):
         try:
             loaded = journal.load_version(version)
@@ -165,8 +186,8 @@ def purge_until(lake: Lake, pool_name: str, *, keep: float | None = None, now: f
 
     `now` is by the store's clock.
     """
-    journal = journal_of(lake, pool_name)
-    duration = policy_of(settings_of(lake, pool_name)).keep_seconds if keep is None else keep
+    _, journal, policy = _found(lake, pool_name)
+    duration = policy.keep_seconds if keep is None else keep
     if duration <= 0:
         return journal.load().version  # there is no age to prove
     return _older(journal, duration, now=now)

@@ -12,6 +12,7 @@ from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.ids import IdSource
 from lake_core.journal import Purged
 from lake_core.journal.marks import Mark
+from lake_core.journal.purge import write_newest
 from log_lake.agents.checkpoint.plan import policy_of
 from log_lake.agents.checkpoint.run import (
     POOLS,
@@ -348,9 +349,12 @@ def test_travel_into_a_long_tail_reads_the_entries_after_the_checkpoint_before(
     commit(lake, *range(1, 58))
     expected = again(lake).pool("p").history.load_version(34).state
     journal, new_id = journal_of(again(lake), "p"), lake.context.ids.new
-    assert write_between(journal, every=10, new_id=new_id, now=clock.now) == 4  # the next one is the newest
+    newest = journal.load()
+    assert (
+        write_between(journal, newest, every=10, new_id=new_id, now=clock.now) == 4
+    )  # the next one is the newest
     assert sorted(checkpoints(lake)) == [10, 20, 30, 40]
-    assert write_between(journal, every=10, new_id=new_id, now=clock.now) == 0
+    assert write_between(journal, newest, every=10, new_id=new_id, now=clock.now) == 0
     reading = again(lake).pool("p").history
     store.requests.clear()
     assert reading.load_version(34).state.branches["main"].tip == expected.branches["main"].tip == 34
@@ -358,10 +362,25 @@ def test_travel_into_a_long_tail_reads_the_entries_after_the_checkpoint_before(
     assert [version for version in read if version is not None] == [31, 32, 33, 34]
 
 
+def test_a_short_tail_costs_no_listing_for_checkpoints_in_between(
+    lake: Lake, store: ScriptedStore, clock: Clock
+) -> None:
+    commit(lake, *range(1, 5))
+    journal, new_id = journal_of(again(lake), "p"), lake.context.ids.new
+    newest = journal.load()
+    store.requests.clear()
+    assert write_between(journal, newest, every=3, new_id=new_id, now=clock.now) == 0
+    assert store.requests == []
+    assert write_newest(journal, new_id=new_id, now=clock.now, forgets=False, loaded=newest)[0]
+    assert sum(request == "list" for request, _ in store.requests) == 2, (
+        "for one that is there, and for a fence"
+    )
+
+
 def test_checkpoints_in_between_are_bounded_and_a_purge_deletes_them(lake: Lake, clock: Clock) -> None:
     commit(lake, *range(1, 41))
     journal, new_id = journal_of(again(lake), "p"), lake.context.ids.new
-    assert write_between(journal, every=1, new_id=new_id, now=clock.now, most=3) == 3
+    assert write_between(journal, journal.load(), every=1, new_id=new_id, now=clock.now, most=3) == 3
     assert sorted(checkpoints(lake)) == [10, 20, 30]
     clock.now += 3 * DAY
     checkpoint_and_purge(lake, "p", now=clock.now)
