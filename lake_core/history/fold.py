@@ -136,6 +136,7 @@ class _Change:
     lifts: HashTrieMap[int, Lift]
     tags: HashTrieMap[str, Tag]
     removed: Removed
+    inlines: bool
     writes: range = range(0)
 
     @property
@@ -179,6 +180,7 @@ def _begun(state: PoolState, version: int, seq: int, transaction: Transaction, *
         lifts=state.lifts,
         tags=state.tags,
         removed=state.removed,
+        inlines=state.inlines,
     )
 
 
@@ -215,7 +217,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         tags=change.tags,
         removed=change.removed,
         points=state.points,
-        inlines=state.inlines or any(isinstance(a, AddInlined | PutInlined) for a in transaction.actions),
+        inlines=change.inlines,
     )
 
 
@@ -246,6 +248,7 @@ def _check_announced(change: _Change, action: AddObject | PutReference) -> None:
 
 def _refer(change: _Change, reference: Reference) -> None:
     change.snapshot = change.snapshot.add(reference)
+    change.inlines = change.inlines or bool(reference.data)
     if not reference.sub_pool and reference.schema not in change.pool_schemas:
         change.pool_schemas = change.pool_schemas.insert(reference.schema)
 

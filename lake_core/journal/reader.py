@@ -319,9 +319,7 @@ class JournalReader(Generic[E, S]):
 
     def _restored_of(self, usable: list[Mark]) -> tuple[LoadedState[S] | None, LakeError | None]:
         """The state of the first of these checkpoints that can be read, and why the one before could not be."""
-        few = few_of(
-            usable, limits=self.limits
-        )  # those known to be damaged count, so that others do not follow
+        few = few_of(usable, limits=self.limits)  # damaged ones count, so that others do not take their place
         marks = [mark for mark in few if self.format and mark.name not in self._damaged]
         return first_restored(marks, self.restore)
 
