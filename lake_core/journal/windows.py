@@ -1,15 +1,16 @@
 """Reading the entries of a journal in windows: several at once, each checked against its neighbours.
 
-Callers: `reader`, whose `read_stored` reads one entry.
+Callers: `reader`, whose `read_stored` reads one entry; for `stored`, erasures and rebuilds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from lake_core import naming
-from lake_core.errors import NotFound
+from lake_core.errors import Corrupt, NotFound
 from lake_core.journal.fetching import ReadAll, while_there
 from lake_core.journal.link import StoredEntry, check_link, missing
 from lake_core.journal.loaded_state import HasId
@@ -102,3 +103,26 @@ def read_window(journal: Entries[E], first: int, count: int) -> list[StoredEntry
     if is_hole and journal.store.get(naming.entry(journal.name, end)) is None:
         raise missing(journal.name, end)
     return entries
+
+
+def stored(
+    journal: Entries[E], *, until: int | None = None
+) -> Iterator[tuple[int, StoredEntry[E] | Corrupt]]:
+    """The entries that the store lists, with their versions, up to `until` (inclusive; None: all).
+
+    Entries below a fence or behind a hole are among them.  For one that cannot be decoded there is the error.
+    Raises Unavailable.
+    """
+
+    def read(version: int) -> StoredEntry[E] | Corrupt | None:
+        try:
+            return journal.read_stored(version)
+        except Corrupt as error:
+            return error
+
+    listed = (naming.entry_version(info.name) for info in journal.store.list(journal.name))
+    versions = (version for version in listed if version is not None and (until is None or version <= until))
+    while batch := list(islice(versions, LARGEST_WINDOW)):  # bounded by the entries
+        for version, one in zip(batch, journal.fetch(read, batch), strict=True):
+            if one is not None:  # otherwise a purge was faster
+                yield version, one

@@ -8,7 +8,6 @@ reader of the store could read.  Called by `run` and by `verify`.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,17 +16,15 @@ from lake_core.context import INLINES_SINCE
 from lake_core.errors import CheckpointGone, Corrupt
 from lake_core.history.group_commit.requests import MAX_WAIT_MICROSECONDS, DraftRequest
 from lake_core.ids import id_time
+from lake_core.journal import windows
 from lake_core.journal.marks import Mark
 from lake_core.keys import KeyRange
-from lake_core.records import Action, AddObject, Entry, PutReference
+from lake_core.records import Action, AddObject, PutReference
 from lake_core.records.codec import Codec
 from lake_core.records.transactions import sequence
 from log_lake.erasure.target import Target
 from log_lake.lake.pool import Pool
 from log_lake.objects.located import Located
-
-AT_ONCE = 64
-"""Entries that are read side by side."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +71,12 @@ def withdraw_expired(pool: Pool) -> None:
 
 def _of_entries(pool: Pool, target: Target, *, until: int) -> Iterator[Inlined]:
     journal = pool.history.journal
-
-    def read(name: str) -> Entry | None:
-        data = journal.store.get(name)
-        return None if data is None else journal.codec.decode(data, name=name)
-
-    names = (
-        info.name
-        for info in journal.store.list(journal.name)
-        if (version := naming.entry_version(info.name)) is not None and version <= until
-    )
-    while batch := list(itertools.islice(names, AT_ONCE)):  # bounded by the entries
-        for name, entry in zip(batch, journal.read_all(read, batch), strict=True):
-            written = sequence(naming.entry_version(name) or 0)
-            for transaction in () if entry is None else entry.transactions:
-                yield from _of_actions(name, transaction.actions, target, written=written)
+    for version, stored in windows.stored(journal, until=until):
+        if isinstance(stored, Corrupt):
+            raise stored
+        name = naming.entry(journal.name, version)
+        for transaction in stored.entry.transactions:
+            yield from _of_actions(name, transaction.actions, target, written=sequence(version))
 
 
 def _of_actions(
@@ -127,7 +115,7 @@ def _of_checkpoint(pool: Pool, target: Target, mark: Mark) -> Iterator[Inlined]:
 def _posted(name: str) -> int:
     """When a request was posted, by the time in its id, in microseconds since 1970; 0 if that is no id."""
     try:
-        return int(id_time(name.rpartition("/")[2].partition(".")[0]).timestamp() * 1_000_000)
+        return int(id_time(naming.request_id(name)).timestamp() * 1_000_000)
     except ValueError:
         return 0
 

@@ -11,10 +11,10 @@ import itertools
 import logging
 from collections.abc import Iterator
 
-from lake_core import naming
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt
 from lake_core.history import History
 from lake_core.ids import id_seconds
+from lake_core.journal import windows
 from lake_core.keys.spec import ARRIVAL
 from lake_core.records import AddObject, PutReference
 from lake_core.store import Store
@@ -22,9 +22,6 @@ from log_lake.objects.located import Locates
 from log_lake.repair.rebuild_plan import Candidate
 
 log = logging.getLogger(__name__)
-
-AT_ONCE = 64
-"""Entries that are read side by side."""
 
 
 def inlined_candidates(store: Store, pool_id: str) -> Iterator[Candidate]:
@@ -40,22 +37,12 @@ def inlined_candidates(store: Store, pool_id: str) -> Iterator[Candidate]:
 
 
 def _of_entries(history: History) -> Iterator[Locates]:
-    journal = history.journal
-
-    def read(name: str) -> list[Locates]:
-        data = journal.store.get(name)
-        try:
-            entry = None if data is None else journal.codec.decode(data, name=name)
-        except Corrupt as error:
-            log.warning("%s: passed over: %s", name, error)
-            return []
-        actions = () if entry is None else (a for t in entry.transactions for a in t.actions)
-        return [action for action in actions if isinstance(action, AddObject | PutReference)]
-
-    names = (info.name for info in journal.store.list(journal.name))
-    entries = (name for name in names if naming.entry_version(name) is not None)
-    while batch := list(itertools.islice(entries, AT_ONCE)):  # bounded by the entries
-        yield from itertools.chain.from_iterable(journal.read_all(read, batch))
+    for version, stored in windows.stored(history.journal):
+        if isinstance(stored, Corrupt):
+            log.warning("%s: entry %d is passed over: %s", history.journal.name, version, stored)
+            continue
+        actions = (action for transaction in stored.entry.transactions for action in transaction.actions)
+        yield from (action for action in actions if isinstance(action, AddObject | PutReference))
 
 
 def _of_checkpoints(history: History) -> Iterator[Locates]:
