@@ -39,6 +39,7 @@ from typing import Any
 from weakref import WeakSet
 
 from lake_core.errors import InvalidInput, LakeError, Unavailable
+from lake_core.values.units import unit_seconds
 
 SECONDS = 60.0
 """The budget unless the edge gives another: longer than a store needs to fail over, shorter than a person waits."""
@@ -59,7 +60,6 @@ UNTOLD = 9
 _REST_PART, _SHORTEST_REST = 0.1, 2.0
 
 _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(s|m|h)?")
-_UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 VARIABLE = "LAKE_STORE_TIMEOUT"
 
@@ -72,7 +72,7 @@ def parse_seconds(text: object, *, what: str) -> float:
     """Seconds from a text such as 60, 90s, 5m, 1h; `what` names the option in the error.  Raises
     InvalidInput."""
     match = _SECONDS.fullmatch(str(text).strip())
-    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    seconds = float(match[1]) * unit_seconds(match[2]) if match else 0.0
     if not seconds:
         raise InvalidInput(f"{what}={text!r}: write a time above 0, as in 60, 90s or 5m")
     return seconds

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
+from lake_core.values.units import unit_bytes
 
 HOLE = 512 << 10
 """Bytes between two ranges that are fetched although no reader needs them (decision 243)."""
@@ -45,13 +46,12 @@ TAIL = 128 << 10
 
 
 _HOLE = re.compile(r"(\d{1,12}) ?(KiB|MiB)?")
-_UNITS = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20}
 
 
 def parse_hole(text: object) -> int:
     """Bytes, as in 0, 65536, 256KiB, 1MiB.  Raises InvalidInput."""
     match = _HOLE.fullmatch(str(text).strip())
-    hole = int(match[1]) * _UNITS[match[2]] if match else REQUEST + 1
+    hole = int(match[1]) * unit_bytes(match[2]) if match else REQUEST + 1
     if hole > REQUEST:
         raise InvalidInput(
             f"option hole={text!r}: write bytes from 0 to 8MiB (inclusive), as in 65536 or 256KiB"

@@ -2,6 +2,7 @@
 
     types        the names that users give to types, and the marks of fields
     numbers      the result of a comparison between values of two classes
+    units        lengths of the units of sizes and durations
 
 The classes of values, and their bytes, are `keys.encoding`'s.  `log_lake.texts` reads and shows values as text,
 `log_lake.columns` works on whole columns.  Everything here is pure.

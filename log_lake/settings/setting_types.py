@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lake_core.phrases import choices
+from lake_core.values.units import unit_bytes, unit_seconds
 
 _ANY = {"type": ["string", "number", "boolean"]}
 """An unquoted 1.5 or yes in YAML is a number or a boolean to other programs; the lake takes it as its text."""
@@ -77,17 +78,13 @@ def count(least: int) -> SettingType:
     return SettingType(read, f"a whole number of at least {least}", schema)
 
 
-_SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
 @functools.lru_cache(maxsize=64)
 def size_of(text: str) -> int:
     """Bytes; kept, since each load asks for them."""
     match = re.fullmatch(r"([0-9]{1,18})\s*([kmg]i?)?b?", text.strip().lower())
     if not match or int(match[1]) < 1:
         raise ValueError("use a size such as 500MB or 1GiB")
-    return int(match[1]) * _SIZES[match[2] or ""]
+    return int(match[1]) * unit_bytes(match[2])
 
 
 LONGEST_SPAN = 1000 * 366 * 86_400
@@ -101,7 +98,7 @@ def duration(text: str) -> float:
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([smhd])", text.strip().lower())
     if not match:
         raise ValueError("use a duration such as 30s, 10m, 6h, 7d")
-    seconds = float(match[1]) * _DURATIONS[match[2]]
+    seconds = float(match[1]) * unit_seconds(match[2])
     if seconds > LONGEST_SPAN:
         raise ValueError(f"use a duration of at most {LONGEST_SPAN // 86_400:,}d")
     return seconds

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from lake_core.errors import InvalidInput
 from lake_core.store.ranges import NO_CACHE, RangeCache
+from lake_core.values.units import unit_bytes, unit_seconds
 from log_lake.stores.disk_cache import DiskCache
 from log_lake.stores.memory_cache import ROOM, Memory
 
@@ -30,13 +31,7 @@ LEAST = 1 << 20
 """Bytes that the folder may have at least."""
 
 _SIZE = r"(\d{1,15})\s*(B|[KMGT]i?B)?"
-_UNITS = {
-    "B": 1,
-    **{f"{unit}B": 1000**power for power, unit in enumerate("KMGT", 1)},
-    **{f"{unit}iB": 1024**power for power, unit in enumerate("KMGT", 1)},
-}
 _DISK = re.compile(rf"(/[^\0]*?)\s*,\s*{_SIZE}(?:\s*,\s*(\d{{1,9}})([smhd]))?")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 class Folder(NamedTuple):
@@ -50,8 +45,8 @@ class Folder(NamedTuple):
 def parse_folder(text: str) -> Folder:
     """What LAKE_CACHE says.  Raises InvalidInput."""
     match = _DISK.fullmatch(text.strip())
-    room = _bytes(match[2], match[3]) if match else 0
-    age = float(match[4]) * _SECONDS[match[5]] if match and match[4] else AGE
+    room = int(match[2]) * unit_bytes(match[3]) if match else 0
+    age = float(match[4]) * unit_seconds(match[5]) if match and match[4] else AGE
     if match is None or room < LEAST or not age:
         raise InvalidInput(
             f"{DISK}={text!r}: write an absolute path, a size of at least 1MiB and, if wanted, an age above 0, as "
@@ -65,11 +60,7 @@ def parse_room(text: str) -> int:
     match = re.fullmatch(_SIZE, text.strip())
     if match is None:
         raise InvalidInput(f"{MEMORY}={text!r}: write a size such as 64MiB, or 0 for none")
-    return _bytes(match[1], match[2])
-
-
-def _bytes(number: str, unit: str | None) -> int:
-    return int(number) * _UNITS[unit or "B"]
+    return int(match[1]) * unit_bytes(match[2])
 
 
 @cache

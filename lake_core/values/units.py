@@ -1,0 +1,24 @@
+"""The units of sizes and durations, as people write them in settings, options of stores and environments.
+
+Which of them a text may have is up to its reader: each has a pattern of its own.  Called by the types of settings
+and by the options of stores.
+"""
+
+from __future__ import annotations
+
+_BYTES = {
+    "": 1,
+    **{unit: 1000**power for power, unit in enumerate("kmgt", 1)},
+    **{f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)},
+}
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def unit_bytes(unit: str | None) -> int:
+    """Bytes of a unit such as `KiB`, `MB` or `g`, in any case; 1 for none and for `B`.  Raises KeyError."""
+    return _BYTES[(unit or "").lower().removesuffix("b")]
+
+
+def unit_seconds(unit: str | None) -> int:
+    """Seconds of `s`, `m`, `h` or `d`, in any case; 1 for none.  Raises KeyError."""
+    return _SECONDS[(unit or "s").lower()]
