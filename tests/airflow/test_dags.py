@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from log_lake.compaction.strategies import names as strategies
-from tests.support.repository import ROOT
+from tests.support.repository import DAGS, ROOT
 
 pytestmark = pytest.mark.airflow
 
@@ -101,18 +101,7 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
 
 
 def test_only_files_with_a_dag_are_parsed(tmp_path: Path) -> None:
-    names = (
-        "apply",
-        "checkpoint",
-        "compact",
-        "erasure",
-        "ingest",
-        "intervals",
-        "retention",
-        "split",
-        "tombstones",
-    )
-    assert load(tmp_path)["files"] == [f"{name}.py" for name in names]
+    assert load(tmp_path)["files"] == [f"{name}.py" for name in DAGS]
 
 
 def test_every_task_has_a_time_limit(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from tests.support.repository import ROOT
+from tests.support.repository import DAGS, ROOT
 from tests.support.wheel import Built, build, contents
 
 pytestmark = pytest.mark.slow
@@ -144,16 +144,5 @@ def test_an_airflow_finds_the_agents_by_the_two_lines_of_the_package(built: Buil
     assert lines, done.stderr
     errors, dags, package = json.loads(lines[-1].removeprefix("LOADED "))
     assert errors == {}
-    names = (
-        "apply",
-        "checkpoint",
-        "compact",
-        "erasure",
-        "ingest",
-        "intervals",
-        "retention",
-        "split",
-        "tombstones",
-    )
-    assert dags == [f"lake_{name}" for name in names]
+    assert dags == [f"lake_{name}" for name in DAGS]
     assert Path(package).is_relative_to(tmp_path), "the package must be the wheel's, not the repository's"

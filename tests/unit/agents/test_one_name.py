@@ -13,6 +13,7 @@ from lake_core.errors import Corrupt
 from log_lake.agents.agent import Agent
 from log_lake.agents.roster import AGENTS as AGENT_TABLE
 from log_lake.settings.settings import KNOWN
+from tests.support.repository import AGENTS as THE_EIGHT
 from tests.support.repository import ROOT
 
 AGENTS = sorted(path.parent.name for path in (ROOT / "log_lake/agents").glob("*/__init__.py"))
@@ -52,16 +53,7 @@ def functions(path: str) -> set[str]:
 
 
 def test_there_is_a_folder_for_each_of_the_eight_agents() -> None:
-    assert AGENTS == [
-        "checkpoint",
-        "compact",
-        "erasure",
-        "ingest",
-        "intervals",
-        "retention",
-        "split",
-        "tombstones",
-    ]
+    assert [*THE_EIGHT] == AGENTS
 
 
 def test_each_dag_file_and_each_prefix_of_settings_is_that_of_an_agent() -> None:
