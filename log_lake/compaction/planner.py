@@ -91,9 +91,10 @@ class Planner:
 
     def _write_out(self, references: Sequence[Reference], why: str) -> None:
         inputs = list(references) if self.ages is None else self._with_between(references, self.ages)
+        jobs = len(self.jobs)
         if len(inputs) == len(references):
             self._claim(inputs, why)
-        elif not self._add(references, why):  # one reference needs no other
+        elif not self._add(references, why) or len(self.jobs) == jobs:  # one reference needs no other
             half = len(references) // 2
             self._write_out(references[:half], why)
             self._write_out(references[half:], why)

@@ -63,6 +63,8 @@ def write_out(pool: Pool, *, branch: str) -> None:
     Raises NotFound, Corrupt, OutcomeUnknown, Unavailable.
     """
     view = pool.at_branch(branch)
+    if not view.snapshot.inlined:
+        return
     policy, config, now = policy_of(view.settings), view.config, pool.context.now()
     jobs = jobs_of_inlined(
         view.held, "", policy, key=config.key, kind=config.kind, now=now, points=view.points

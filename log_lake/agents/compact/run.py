@@ -81,10 +81,15 @@ def _plan(view: View, *, strategy: str | None, now: float) -> CompactionPlan:
 
 def _sub_pools(view: View, policy: CompactionPolicy) -> Iterator[str]:
     """The sub-pools of a pool whose inlined references must be written out."""
-    for name in () if view.sub_pool else view.snapshot.sub_pools():
+    for name in _with_inlined(view):
         references = view.of_sub_pool(name).references
         if policy.strategy == FULL or are_many(references, policy):
             yield name
+
+
+def _with_inlined(view: View) -> Sequence[str]:
+    """The sub-pools of a pool that may have inlined references."""
+    return () if view.sub_pool or not view.snapshot.inlined else tuple(view.snapshot.sub_pools())
 
 
 def _inlined_of(view: View, sub_pool: str, policy: CompactionPolicy, *, now: float) -> list[CompactionJob]:
@@ -118,7 +123,7 @@ def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, S
     """
     view = lake.pool(work.pool).at_branch(work.branch)
     references = view.references
-    of_sub_pools = (view.of_sub_pool(name).references for name in view.snapshot.sub_pools())
+    of_sub_pools = (view.of_sub_pool(name).references for name in _with_inlined(view))
     jobs = jobs_still_there([*references, *chain.from_iterable(of_sub_pools)], work.jobs)
     lost = len(work.jobs) - len(jobs)
     if lost and not work.others:

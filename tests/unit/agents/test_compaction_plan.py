@@ -10,16 +10,19 @@ import datetime as dt
 import itertools
 from typing import Any
 
+import msgspec
 import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
+from lake_core.history.between import Ages
 from lake_core.ids import IdSource
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import Instant, encode_key
 from lake_core.phrases import choices
 from log_lake.agents.compact import plan_compaction, policy_of
 from log_lake.compaction import CompactionPlan, CompactionPolicy
+from log_lake.compaction.planner import Planner
 from log_lake.compaction.strategies import names
 from log_lake.settings import Settings
 
@@ -479,3 +482,15 @@ def test_the_settings_of_a_pool_are_a_policy() -> None:
         ratio=2.0,
         window=86400.0,
     )
+
+
+def test_inlined_references_are_written_out_alone_where_another_job_has_what_lies_between_them() -> None:
+    """In an aggregate pool a job takes all that lies between its inputs in age; one input needs nothing else."""
+    old, between, new = (ref(0, 10, seq=seq) for seq in (1, 2, 3))
+    old, new = (msgspec.structs.replace(one, data=bytes(one.size)) for one in (old, new))
+    references = sorted((old, between, new), key=lambda r: r.order)
+    policy = policy_of(Settings({}))
+    planner = Planner(references, policy, key=PoolKey.parse("k"), now=NOW, ages=Ages(references))
+    planner.claimed[between.object, between.low] = 0
+    planner.write_out("small loads")
+    assert [job.inputs for job in planner.jobs] == [(old,), (new,)]
