@@ -34,6 +34,12 @@ def batch_rows(schema: pa.Schema, most: int) -> int:
     return max(1, min(most, MAX_CELLS // max(1, sum(1 for _ in leaves(schema)))))
 
 
+def most_absent(fields: int) -> int:
+    """Absent values that one table of so many fields may have: fewer for a wide one, whose columns have short
+    chunks."""
+    return MAX_CELLS // (1 + fields // WIDE)
+
+
 @dataclass(frozen=True)
 class ReadLimits:
     """The limits for reading one file, a part of `Reading`.  The first four are bytes."""

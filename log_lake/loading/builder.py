@@ -32,7 +32,7 @@ from lake_core.store import Store
 from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
 from log_lake.combine.prepare import prepared
-from log_lake.loading.block import MAX_CELLS, WIDE, Block, rejected_table
+from log_lake.loading.block import WIDE, Block, most_absent, rejected_table
 from log_lake.loading.checks import program_table
 from log_lake.loading.contract import Contract, lost_line
 from log_lake.loading.misfits import Misfits, misfits, summed
@@ -290,7 +290,7 @@ def groups(tables: list[pa.Table]) -> Iterator[list[pa.Table]]:
         cells = table.num_rows * sum(1 for _ in leaves(table.schema))
         fault = fields.take(table.schema)
         rows, values = rows + table.num_rows, values + cells
-        if group and (fault or rows * fields.count - values > MAX_CELLS // (1 + fields.count // WIDE)):
+        if group and (fault or rows * fields.count - values > most_absent(fields.count)):
             yield group
             group, rows, values, fields = [], table.num_rows, cells, Fields()
             fields.take(table.schema)

@@ -25,7 +25,7 @@ from lake_core.values.types import is_json
 from log_lake.columns.cast import cast_table
 from log_lake.columns.keys import key_at
 from log_lake.combine.combine import combine_stream
-from log_lake.loading.block import MAX_CELLS, WIDE
+from log_lake.loading.block import WIDE, most_absent
 from log_lake.objects.merge import ClosedStream, merge
 from log_lake.objects.spool import Spool, SpooledBatch
 from log_lake.objects.weight import Sizes
@@ -85,7 +85,7 @@ class SortedOnDisk:
         columns = _columns(united)
         values = self._values + records * _columns(schema)
         missing = (self.records + records) * columns - values
-        return missing <= max(values if columns < WIDE else 0, MAX_CELLS // (1 + columns // WIDE))
+        return missing <= max(values if columns < WIDE else 0, most_absent(columns))
 
     def add(self, table: pa.Table) -> None:
         """Writes a table as the next run; it is sorted by key and arrival, and combined."""

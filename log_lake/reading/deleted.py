@@ -169,12 +169,10 @@ class _Span:
 
     def place(self, bound: bytes) -> int:
         """The number of records below the bound."""
-        if bound <= self.first:
-            return 0
-        return self.rows if bound > self.last else places_of(self.table, [bound], self.key)[0]
+        return self.places([bound])[0]
 
     def places(self, bounds: list[bytes]) -> list[int]:
-        """As `place`, for many bounds."""
+        """For each bound, the number of records below it."""
         inside = [bound for bound in bounds if self.first < bound <= self.last]
         rows = dict(zip(inside, places_of(self.table, inside, self.key), strict=True))
         return [rows.get(b, 0 if b <= self.first else self.rows) for b in bounds]
