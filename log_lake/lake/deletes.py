@@ -45,12 +45,14 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
     committed = branch.commit_draft(draft, does="deletes")
     if committed.repeated:
         return repeated_delete(committed.repeated, token=token)
+    if committed.version != revision.version + 1:  # others may have added some that it removed, too
+        removed = None
     return DeleteResult(
         committed.version,
         committed.transaction_id,
         covers=_covers(branch, id),
         records=None if removed is None else removed.records,
-        is_exact=removed is None or (removed.is_exact and committed.version == revision.version + 1),
+        is_exact=removed is None or removed.is_exact,
     )
 
 

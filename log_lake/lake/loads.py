@@ -278,8 +278,8 @@ def commit_load(
     committed = branch.commit_draft(draft, does=does)
     if committed.repeated:
         return repeated_load(committed.repeated)
-    if removed is not None and committed.version != seen + 1:  # others may have added some
-        removed = replace(removed, is_exact=False)
+    if committed.version != seen + 1:  # others may have added some that it replaced, too
+        removed = None
     if changed.retyped:
         log.warning("%s: version %d: %s", branch.config.name, committed.version, "; ".join(changed.lines))
     elif changed.lines:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from lake_core import naming
+from lake_core.keys.ranges import EVERYTHING
 from log_lake import Lake
 from log_lake.agents.ingest.parking import park
 from log_lake.console.alignment import aligned
 from log_lake.loading.source_files import SourceFile
 from tests.support.command import Command
+from tests.support.stores import ScriptedStore
 from tests.support.terminal import on_terminal
 
 
@@ -117,6 +120,25 @@ def test_a_number_that_is_not_known_is_a_bound(lake: Command) -> None:
     assert row["removed"] is None
     asked = pool.branch().delete(key_range=pool.at().key_range(low=900), count=True)
     assert (asked.records, asked.is_exact) == (50, True)
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+def test_a_number_is_not_known_if_another_write_came_between(replaces: bool) -> None:
+    store = ScriptedStore()
+    pool = Lake.create_on(store).create_pool("p", key="k")
+    records = pa.table({"k": [1, 2, 3]})
+    pool.branch().append(records)
+    other = Lake.open_on(store.behind).pool("p").branch()
+    entry = naming.entry(naming.pool_journal(pool.config.id), 2)
+    store.on("create", entry, before=lambda: other.append(records))
+    if replaces:
+        loaded = pool.branch().replace_with(records, key_range=EVERYTHING)
+        counted, removed = (loaded.version, loaded.removed), loaded.removed_is_exact
+    else:
+        deleted = pool.branch().delete(count=True)
+        counted, removed = (deleted.version, deleted.records), deleted.is_exact
+    assert (counted, removed) == ((3, None), True)
+    assert pool.at().to_table().num_rows == (3 if replaces else 0)
 
 
 def test_a_narrow_terminal_shows_the_message_under_the_line(lake: Command) -> None:
