@@ -196,6 +196,30 @@ class View(Revision):
             return pa.table({"": pa.nulls(sum(t.num_rows for t in tables))}).select([])
         return pa.concat_tables([pa.Table.from_batches([], result_schema(plan)), *tables])
 
+    def to_reader(
+        self,
+        *,
+        key_range: KeyRange = EVERYTHING,
+        columns: list[str] | None = None,
+        where: str | Condition | None = None,
+        limit: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """The records of a scan as an Arrow stream, in bounded memory; a reader that is dropped ends the scan.
+
+        Raises what `scan` raises: InvalidInput here, the others when the stream is read.
+        """
+        plan = self.plan(key_range=key_range, columns=columns, where=where)
+        tables = self.run(plan, limit=limit)
+        batches = (batch for table in tables for batch in table.to_batches())
+        return pa.RecordBatchReader.from_batches(result_schema(plan), batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All records as a capsule of Arrow's C stream interface, by which polars, DuckDB, pandas and pyarrow read.
+
+        Raises what `to_reader` raises.  Source: Arrow's PyCapsule protocol.
+        """
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
     def get(self, values: Value | list[Value]) -> pa.Table:
         """The records of one key, or of all keys that begin with the values given."""
         prefix = self.bound(values)

@@ -7,7 +7,8 @@ and fields by the names that `columns` gives them.  Called by `sql`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +99,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
     def _batches(
         self, needed: list[str], names: list[str], filter: pc.Expression | None, schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Generator[pa.RecordBatch, None, None]:
         if not self._view.references:
             return
         stored = [self._fields[name].name for name in needed]
@@ -118,18 +119,39 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Scanner:
-    """The part of a scanner that DuckDB calls.
+    """The part of a scanner that DuckDB, polars and `pyarrow.dataset` call; read once.
 
     Arrow's own scanner reads ahead in a thread that no caller can wait for.  If the program ends while that thread
     is in Python, the program is aborted.  DuckDB's threads have ended when its connection is closed.
     """
 
     schema: pa.Schema
-    batches: Iterator[pa.RecordBatch]
+    batches: Generator[pa.RecordBatch, None, None]
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The records; called once."""
+        """The records as a stream."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches)
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The records, a batch at a time."""
+        return self.to_reader()
+
+    def to_table(self) -> pa.Table:
+        """All records at once."""
+        return self.to_reader().read_all()
+
+    def head(self, num_rows: int) -> pa.Table:
+        """The first records; the scan ends after them."""
+        with closing(self.batches) as batches:
+            firsts, left = [], num_rows
+            while left > 0 and (batch := next(batches, None)) is not None:
+                firsts.append(batch.slice(0, left))
+                left -= batch.num_rows
+        return pa.Table.from_batches(firsts, self.schema)
+
+    def count_rows(self) -> int:
+        """The number of records."""
+        return sum(batch.num_rows for batch in self.batches)
 
 
 def _for_sql(table: pa.Table, fields: Sequence[pa.Field], names: Sequence[str], *, wrapped: bool) -> pa.Table:

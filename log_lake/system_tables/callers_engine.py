@@ -1,0 +1,73 @@
+"""Pools as tables of the caller's own engine: a DuckDB connection, polars, whatever reads Arrow data sets.
+
+The engine asks for columns and a filter, and the scan reads no objects that these exclude, as `sql` does.  Unlike
+`sql`, nothing here locks the engine: its statements come from the program that owns the connection.  What a
+statement may read besides is therefore the program's own affair.
+
+Called by users.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import duckdb
+
+from lake_core.errors import InvalidInput, LakeError
+from log_lake.lake import Lake
+from log_lake.lake.by_type import records_of
+from log_lake.lake.view import View
+from log_lake.system_tables.columns import folded
+from log_lake.system_tables.dataset import PoolDataset
+from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
+
+log = logging.getLogger(__name__)
+
+
+def dataset(view: View) -> PoolDataset:
+    """The records of a view as an Arrow data set, which an engine scans as often as it likes.
+
+    Names and JSON are those of SQL (docs/python.md).  Raises InvalidInput if SQL has no name for a field.  What a
+    scan raises, its engine raises as an error of its own, with the message.
+    """
+    return PoolDataset(view, records_of(view), [])
+
+
+def register(
+    lake: Lake, connection: duckdb.DuckDBPyConnection, pools: Iterable[str] | None = None
+) -> list[str]:
+    """Makes views of pools in a connection, frozen at their present versions; returns the names of the views.
+
+    `pools`: any table that `query` knows (`logs`, `logs@2`, `logs:objects`); None: all pools of the lake.  Of all
+    pools, one that cannot be read is left out, with a warning in the log.  Raises InvalidInput for names that
+    differ in case only, NotFound.
+    """
+    names = [pool.name for pool in lake.pools()] if pools is None else list(pools)
+    alike: dict[str, str] = {}
+    for name in names:
+        if (other := alike.setdefault(folded(name), name)) != name:
+            raise InvalidInput(
+                f"pools {other!r} and {name!r}: SQL takes these names for one; register one of them (pools=)"
+            )
+    registered = []
+    for name in names:
+        try:
+            connection.register(name, _table(lake, name))
+        except LakeError as error:
+            if pools is not None:
+                raise
+            log.warning("pool %s is left out: %s", name, error)
+            continue
+        registered.append(name)
+    return registered
+
+
+def _table(lake: Lake, name: str) -> Any:
+    if is_system_table(name):
+        return system_table(lake, name)
+    table, shape = pool_and_shape(name)
+    pool, _, revision = table.partition("@")
+    view = lake.pool(pool).at(revision or "main")
+    return PoolDataset(view, records_of(view, shape), [])
