@@ -19,6 +19,7 @@ list to pyproject.toml):
     view           the pages of the web view, in Airflow and by `lake ui`
     agents         programs that keep the lake in order; one folder an agent
     erasure        removes records from every object, with a receipt
+    sql_writes     statements of SQL that change a pool
     system_tables  the lake's own tables, SQL over pools, `lake inspect`
     repair         finds damage, takes it out, rebuilds a pool from its objects
     vacuum         finds and deletes objects that nothing needs

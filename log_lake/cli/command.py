@@ -15,7 +15,7 @@ class Writes(enum.Enum):
 
     NEVER = "never"
     UNLESS_DRY_RUN = "unless --dry-run is given"
-    BY_ARGUMENTS = "as its arguments say: it lists if they name nothing to change"
+    BY_ARGUMENTS = "as its arguments say"
     ALWAYS = "always"
 
 

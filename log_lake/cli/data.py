@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -34,6 +36,9 @@ from log_lake.loading.preview import Preview
 from log_lake.loading.sources import files_to_read
 from log_lake.reading.scan import result_schema
 from log_lake.texts.keytext import RangeText
+
+if TYPE_CHECKING:
+    from log_lake.sql_writes import StatementResult
 
 
 def load(args: Namespace) -> None:
@@ -191,13 +196,49 @@ def get(args: Namespace) -> None:
 
 def sql(args: Namespace) -> None:
     """SQL over pools."""
-    from log_lake.system_tables import (
-        query,  # DuckDB and Arrow's data sets double the start of every other command
-    )
+    from log_lake.sql_writes import is_write  # SQL doubles the start of every other command
+
+    if is_write(args.sql):
+        _change(args)
+        return
+    if given := [name for name in ("token", "message", "dry_run") if getattr(args, name)]:
+        option = given[0].replace("_", "-")
+        raise InvalidInput(f"--{option} is for a statement that changes a pool; this one only reads")
+    from log_lake.system_tables import query
 
     reader = query(open_lake(args), args.sql, on_missing=args.on_missing, lease=args.lease, files=args.files)
     tables = (pa.Table.from_batches([batch]) for batch in reader)
     write_records(tables, reader.schema, format=_format(args), path=args.output)
+
+
+def _change(args: Namespace) -> None:
+    """An INSERT, UPDATE, DELETE or TRUNCATE."""
+    from log_lake.sql_writes import execute
+
+    done = execute(
+        open_lake(args),
+        args.sql,
+        token=args.token,
+        message=args.message,
+        dry_run=args.dry_run,
+        files=args.files,
+    )
+    if args.json:
+        print_json(asdict(done))
+    else:
+        say(f"{done.pool}: {_changed(done, token=args.token, dry_run=args.dry_run)}")
+
+
+def _changed(done: StatementResult, *, token: str, dry_run: bool) -> str:
+    most = "" if done.is_exact else "at most "
+    met = "records" if done.records is None else f"{most}{counted(done.records, 'record')}"
+    if dry_run:
+        return f"{met} would be {done.verb}; nothing was written"
+    if done.repeated:
+        return f"token {token!r} stands for version {done.version}; nothing was written now"
+    if done.version is None:
+        return f"nothing to do: no record was {done.verb}"
+    return f"version {done.version}: {met} {done.verb}"
 
 
 def _format(args: Namespace) -> str:

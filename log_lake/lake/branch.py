@@ -106,7 +106,7 @@ class Branch(Line):
         Of the `options`, only `schema` applies to records that do not come from files.
         """
         write = WriteArguments(token=token, message=message, options=options or {})
-        return loads.load_blocks(self, [self._block(records)], write)
+        return loads.load_blocks(self, [self.block(records)], write)
 
     def delete(
         self,
@@ -175,7 +175,7 @@ class Branch(Line):
     ) -> LoadResult:
         """Replace records by those of an Arrow table; as `replace`."""
         write = WriteArguments(token=token, message=message, key_range=key_range, where=where)
-        return replaces.replace_by_blocks(self, [self._block(records)], write)
+        return replaces.replace_by_blocks(self, [self.block(records)], write)
 
     def delete_keys(self, keys: pa.Table, *, reason: str = "", token: str = "") -> DeleteResult | LoadResult:
         """Deletes the records that have the keys in a table with the pool's key columns: one transaction.
@@ -194,11 +194,11 @@ class Branch(Line):
         stored.  In an upsert pool the number of records is unlimited; in other pools it is limited.  Raises what
         `replace` raises.
         """
-        table = self._block(records).table
+        table = self.block(records).table
         write = WriteArguments(token=token, message=message)
         return by_keys.replace_keys(self, table, write, deleted=deleted)
 
-    def _block(self, records: pa.Table) -> Block:
+    def block(self, records: pa.Table) -> Block:
         """Records of a program, the declared fields in their types, as in a load; raises InvalidInput."""
         if not isinstance(records, pa.Table):
             raise InvalidInput(

@@ -231,8 +231,9 @@ def commit_written(
     *,
     replaced: DeleteSpec | None = None,
     count: bool = False,
+    is_exact: bool = False,
 ) -> LoadResult:
-    """Commit the objects that a builder wrote."""
+    """Commit the objects that a builder wrote; `is_exact` is that of `commit_load`."""
     objects, schemas = [w.action for w in written], [w.schema for w in written]
     return commit_load(
         branch,
@@ -242,6 +243,7 @@ def commit_written(
         replaced=replaced,
         misfits=summed(one.misfits for one in written),
         count=count,
+        is_exact=is_exact,
     )
 
 
@@ -255,8 +257,12 @@ def commit_load(
     replaced: DeleteSpec | None = None,
     misfits: Misfits | None = None,
     count: bool = False,
+    is_exact: bool = False,
 ) -> LoadResult:
-    """Commit the objects of a load, as `Branch.commit` says."""
+    """Commit the objects of a load, as `Branch.commit` says.
+
+    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.
+    """
     check_rejected(objects, pending.max_rejected)
     removed, seen = None, 0
     if replaced is not None:
@@ -273,7 +279,7 @@ def commit_load(
         return LoadResult(None)
     changed = field_changes(pending.fields, objects, schemas, misfits or {})
     own = branch.own_metadata({**changed.metadata, **removed_metadata(removed)})
-    draft = replace(_draft(branch, pending, actions, schemas), metadata=own)
+    draft = replace(_draft(branch, pending, actions, schemas), metadata=own, is_exact=is_exact)
     does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
     committed = branch.commit_draft(draft, does=does)
     if committed.repeated:

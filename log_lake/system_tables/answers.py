@@ -53,7 +53,7 @@ def carried(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     for number, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
         target, other = _target(kind)
         value = f"CAST(#{number} AS {target})" if other else f"#{number}"
-        chosen.append(f"{value} AS {_quoted(name)}")
+        chosen.append(f"{value} AS {quoted(name)}")
         changed = changed or other
     return relation.project(", ".join(chosen)) if changed else relation
 
@@ -78,12 +78,13 @@ def _target(kind: Any) -> tuple[str, bool]:
         case "map" | "tuple":
             return f"{kind.id.upper()}({', '.join(types)})", True
         case "struct":
-            return f"STRUCT({', '.join(f'{_quoted(name)} {target}' for name, target, _ in targets)})", True
+            return f"STRUCT({', '.join(f'{quoted(name)} {target}' for name, target, _ in targets)})", True
         case _:
             return f"{types[0]}[]", True
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name as SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -154,6 +154,13 @@ class _Scanner:
         return sum(batch.num_rows for batch in self.batches)
 
 
+def as_sql_sees(records: pa.Table) -> pa.Table:
+    """The records, with the names and types that SQL shows.  Raises InvalidInput as `sql_names` does."""
+    names, fields = sql_names(records.schema.names), list(records.schema)
+    texts = _for_sql(records, fields, names, wrapped=False)
+    return _for_sql(texts, fields, names, wrapped=True)
+
+
 def _for_sql(table: pa.Table, fields: Sequence[pa.Field], names: Sequence[str], *, wrapped: bool) -> pa.Table:
     """The records as SQL sees them, under these names: JSON as people read it, durations as text.
 

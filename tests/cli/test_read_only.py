@@ -20,7 +20,11 @@ READS: dict[str, list[list[str]]] = {
     "convert": [["convert", "FILE", "-o", "-", "--output-format", "csv"]],
     "scan": [["scan", "p"], ["scan", "p", "--lease"]],
     "get": [["get", "p", "1"]],
-    "query": [["query", 'SELECT * FROM "p"', "--lease"], ["query", 'SELECT * FROM "lake:pools"']],
+    "query": [
+        ["query", "DELETE FROM p", "--dry-run"],
+        ["query", 'SELECT * FROM "p"', "--lease"],
+        ["query", 'SELECT * FROM "lake:pools"'],
+    ],
     "explain": [["explain", "p", "1"]],
     "head": [["head", "p"]],
     "describe": [["describe", "p"]],
@@ -64,7 +68,13 @@ CHANGES = [
         ["set", "p", "description=x"],
         ["drop", "p", "--yes"],
     ),
-    *(["load", "p", "FILE"], ["delete", "p", "--all"], ["compact", "p", "--strategy", "full"]),
+    *(
+        ["load", "p", "FILE"],
+        ["query", "DELETE FROM p"],
+        ["delete", "p", "--all"],
+        ["compact", "p", "--strategy", "full"],
+    ),
+    ["query", "DELETE FROM p"],
     *(["tag", "p", "t"], ["branch", "p", "b"], ["purge", "p", "--keep", "0s"], ["checkpoint", "p"]),
     *(["vacuum", "p", "--grace", "0s"], ["erase", "p", "--key", "1", "--yes"], ["rename", "p", "q"]),
 ]

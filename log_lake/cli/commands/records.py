@@ -92,8 +92,13 @@ def _get(parser: ArgumentParser) -> None:
 
 
 def _query(parser: ArgumentParser) -> None:
-    parser.add_argument("sql", metavar="SQL")
+    parser.add_argument("sql", metavar="SQL", help="one SELECT, INSERT, UPDATE, DELETE or TRUNCATE")
     add_files(parser)
+    parser.add_argument(
+        "--dry-run", action="store_true", help="count what a change would meet; change nothing"
+    )
+    parser.add_argument("--token", default="", metavar="T", help="change once under this token")
+    parser.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
     add_output(parser)
     add_on_missing(parser)
     add_lease(parser)
@@ -169,8 +174,9 @@ COMMANDS = (
         name="query",
         help='run SQL; tables: "pool", "pool@12", "pool:objects", "pool:log", "lake:pools"',
         run="data.sql",
-        writes=Writes.NEVER,
+        writes=Writes.BY_ARGUMENTS,
         arguments=_query,
+        keeps_metadata=True,
     ),
     Command(
         name="delete",

@@ -1,0 +1,248 @@
+"""Runs one writing statement of SQL as one transaction of one pool.
+
+| statement | becomes |
+|---|---|
+| INSERT | a load of the query's records |
+| DELETE, TRUNCATE | a delete: a tombstone, whose condition is the WHERE |
+| UPDATE of an append pool | a replace: the tombstone of its WHERE, and the records with their new values |
+| UPDATE of an upsert pool | a load of the records with their new values, which are the newest of their keys |
+
+An UPDATE reads records and writes what follows from them.  So it commits only if nothing was committed to its
+branch since it read; otherwise it begins again, `branches.TRIES` times at most.  The others need no such check:
+loads and deletes never conflict.
+
+Called by the `lake` command and by users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput, PlanAgain
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import NOKEY
+from lake_core.phrases import counted, did_you_mean
+from log_lake.lake import Lake
+from log_lake.lake.branch import Branch
+from log_lake.lake.branches import TRIES, planned
+from log_lake.lake.delete_spec import DeleteSpec, check_delete
+from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of, load_blocks
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import LoadResult
+from log_lake.lake.view import View
+from log_lake.lake.write import WriteArguments
+from log_lake.loading.block import Block
+from log_lake.sql_writes.statement import ChangeTarget, Delete, Insert, Update, parsed
+from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
+from log_lake.system_tables.expressions import Expression, values_of
+from log_lake.system_tables.sql import query
+
+
+@dataclass(frozen=True)
+class StatementResult:
+    """The result of a statement; `version` and `transaction_id` are None in a dry run, or if it found no record.
+
+    `verb`: inserted, deleted or updated.  `records`: how many records it met; None if that is not known, an upper
+    bound unless `is_exact`.  `repeated`: the token stands for an earlier commit, and nothing was written now.
+    """
+
+    pool: str
+    branch: str
+    verb: str
+    version: int | None
+    transaction_id: str | None
+    records: int | None
+    is_exact: bool = True
+    repeated: bool = False
+
+
+def execute(
+    lake: Lake,
+    sql: str,
+    *,
+    token: str = "",
+    message: str = "",
+    dry_run: bool = False,
+    files: Sequence[str] = (),
+    limits: SqlLimits = SQL_LIMITS,
+) -> StatementResult:
+    """The result of one INSERT, UPDATE, DELETE or TRUNCATE, which is one transaction, or none.
+
+    `dry_run`: count the records, and change nothing.  `files`: as in `query`.  Raises InvalidInput (a
+    statement that cannot be done; it names the clause), NotFound, Conflict (an UPDATE met other writers too often),
+    and what loads and deletes raise.
+    """
+    statement = parsed(sql)
+    work = _Work(lake, statement.target, token, message, files, limits)
+    match statement:
+        case Insert():
+            return work.counted_insert(statement) if dry_run else work.insert(statement)
+        case Delete():
+            return work.counted(statement, "deleted") if dry_run else work.delete(statement)
+        case Update():
+            work.check_sets(statement)
+            return work.counted(statement, "updated") if dry_run else work.update(statement)
+
+
+@dataclass
+class _Work:
+    """One statement that is being run."""
+
+    lake: Lake
+    target: ChangeTarget
+    token: str
+    message: str
+    files: Sequence[str]
+    limits: SqlLimits
+
+    def __post_init__(self) -> None:
+        self.pool: Pool = self.lake.pool(self.target.pool)
+        self.branch: Branch = self.pool.branch(self.target.branch)
+
+    # --- INSERT
+
+    def insert(self, statement: Insert) -> StatementResult:
+        """Load the records of the query."""
+        write = WriteArguments(token=self.token, message=self.message)
+        with closing(self._queried(statement)) as tables:
+            blocks = (self.branch.block(table) for table in tables)
+            return self._loaded(load_blocks(self.branch, blocks, write), "inserted")
+
+    def counted_insert(self, statement: Insert) -> StatementResult:
+        """How many records an INSERT would load."""
+        with closing(self._queried(statement)) as tables:
+            return self._would("inserted", sum(table.num_rows for table in tables))
+
+    def _queried(self, statement: Insert) -> Generator[pa.Table, None, None]:
+        with query(self.lake, statement.query, files=self.files, limits=self.limits) as reader:
+            names = _names(statement, reader.schema)
+            for batch in reader:
+                yield pa.Table.from_batches([batch]).rename_columns(names)
+
+    # --- DELETE
+
+    def delete(self, statement: Delete) -> StatementResult:
+        """Delete what fulfils the condition."""
+        done = self.branch.delete(where=statement.where, token=self.token, reason=self.message, count=True)
+        records = 0 if done.version is None else done.records
+        return self._written("deleted", done, records, is_exact=done.is_exact)
+
+    # --- UPDATE
+
+    def check_sets(self, statement: Update) -> None:
+        """Raises InvalidInput if a pool of this kind cannot be updated so."""
+        rule, key = self.branch.rule, self.branch.key
+        if rule.kind == "aggregate":
+            raise InvalidInput(
+                f"UPDATE: pool {self.target.pool!r} is an aggregate pool, which combines many records; "
+                "INSERT records that correct the values"
+            )
+        keys = [name for name, _ in statement.sets if name in key.names]
+        if keys and not rule.keeps_all:
+            raise InvalidInput(
+                f"UPDATE: {keys[0]!r} is a key of an upsert pool: a record with another key is another record; "
+                "INSERT it, then DELETE the old one"
+            )
+
+    def update(self, statement: Update) -> StatementResult:
+        """Replace the records that fulfil the condition by ones with the new values."""
+        try:
+            return planned(lambda: self._update(statement))
+        except PlanAgain as error:
+            raise PlanAgain(
+                f"UPDATE: others committed to pool {self.target.pool!r} during each of {TRIES} tries; run it when "
+                "less is written, or for fewer records"
+            ) from error
+
+    def _update(self, statement: Update) -> StatementResult:
+        branch = self.branch
+        pending = begin_load(branch, WriteArguments(token=self.token, message=self.message))
+        if isinstance(pending, LoadResult):
+            return self._loaded(pending, "updated")
+        view = self.pool.at_version(pending.read_version, branch=branch.name)
+        spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
+        if spec is None:
+            return self._would("updated", 0)
+        expressions = _expressions(statement, view)
+        with builder_of(branch, pending, alone=True) as builder, lease_of(branch, pending, why="update"):
+            for table in _matching(view, spec):
+                builder.add(Block(self._with_values(table, expressions)))
+            written = builder.finish()
+            if not written:
+                return self._would("updated", 0)
+            if lost := sum(one.action.records for one in written if one.action.sub_pool == NOKEY):
+                raise InvalidInput(
+                    f"UPDATE: {counted(lost, 'record')} would have no key; nothing was changed"
+                )
+            replaced = spec if branch.rule.keeps_all else None
+            done = commit_written(branch, pending, written, replaced=replaced, is_exact=True)
+        return self._loaded(done, "updated")
+
+    def _with_values(self, records: pa.Table, expressions: Sequence[Expression]) -> pa.Table:
+        if not records.num_rows:
+            return records
+        columns = values_of(expressions, records, table=self.target.pool, limits=self.limits)
+        for one, column in zip(expressions, columns, strict=True):
+            place = records.schema.get_field_index(one.field.name)
+            records = records.set_column(place, records.schema.field(place), column)
+        return records
+
+    # --- results
+
+    def counted(self, statement: Delete | Update, verb: str) -> StatementResult:
+        """How many records the statement would meet."""
+        view = self.pool.at_branch(self.target.branch)
+        spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
+        records = 0
+        for table in [] if spec is None else _matching(view, spec):
+            if isinstance(statement, Update):
+                self._with_values(table, _expressions(statement, view))  # an expression may be wrong
+            records += table.num_rows
+        return self._would(verb, records)
+
+    def _would(self, verb: str, records: int) -> StatementResult:
+        return StatementResult(self.target.pool, self.target.branch, verb, None, None, records)
+
+    def _loaded(self, done: LoadResult, verb: str) -> StatementResult:
+        return self._written(verb, done, done.records + done.nokey + done.rejected)
+
+    def _written(
+        self, verb: str, done: Any, records: int | None, *, is_exact: bool = True
+    ) -> StatementResult:
+        return StatementResult(
+            self.target.pool,
+            self.target.branch,
+            verb,
+            done.version,
+            done.transaction_id,
+            records,
+            is_exact,
+            done.repeated,
+        )
+
+
+def _names(statement: Insert, schema: pa.Schema) -> list[str]:
+    if statement.fields is None:
+        return list(schema.names)
+    if len(statement.fields) != len(schema.names):
+        raise InvalidInput(
+            f"INSERT: {len(statement.fields)} fields are named, and the query has {len(schema.names)} columns"
+        )
+    return list(statement.fields)
+
+
+def _matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
+    return view.scan(key_range=spec.key_range, where=spec.condition)
+
+
+def _expressions(statement: Update, view: View) -> list[Expression]:
+    names = view.schema.names
+    for name, _ in statement.sets:
+        if name not in names:
+            raise InvalidInput(f"UPDATE: SET {name}: no such field; {did_you_mean(name, names)}")
+    return [Expression(view.schema.field(name), sql) for name, sql in statement.sets]

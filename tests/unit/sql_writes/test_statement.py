@@ -1,0 +1,98 @@
+"""What a writing statement says, and which clauses are refused by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from lake_core.errors import InvalidInput
+from log_lake.sql_writes import is_write
+from log_lake.sql_writes.statement import ChangeStatement, ChangeTarget, Delete, Insert, Update, parsed
+
+LOGS = ChangeTarget("logs", "main")
+
+MEANINGS: list[tuple[str, ChangeStatement]] = [
+    ("delete from logs", Delete(LOGS, None)),
+    (
+        "DELETE FROM \"logs@dev\" WHERE ts = date '2026-01-31' ;",
+        Delete(ChangeTarget("logs", "dev"), "ts = date '2026-01-31'"),
+    ),
+    ("TRUNCATE logs", Delete(LOGS, None)),
+    ("truncate table logs;", Delete(LOGS, None)),
+    (
+        "update logs set a = f(b, c), b = case when x = 1 then 'where' end where (d = 1 or e = 2)",
+        Update(LOGS, (("a", "f(b, c)"), ("b", "case when x = 1 then 'where' end")), "(d = 1 or e = 2)"),
+    ),
+    ("update logs set a = b = c", Update(LOGS, (("a", "b = c"),), None)),
+    (
+        "update logs set a = {'x': [1, 2], 'y': 3}, b = 1",
+        Update(LOGS, (("a", "{'x': [1, 2], 'y': 3}"), ("b", "1")), None),
+    ),
+    ("insert into logs by name select 1 as ts", Insert(LOGS, "select 1 as ts", None)),
+    (
+        "insert into logs (ts, \"from\") values (1, 'a'), (2, 'b')",
+        Insert(LOGS, "SELECT * FROM (values (1, 'a'), (2, 'b'))", ("ts", "from")),
+    ),
+    (
+        "insert into logs (ts) with q as (select 1 as a) select a from q",
+        Insert(LOGS, "with q as (select 1 as a) select a from q", ("ts",)),
+    ),
+]
+
+REFUSED = [
+    ("insert into logs select 1", "a pool's fields have no order: name them"),
+    ("insert into logs (a, b, a) values (1, 2, 3)", "field 'a' is named twice"),
+    ("insert into logs (a) select 1 on conflict do nothing", "the clause CONFLICT is not done"),
+    ("insert into logs (a) select 1 returning a", "the clause RETURNING is not done"),
+    ("delete from logs where a = 1 returning *", "the clause RETURNING is not done"),
+    ("delete from a using b where a.x = b.x", "the clause USING is not done"),
+    ("with q as (select 1) delete from logs", "the clause WITH is not done"),
+    ("update a set x = 1 from b where a.x = b.x", "the clause FROM is not done"),
+    ("update a set x = (select 1)", "SET x: a query is not done"),
+    ("update a set x = sum(y)", "SET x: an aggregate is not done"),
+    ("update a set x = row_number() over ()", "SET x: a window function is not done"),
+    ("update a set x = unnest([1])", "SET x: UNNEST is not done"),
+    ("update a set x = 1, x = 2", "field 'x' is set twice"),
+    ("update a set s.x = 1", "name a whole field"),
+    ("update a as b set x = 1", "leave out the alias 'b'"),
+    ("delete from main.logs", "change one pool, by its name"),
+    ('delete from "logs:log"', "is a table of the lake"),
+    ("truncate a, b", "name one pool"),
+    ("delete from a; delete from b", "2 statements; write one"),
+    (
+        "merge into a using b on a.k = b.k when matched then delete",
+        "MERGE is not done. An upsert pool does it",
+    ),
+    ("create table a as select 1", "lake create NAME --key FIELD"),
+    ("drop table a", "lake drop NAME"),
+    ("alter table a add column b int", "other changes are commands"),
+    ("delete from logs where", "SQL: "),
+    ("update", "SQL: "),
+    ("delete from logs where a = '", "SQL: "),
+]
+
+
+@pytest.mark.parametrize(("sql", "meaning"), MEANINGS)
+def test_a_statement_is_its_clauses_as_they_were_written(sql: str, meaning: ChangeStatement) -> None:
+    assert parsed(sql) == meaning
+
+
+@pytest.mark.parametrize(("sql", "why"), REFUSED)
+def test_what_cannot_be_done_is_refused_with_its_clause(sql: str, why: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parsed(sql)
+    assert why in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_write_is_known_by_its_first_word() -> None:
+    assert all(is_write(sql) for sql, _ in [*MEANINGS, *REFUSED[:6]])
+    assert is_write("-- a comment\n /* another */ Delete from logs")
+    assert not any(
+        map(is_write, ["select 1", "from logs", "with a as (select 1) select 1", "", "explain delete"])
+    )
+    assert not is_write("-- delete\nselect 1")
+
+
+def test_a_statement_that_is_nested_too_deep_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="SQL: "):
+        parsed("update a set x = " + "(" * 5_000 + "1" + ")" * 5_000)
