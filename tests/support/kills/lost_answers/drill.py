@@ -46,9 +46,9 @@ class Drill:
         self.commands = Commands(folder, {**environ, "LAKE_STORE_TIMEOUT": TIMEOUT})
         self.lake = Command(uri, folder)
         self.report = Report()
-        self.models = {"a": Model("append"), "u": Model("upsert")}
+        self.models = {"a": Model("append"), "u": Model("upsert"), "i": Model("append")}
         self.readers = Readers(self.lake, self.models, chance, self.report, scan=self.scan)
-        self.loaded: dict[str, list[Record]] = {"a": [], "u": []}
+        self.loaded: dict[str, list[Record]] = {pool: [] for pool in self.models}
         """All records that were ever given to a load, committed or not."""
         self._numbers = 0
 
@@ -131,7 +131,7 @@ class Drill:
 
     def round(self) -> None:
         """One command, killed or not, and what follows from it."""
-        pool = self.chance.choice("aaau")
+        pool = self.chance.choice("aaauii")
         branch = self.chance.choice(list(self.models[pool].lines))
         kill = self.chance.random() < 0.85
         kinds = {
@@ -145,6 +145,7 @@ class Drill:
             self.delete_branch: 2,
             self.restore_branch: 1,
             self.tag: 1,
+            self.split: 2,
             self.erase: 2,
         }
         (kind,) = self.chance.choices(list(kinds), list(kinds.values()))
@@ -169,12 +170,13 @@ class Drill:
 
     def load(self, pool: str, branch: str, kill: bool) -> None:
         file, records = self.records(pool)
-        self.write(pool, branch, kill, [Load(records)], "load", pool, file)
+        bulk = ("--bulk",) if self.chance.random() < 0.25 else ()
+        self.write(pool, branch, kill, [Load(records)], "load", pool, file, *bulk)
 
     def delete(self, pool: str, branch: str, kill: bool) -> None:
         low, high = span(self.chance)
         words = ["delete", pool, "--from", str(low), "--to", str(high)]
-        group = self.chance.randrange(4) if pool == "a" and self.chance.random() < 0.5 else None
+        group = self.chance.randrange(4) if pool != "u" and self.chance.random() < 0.5 else None
         if group is not None:
             words += ["--where", f"g = {group}"]
         self.write(pool, branch, kill, [Delete(low, high, group)], *words)
@@ -310,10 +312,35 @@ class Drill:
         if is_there:
             model.tags[name] = model.content(branch)
 
+    # ---------------------------------------------------------------- ranges
+
+    def points(self, pool: str) -> set[int]:
+        """The pool's split points."""
+        ranges = self.lake("ranges", pool, "--json").records
+        return {each["low"] for each in ranges if each["low"] is not None}
+
+    def split(self, pool: str, branch: str, kill: bool) -> None:
+        """Split points come or go all at once; what each branch holds does not change."""
+        before = self.points(pool)
+        if before and self.chance.random() < 0.4:
+            wanted: set[int] = set()
+            given = ["unsplit", pool]
+        else:
+            keys = self.chance.sample(range(1, KEYS), self.chance.randint(1, 4))
+            wanted = before.union(keys)
+            given = ["split", pool, *(word for key in keys for word in ("--at", str(key)))]
+        ended = self.run(*given, kill=kill)
+        found = self.points(pool)
+        assert found in (before, wanted), f"{ended}: {sorted(before)} became {sorted(found)}"
+        assert found == wanted or ended.status != DONE, ended
+        if ended.status != DONE and self.chance.random() < 0.5:
+            self.insist(*given)
+            assert self.points(pool) == wanted, given
+
     # ---------------------------------------------------------------- erasures
 
     def erase(self, pool: str, branch: str, kill: bool) -> None:
-        """Some ids in the append pool, a key in the other; given again until nothing holds them."""
+        """Some ids in an append pool, a key in the other; given again until nothing holds them."""
         if not self.loaded[pool]:
             return
         chosen = self.chance.sample(self.loaded[pool], min(3, len(self.loaded[pool])))

@@ -58,7 +58,8 @@ def drilled(uri: str, *, kills: int, seed: int, share: float) -> str:
         drill = Drill(uri, Path(folder), chance, trouble, environment(proxy.url))
         drill.lake("init")
         for pool, model in drill.models.items():
-            drill.lake("create", pool, "--key", "k", "--kind", model.kind, "--set", *SETTINGS)
+            settings = (*SETTINGS, "load.inline=64KiB") if pool == "i" else SETTINGS
+            drill.lake("create", pool, "--key", "k", "--kind", model.kind, "--set", *settings)
             drill.load(pool, "main", False)
         troubled(proxy, trouble)
         try:
