@@ -52,6 +52,36 @@ def test_times_of_all_years_are_exact_on_every_path(lake: Command, dictionary: b
     assert Lake.open(lake.uri).pool("p").at().to_table()["t"].type == pa.timestamp("us")
 
 
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"data_page_version": "2.0"}])
+def test_nanoseconds_before_1970_may_be_negative(lake: Command, options: dict[str, Any]) -> None:
+    times = ["1969-12-31T23:59:59.999999", "1960-02-29T12:00:00", FIRST, "1500-07-01T00:00:01", NOW, END]
+    lake.pool("p")
+    lake.load_records("p", int96(times, flat, from_1970=True, **options), "a.parquet")
+    assert lake.scan("p") == [{"k": k, "t": t} for k, t in enumerate(times)]
+    lake.pool("deep")
+    lake.load_records("deep", int96(times, nested, from_1970=True, **options), "a.parquet")
+    lake.pool("same")
+    lake.load_records("same", int96(times, nested, **options), "a.parquet")
+    assert lake.scan("deep") == lake.scan("same")
+
+
+def test_a_column_of_twelve_bytes_beside_times_stays_bytes(lake: Command) -> None:
+    def table(times: list[Any]) -> pa.Table:
+        both = pa.array(
+            [{"t": t, "b": b"x" * 12} for t in times], pa.struct([("t", NS), ("b", pa.binary(12))])
+        )
+        return pa.table(
+            {"k": list(range(len(times))), "r": both, "b": pa.array([b"y" * 12] * len(times), pa.binary(12))}
+        )
+
+    lake.pool("p")
+    lake.load_records("p", int96(TIMES, table), "a.parquet")
+    records = Lake.open(lake.uri).pool("p").at().to_table().to_pylist()
+    assert [r["b"] for r in records] == [b"y" * 12] * 3
+    assert [r["r"]["b"] for r in records] == [b"x" * 12] * 3
+    assert [str(r["r"]["t"])[:10] for r in records] == ["9999-12-31", "0001-01-01", "2020-01-01"]
+
+
 def test_times_are_exact_at_every_depth(lake: Command) -> None:
     lake.pool("p")
     lake.load_records("p", int96(TIMES, nested), "a.parquet")

@@ -21,9 +21,11 @@ def placeholder(number: int) -> np.datetime64:
     return np.datetime64(1_600_000_000_123_456_789 + number * 977, "ns")
 
 
-def _bytes(nanoseconds: int) -> bytes:
+def _bytes(nanoseconds: int, *, from_1970: bool = False) -> bytes:
     days, rest = divmod(nanoseconds, _DAY)
-    return struct.pack("<QI", rest, days + _JULIAN)
+    if from_1970 and rest and days < 0:
+        days, rest = days + 1, rest - _DAY
+    return struct.pack("<qI", rest, days + _JULIAN)
 
 
 def nanoseconds(text: str) -> int:
@@ -32,13 +34,18 @@ def nanoseconds(text: str) -> int:
     return int(np.datetime64(whole, "s").astype(int)) * 10**9 + int(fraction.ljust(9, "0"))
 
 
-def int96(times: list[str], table: Callable[[list[Any]], pa.Table], **options: Any) -> bytes:
-    """The file of a table, which `table` makes of the times, of any year and with nanoseconds."""
+def int96(
+    times: list[str], table: Callable[[list[Any]], pa.Table], *, from_1970: bool = False, **options: Any
+) -> bytes:
+    """The file of a table, which `table` makes of the times, of any year and with nanoseconds.
+
+    `from_1970`: as PyArrow 17 writes it, with negative nanoseconds before 1970.
+    """
     places = [placeholder(number) for number in range(len(times))]
     scalars = [pa.scalar(int(place.astype(int)), pa.timestamp("ns")) for place in places]
     content = parquet(table(scalars), use_deprecated_int96_timestamps=True, compression="none", **options)
     for place, text in zip(places, times, strict=True):
         before = _bytes(int(place.astype(int)))
         assert before in content
-        content = content.replace(before, _bytes(nanoseconds(text)))
+        content = content.replace(before, _bytes(nanoseconds(text), from_1970=from_1970))
     return content

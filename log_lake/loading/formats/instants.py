@@ -41,13 +41,6 @@ class Instants:
         return Instants(values // ticks, values % ticks * (10**9 // ticks), _valid(array))
 
     @staticmethod
-    def of_both(seconds: pa.Array, nanos: pa.Array) -> Instants:
-        """Times from two arrays: one in whole seconds, one in nanoseconds modulo 2^64."""
-        whole = _integers(seconds)
-        with np.errstate(over="ignore"):
-            return Instants(whole, _integers(nanos) - whole * 10**9, _valid(seconds))
-
-    @staticmethod
     def of_pairs(array: pa.StructArray, seconds: str, nanos: str) -> Instants:
         """Times from records with two fields: seconds and nanoseconds."""
         return Instants(_integers(array.field(seconds)), _integers(array.field(nanos)), _valid(array))

@@ -1,7 +1,7 @@
 """Parquet's INT96: a day and the nanoseconds in it, which Arrow reads as nanoseconds that wrap around.
 
-Arrow reads the columns twice: in whole seconds, which have room, and in nanoseconds modulo 2^64.  Together they are
-the exact time (`instants`).
+So Arrow reads these columns once more, as bytes (`int96_footer`), which are the exact time.  The nanoseconds have a
+sign: PyArrow 17 and others write a time before 1970 as a later day less some nanoseconds (decision 322).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from log_lake.columns.nested import RowNumbers, is_nested, rebuilt
 from log_lake.loading.contract import Faults
 from log_lake.loading.formats.calendars import Calendar
 from log_lake.loading.formats.instants import Instants
+from log_lake.loading.formats.int96_footer import WIDTH, bytes_metadata
 
 
 class Int96:
@@ -43,8 +44,8 @@ class Int96:
         """Fields of the file that may have them; those of others are read as they are."""
         if not self.names:
             return
-        seconds = pq.ParquetFile(source, metadata=parquet.metadata, coerce_int96_timestamp_unit="s")
-        self._batches: Iterator[pa.RecordBatch] = seconds.iter_batches(
+        as_bytes = pq.ParquetFile(source, metadata=bytes_metadata(source))
+        self._batches: Iterator[pa.RecordBatch] = as_bytes.iter_batches(
             batch_size=batch_rows, row_groups=row_groups, columns=list(self.names)
         )
         self._left: pa.Table | None = None
@@ -56,18 +57,18 @@ class Int96:
         """
         if not self.names:
             return batch
-        seconds = self._next(batch.num_rows)
+        stored = self._next(batch.num_rows)
         rows = np.arange(batch.num_rows)
         for at, field in enumerate(batch.schema):
-            if field.name not in self.names or seconds.schema.field(field.name).type == field.type:
+            if field.name not in self.names or stored.schema.field(field.name).type == field.type:
                 continue
-            column = seconds.column(field.name).combine_chunks()
+            column = stored.column(field.name).combine_chunks()
             array, field = self._joined(batch.column(at), field, column, rows, faults)
             batch = batch.set_column(at, field, array)
         return batch
 
     def _next(self, count: int) -> pa.Table:
-        """The next `count` records in seconds, however Arrow divides them into batches."""
+        """The next `count` records in bytes, however Arrow divides them into batches."""
         parts, rows = ([] if self._left is None else [self._left]), 0
         rows = sum(part.num_rows for part in parts)
         while rows < count:  # bounded by the file
@@ -81,24 +82,41 @@ class Int96:
         return table.slice(0, count)
 
     def _joined(
-        self, array: pa.Array, field: pa.Field, seconds: pa.Array, rows: RowNumbers, faults: Faults
+        self, array: pa.Array, field: pa.Field, stored: pa.Array, rows: RowNumbers, faults: Faults
     ) -> tuple[pa.Array, pa.Field]:
-        """A column of Arrow's nanoseconds with the times that the same column in seconds makes exact."""
-        values = iter(_leaves(seconds))
+        """A column of Arrow's nanoseconds with the exact times, which the same column in bytes has."""
+        values = iter(_leaves(stored))
         path = field.name
 
         def change(part: pa.Array, inner: pa.Field, at: RowNumbers) -> tuple[pa.Array, pa.Field] | None:
             if is_nested(inner.type):
                 return None
-            whole = next(values)
-            if whole.type == inner.type:
+            exact = next(values)
+            if exact.type == inner.type:
                 return part, inner
-            times = Instants.of_both(whole, part)
+            times = _times(exact)
             if self._calendar.int96:
                 times = replace(times, seconds=self._calendar.seconds(times.seconds))
             return times.stored(inner, at, path, faults)
 
         return rebuilt(array, field, rows, change)
+
+
+_STORED = np.dtype([("nanos", "<i8"), ("day", "<i4")])
+_JULIAN = 2_440_588
+"""The Julian day of 1970-01-01."""
+_DAY = 86_400
+
+
+def _times(stored: pa.FixedSizeBinaryArray) -> Instants:
+    """The times of an array of INT96 in bytes."""
+    valid = np.asarray(stored.is_valid())
+    values = np.zeros(len(stored), _STORED)
+    if data := stored.buffers()[1]:
+        values = np.frombuffer(data, _STORED, len(stored), stored.offset * WIDTH)
+    nanos = np.where(valid, values["nanos"], 0)
+    days = np.where(valid, values["day"], _JULIAN).astype(np.int64) - _JULIAN
+    return Instants(days * _DAY + nanos // 10**9, nanos % 10**9, valid)
 
 
 def _leaves(array: pa.Array) -> list[pa.Array]:
