@@ -1,10 +1,11 @@
 """Declared types: reading a value as the type that the pool declares for its field.
 
 JSON has no times, dates, decimals or bytes.  These are read from strings (`texts.value`), decimals from numbers
-too, exactly.  Integers are read from strings of their digits too, since protobuf writes those of 64 bits so.  NaN
-and the infinities are strings, as a scan shows them.  Any other value must be of the declared class and in its
-range.  CSV has only text, so there every class is read from it (`csv_types`).  A type never cuts a value: if it
-cannot hold the value exactly, the value does not fit.  Only doubles take the nearest number.
+too, exactly.  Integers are read from strings of their digits too, since protobuf writes those of 64 bits so, and
+from numbers such as 1.0, which pandas writes.  NaN and the infinities are strings, as a scan shows them.  Any other
+value must be of the declared class and in its range.  CSV has only text, so there every class is read from it
+(`csv_types`).  A type never cuts a value: if it cannot hold the value exactly, the value does not fit.  Only
+doubles take the nearest number.
 """
 
 from __future__ import annotations
@@ -58,12 +59,19 @@ def read_declared(text: str, field: pa.Field) -> Value:
     return fitted(read(text, key_class(field.type)), field)
 
 
+def _whole(number: float | decimal.Decimal) -> int:
+    """A number without a fraction as an integer, such as 1.0 and 1e3.  Raises NotReadable."""
+    if not -(2**64) < number < 2**64 or number != int(number):
+        raise NotReadable("no integer of 64 bits")
+    return int(number)
+
+
 def _of_class(value: Any, field: pa.Field) -> Value:
     kind = key_class(field.type)
     match kind, value:
+        case "number", float() | decimal.Decimal() if pa.types.is_integer(field.type):
+            return _whole(value)
         case "number", int() | float() | decimal.Decimal() if not isinstance(value, bool):
-            if pa.types.is_integer(field.type) and not isinstance(value, int):
-                raise NotReadable("no integer of 64 bits")
             return value
         case "number", str() if pa.types.is_integer(field.type):
             return read_declared(value, field)

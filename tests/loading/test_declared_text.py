@@ -37,3 +37,12 @@ def test_a_key_may_be_written_so(lake: Command) -> None:
     lake.load_records("p", [{"k": "9007199254740993"}, {"k": "9007199254740992"}, {"k": 3}])
     assert [one["k"] for one in lake.scan("p")] == [3, 9007199254740992, 9007199254740993]
     assert lake("get", "p", "9007199254740993").records == [{"k": 9007199254740993}]
+
+
+def test_a_number_without_a_fraction_is_an_integer(lake: Command) -> None:
+    lake.pool("p", types={"n": "bigint"})
+    texts = ["1.0", "1e3", "-2.50e1", "9007199254740993.0", "-0.0", "9.223372036854775807E18"]
+    lake.load_records("p", "".join(f'{{"k":{k},"n":{text}}}\n' for k, text in enumerate(texts)).encode())
+    assert [one["n"] for one in lake.scan("p")] == [1, 1000, -25, 9007199254740993, 0, 2**63 - 1]
+    for text in ("1.5", "1e-3", "9223372036854775808.0", "-1e19"):
+        assert "line 1: field 'n': " in lake.refuses_records("p", f'{{"k":7,"n":{text}}}\n'.encode())
