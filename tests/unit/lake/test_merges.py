@@ -363,6 +363,28 @@ def test_a_merge_is_planned_again_if_the_branch_changes_meanwhile(
     assert keys(checkpointed(pool)) == {"straddling": [1, 2, 3], "delete": [1]}.get(what, [1, 2])
 
 
+def test_a_merge_overtakes_a_load_that_began_before_it_by_the_replaces_that_it_brings() -> None:
+    pool = new_pool()
+    put(pool, _1="old", _2="old")
+    pool.create_branch("dev")
+    rows = pa.Table.from_pylist([{"k": 1, "v": "new"}])
+    pool.branch("dev").replace_with(rows, key_range=pool.at().key_range(low=1, high=2))
+    begun = pool.branch().begin_load()
+    assert isinstance(begun, PendingLoad)
+    put(pool, _3="so that the merge surely began later")
+    building = pool.branch().builder(begun)
+    building.add(Block(pa.Table.from_pylist([{"k": 1, "v": "late"}, {"k": 4, "v": "late"}])))
+    merged = pool.branch().merge("dev")
+    written = building.finish()
+    done = pool.branch().commit(
+        begun, objects=[w.action for w in written], schemas=[w.schema for w in written]
+    )
+    assert done.overtaken == (f"overtaken by the replace of version {merged.version}",)
+    assert [value for value in values(pool) if value[0] in (1, 4)] == [(1, "new"), (4, "late")]
+    put(pool, _1="later")
+    assert [value for value in values(pool) if value[0] == 1] == [(1, "new"), (1, "later")]
+
+
 def test_a_compaction_goes_on_though_a_merge_overtakes_it_unless_it_mixes_the_sides() -> None:
     pool = new_pool()
     pool.create_branch("dev")
