@@ -21,6 +21,8 @@ def finish(drill: Drill, bucket: Bucket) -> None:
             ("compact", pool, "--strategy", "full"),
             ("tombstones", pool, "--at-once"),
             ("vacuum", pool, "--grace", "0s", "--every-name"),
+            ("checkpoint", pool),
+            ("purge", pool, "--keep", "0s"),  # checkpoints that tags kept are left below the fence
         ):
             drill.insist(*words)
         drill.readers.compare(pool)

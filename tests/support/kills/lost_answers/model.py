@@ -39,14 +39,19 @@ Step = Load | Delete
 
 @dataclass
 class Change:
-    """One commit: its steps, or what it takes back."""
+    """One commit: its steps, or what it takes back; `merges` are the merges that came after it on its branch."""
 
     op: str
     steps: list[Step] = field(default_factory=list)
     target: Change | None = None
     version: int = 0
     counts: bool = True
-    merged: bool = False
+    merges: list[Change] = field(default_factory=list)
+
+    @property
+    def merged(self) -> bool:
+        """Whether the parent has it: a merge that is taken back may be repeated."""
+        return any(merge.counts for merge in self.merges)
 
     def flip(self) -> None:
         """A commit takes this change back, or takes back what took it back."""
@@ -92,11 +97,10 @@ class Model:
             change.target.flip()
         self.lines[branch].changes.append(change)
 
-    def merge(self, op: str, child: str) -> tuple[str, Change, list[Change]]:
-        """The change that a merge of the child would be, on which branch, and what it would bring."""
+    def merge(self, op: str, child: str) -> tuple[str, Change]:
+        """On which branch a merge of the child would be a change, and the change."""
         line = self.lines[child]
-        brought = line.unmerged()
-        return line.parent, Change(op, [step for c in brought for step in c.steps]), brought
+        return line.parent, Change(op, [step for c in line.unmerged() for step in c.steps])
 
     def branch(self, name: str, parent: str) -> None:
         self.lines[name] = Line(parent, self.lines[parent].steps())

@@ -41,7 +41,8 @@ class Running:
 
     def kill(self) -> None:
         """SIGKILL; a process that has ended stays as it is."""
-        self.process.kill()
+        with contextlib.suppress(ValueError):  # closed: its companion's request was to kill it
+            self.process.kill()
 
     def end(self, *, longest: float) -> Ended:
         """How it ended.  Raises AssertionError if it does not within `longest` seconds."""

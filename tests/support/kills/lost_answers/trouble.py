@@ -25,8 +25,8 @@ INTERNAL = Answer(
 class Trouble:
     """What the proxy does to a share of all requests; the rest passes through.
 
-    `kill_at(number, kill, phase)` kills a client at one of its next requests: `before` the server hears of it,
-    `after` the server did it, or `late`: the server hears of it once the client is gone.
+    `kill_at(number, kill, phase)` kills a client at one of its next requests, or of its next writes: `before` the
+    server hears of it, `after` the server did it, or `late`: the server hears of it once the client is gone.
     """
 
     def __init__(self, chance: random.Random, *, share: float) -> None:
@@ -36,11 +36,12 @@ class Trouble:
         self._left = 0
         self._kill: Callable[[], None] = lambda: None
         self._phase = ""
+        self._only_writes = False
         self._underway = 0
 
-    def kill_at(self, number: int, kill: Callable[[], None], phase: str) -> None:
+    def kill_at(self, number: int, kill: Callable[[], None], phase: str, *, only_writes: bool) -> None:
         with self._guard:
-            self._left, self._kill, self._phase = number, kill, phase
+            self._left, self._kill, self._phase, self._only_writes = number, kill, phase, only_writes
 
     def forget_kill(self) -> bool:
         """No kill any more; whether one is still to come."""
@@ -61,8 +62,9 @@ class Trouble:
     def __call__(self, request: Request, forward: Forward) -> Answer | None:
         with self._guard:
             self._underway += 1
-            kills = self._left == 1
-            self._left = max(0, self._left - 1)
+            counts = not self._only_writes or request.method not in ("GET", "HEAD")
+            kills = counts and self._left == 1
+            self._left = max(0, self._left - counts)
             deed = self._deed() if not kills else f"kill {self._phase}"
             self.done[deed] += 1
         try:
