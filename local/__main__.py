@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -115,7 +116,8 @@ def describe(started: Started, secrets: credentials.Credentials) -> list[str]:
         return [
             f"Airflow:  {airflow_service.url(started.ports['api'])}",
             f"          user {secrets.user}, password {secrets.password}",
-            f"          lake {started.lake}{'' if is_made(started.lake) else ' (make one there: lake init)'}",
+            f"          lake {started.lake}",
+            *([] if is_made(started.lake) else no_lake(started.lake)),
             f"          log {started.log}",
             "          the agents are paused until you switch them on, in the list of DAGs",
         ]
@@ -124,6 +126,16 @@ def describe(started: Started, secrets: credentials.Credentials) -> list[str]:
         f"          jobs {spark_service.url(started.ports['ui'])}",
         f"          log {started.log}",
     ]
+
+
+def no_lake(lake: str) -> list[str]:
+    """The lines that say what to do if there is no lake: make one, or start again with that of the demo."""
+    lines = [f"          there is no lake yet; make one: .venv/bin/lake init --lake {shlex.quote(lake)}"]
+    demo = services.RUN_DIR / services.DEMO_LAKE
+    if demo.exists():
+        again = f"make down && LAKE={shlex.quote(str(demo))} make up"
+        lines.append(f"          or show the lake of make demo: {again}")
+    return lines
 
 
 def is_made(lake: str) -> bool:

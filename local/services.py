@@ -40,6 +40,8 @@ from local.record import Started
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN_DIR = ROOT / ".run"
+DEMO_LAKE = Path("demo", "kept", "lake")
+"""Where `make demo` keeps its lake, below RUN_DIR."""
 NAMES = (airflow_service.NAME, spark_service.NAME)
 POLL_SECONDS = 0.25
 LOCK_SECONDS = 900.0

@@ -87,18 +87,22 @@ def open_page(served: Served, browser: Any) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 420), ("dark", 420)]
+    ("scheme", "width"), [("light", 1200), ("dark", 1280), ("light", 420), ("dark", 420)]
 )
 def test_every_page_is_shown_at_every_width_without_a_complaint(
     open_page: Open, scheme: str, width: int
 ) -> None:
     page = open_page(scheme=scheme, width=width)
     assert page.locator("#agents button").count() == 0, "there is no Airflow that could start one"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.get_by_role("button", name="flights", exact=True).click()
     page.wait_for_selector("#records table")
     assert "1 file cannot be loaded, and is skipped" in page.inner_text("#health")
     assert "/data/incoming/notes.txt" in page.inner_text("#parked")
     assert page.locator("#records tbody tr").count() == 20
+    page.click("#settings summary")
+    narrowest = "Math.min(...[...document.querySelectorAll('.settings td')].map((cell) => cell.offsetWidth))"
+    assert page.evaluate(narrowest) > 100, "no column holds one word a line"
     for tab, there in (("Geometry", "canvas[data-boxes]"), ("Log", "#log circle"), ("Jobs", "main p.quiet")):
         page.get_by_role("button", name=tab, exact=True).click()
         page.wait_for_selector(there)
