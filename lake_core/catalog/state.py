@@ -46,6 +46,11 @@ class PoolsState:
             hint = did_you_mean(
                 name, self.names, none="none yet; make one with: lake create POOL --key FIELD"
             )
+            pool, _, revision = name.partition("@")
+            if revision and pool in self.names:
+                hint = f"did you mean {pool!r} with --at {revision}, or to write with --branch {revision}?"
+            if name.partition(":")[0] in self.names:
+                hint = f"""its tables are read by: lake query 'SELECT * FROM "{name}"'"""
             raise NotFound(f"pool {name!r} does not exist; {hint}")
         return self.pools[id]
 

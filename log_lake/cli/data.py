@@ -55,7 +55,7 @@ def load(args: Namespace) -> None:
                 names,
                 format=args.format,
                 options=options,
-                token=args.token,
+                token=args.token or "",
                 message=args.message,
                 progress=progress,
                 bulk=args.bulk,

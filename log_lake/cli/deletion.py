@@ -26,7 +26,7 @@ def delete(args: Namespace) -> None:
         )
     pool = open_lake(args).pool(args.pool)
     done = pool.branch(args.branch, to_delete=True).delete(
-        key_range=range_text(args), where=args.where, reason=args.reason, token=args.token, count=True
+        key_range=range_text(args), where=args.where, reason=args.reason, token=args.token or "", count=True
     )
     if args.json:
         print_json(vars(done))
@@ -59,7 +59,7 @@ def replace(args: Namespace) -> None:
             where=args.where,
             format=args.format,
             options=options,
-            token=args.token,
+            token=args.token or "",
             message=args.message,
             progress=progress,
             count=True,

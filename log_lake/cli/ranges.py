@@ -51,10 +51,13 @@ def _cuts_of_files(pool: Pool, names: list[str], *, into: int) -> list[list[obje
 def unsplit(args: Namespace) -> None:
     """Remove split points."""
     pool = open_lake(args).pool(args.pool)
-    _print(args, pool.unsplit(at=_keys(pool, args.at) or None), "removed", "the pool does not have these")
+    nothing = "the pool does not have these" if args.at else "the pool has no split points"
+    _print(args, pool.unsplit(at=_keys(pool, args.at) or None), "removed", nothing)
 
 
 def _keys(pool: Pool, texts: Sequence[str]) -> list[list[object]]:
+    if "" in texts:
+        raise InvalidInput("--at '': it is empty; name a key")
     return [parts_of(text, pool.config.key) for text in texts]
 
 

@@ -19,7 +19,7 @@ from lake_core.errors import InvalidInput
 from lake_core.phrases import did_you_mean, nearest, printable
 from log_lake.console.sink import print_text
 
-_REVISIONS = ("at", "into", "branch", "delete", "revision", "plan", "expires")
+_REVISIONS = ("at", "into", "branch", "delete", "revision", "plan", "expires", "token")
 """Arguments that name something; an empty one is the value of a script's variable that is not set."""
 
 _FILES = ("files", "output")

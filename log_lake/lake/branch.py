@@ -183,6 +183,7 @@ class Branch(Line):
         In an upsert pool the number of keys is unlimited, because it is a load of delete markers; in other pools
         it is limited (`where.of_keys`).  Raises what `delete` raises.
         """
+        _check_table(keys, "keys")
         return by_keys.delete_keys(self, keys, WriteArguments(token=token, message=reason))
 
     def replace_keys(
@@ -200,11 +201,7 @@ class Branch(Line):
 
     def block(self, records: pa.Table) -> Block:
         """Records of a program, the declared fields in their types, as in a load; raises InvalidInput."""
-        if not isinstance(records, pa.Table):
-            raise InvalidInput(
-                f"the records are a {type(records).__name__}: give an Arrow table; pa.Table.from_pylist makes it "
-                "of records, pa.Table.from_pandas of a frame"
-            )
+        _check_table(records, "records")
         return Block(declared_columns(records, self.settings.declared, source="the records"))
 
     def merge(self, name: str, *, message: str = "") -> MergeResult:
@@ -309,4 +306,12 @@ class Branch(Line):
             sources=sources,
             replaced=replaced,
             misfits=misfits,
+        )
+
+
+def _check_table(table: object, what: str) -> None:
+    if not isinstance(table, pa.Table):
+        raise InvalidInput(
+            f"the {what} are a {type(table).__name__}: give an Arrow table; pa.Table.from_pylist makes it "
+            "of records, pa.Table.from_pandas of a frame"
         )

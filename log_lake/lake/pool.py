@@ -192,7 +192,9 @@ class Pool(Journaled):
     def _split(self, at: Sequence[Any], into: int | None) -> SplitResult:
         view = self._splittable()
         if bool(at) == (into is not None):
-            raise InvalidInput("split: name the keys to split at, or into how many ranges, and not both")
+            raise InvalidInput(
+                "split: name the keys to split at, or into how many ranges, and not both: --at KEY or --into N"
+            )
         with planning_again(self.history):
             points = ranges.points_at(view, at) if into is None else ranges.points_into(view, into)
         return ranges.split(self, view, points)

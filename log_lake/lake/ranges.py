@@ -91,8 +91,8 @@ def points_into(view: View, into: int) -> tuple[bytes, ...]:
 
     Raises InvalidInput (no records, or other split points), ObjectMissing, Corrupt, Unavailable.
     """
-    if not 2 <= into <= MAX_POINTS + 1:
-        raise InvalidInput(f"into={into}: a pool is split into 2 to {MAX_POINTS + 1:,} ranges (inclusive)")
+    if not isinstance(into, int) or not 2 <= into <= MAX_POINTS + 1:
+        raise InvalidInput(f"into={into!r}: a pool is split into 2 to {MAX_POINTS + 1:,} ranges (inclusive)")
     if not view.references:
         raise InvalidInput(
             f"pool {view.config.name!r} has no records whose keys could be divided; name the keys to split at"

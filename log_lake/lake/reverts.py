@@ -32,6 +32,7 @@ from log_lake.objects.failures import missing
 from log_lake.presence.absence import planning_again
 from log_lake.reverts.change import Change
 from log_lake.reverts.revert import Inverse, inverse
+from log_lake.texts.is_text import require_text
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ def _open(branch: Line, id: str) -> None:
 
 def _found(history: History, revision: str) -> tuple[int, str]:
     """The version, and the transaction id if that was given."""
+    require_text(revision, "revision", example="'12', or the id of a transaction")
     if revision.isascii() and revision.isdigit() and int(revision) > 0:
         return int(revision), ""
     if is_id(revision):

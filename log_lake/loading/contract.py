@@ -123,8 +123,9 @@ class Contract:
         return target is not None and _is_same(target, field)
 
     def _said(self, why: str) -> str:
-        """A fault, with the setting that makes it one."""
-        return f"{why} (schema={self.policy})"
+        """A fault, with the setting that makes it one, and the value that accepts the record."""
+        accepts = "; schema=evolve accepts it" if self.policy == FREEZE else ""
+        return f"{why} (schema={self.policy}{accepts})"
 
     def _miss(self, column: pa.ChunkedArray, name: str, wrong: Faults, lost: LostValues) -> None:
         """Take note of the values of a field that the pool does not have."""

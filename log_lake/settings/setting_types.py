@@ -81,7 +81,7 @@ def count(least: int) -> SettingType:
 @functools.lru_cache(maxsize=64)
 def size_of(text: str) -> int:
     """Bytes; kept, since each load asks for them."""
-    match = re.fullmatch(r"([0-9]{1,18})\s*([kmg]i?)?b?", text.strip().lower())
+    match = re.fullmatch(r"([0-9]{1,18})\s*([kmgt]i?)?b?", text.strip().lower())
     if not match or int(match[1]) < 1:
         raise ValueError("use a size such as 500MB or 1GiB")
     return int(match[1]) * unit_bytes(match[2])
@@ -125,7 +125,7 @@ def _patterns(text: str) -> tuple[str, ...]:
 
 
 DURATION_PATTERN = r"\s*[0-9]{1,18}(?:\.[0-9]{1,9})?\s*[smhdSMHD]\s*"
-SIZE_PATTERN = r"\s*[0-9]{1,18}\s*(?:[kmgKMG][iI]?)?[bB]?\s*"
+SIZE_PATTERN = r"\s*[0-9]{1,18}\s*(?:[kmgtKMGT][iI]?)?[bB]?\s*"
 
 TEXT = SettingType(str, "a text")
 WORDS = SettingType(_words, "words, separated by commas")

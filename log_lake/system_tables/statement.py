@@ -148,7 +148,9 @@ def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, bool]:
             raise InvalidInput("query: the SQL is nested too deep; write it with fewer levels") from error
         if not tree["error"]:
             return tree, kinds == [duckdb.StatementType.EXPLAIN]
-    raise InvalidInput("query: write one SELECT; a lake is changed by other commands")
+    raise InvalidInput(
+        "query: write one SELECT; a lake is changed by other commands (lake load, lake delete)"
+    )
 
 
 def split(sql: str) -> tuple[list[str], str]:

@@ -31,6 +31,7 @@ def flights(lake: Command) -> Command:
     lake.file("nokey.ndjson", [{"time": 3}])
     lake.file("book.xlsx", b"PK\x03\x04" + b"a" * 40 + b"xl/workbook.xml")
     lake.file("text.ndjson", [{"ts": "noon"}])
+    lake.file("other.ndjson", [{"ts": 3, "colour": "red"}])
     return lake
 
 
@@ -60,6 +61,30 @@ COMMANDS: list[tuple[list[str], int, str]] = [
     (["delete", "flights"], INVALID_INPUT, "or --all and none of them"),
     (["erase", "flights"], INVALID_INPUT, "lake: erase: say which records"),
     (["verify-erasure", "nope.json"], INVALID_INPUT, "name the file that lake erase -o wrote"),
+    # what belongs into an option, or into a query
+    (["scan", "flights@1"], NOT_FOUND, "did you mean 'flights' with --at 1, or to write with --branch 1?"),
+    (["scan", "flights:ranges"], NOT_FOUND, "read by: lake query 'SELECT * FROM \"flights:ranges\"'"),
+    (["load", "flights", "FOLDER/bad.ndjson", "--token", ""], INVALID_INPUT, "--token '': it is empty"),
+    # ranges, loads into the journal, bulk loads
+    (["split", "flights"], INVALID_INPUT, "and not both: --at KEY or --into N"),
+    (["split", "flights", "--at", ""], INVALID_INPUT, "lake: --at '': it is empty; name a key"),
+    (["split", "flights", "--at", "noon"], INVALID_INPUT, "the field is a number"),
+    (["split", "flight", "--into", "2"], NOT_FOUND, "did you mean 'flights'?"),
+    (["split", "flights", "--sample", "FOLDER/bad.ndjson"], INVALID_INPUT, "how many ranges with --into N"),
+    (["query", 'SELECT * FROM "flights:range"'], NOT_FOUND, "objects, ranges, references"),
+    (["set", "flights", "load.inline=1MB"], INVALID_INPUT, "use at most 262,144 bytes"),
+    (["set", "flights", "range.bytes=1PB"], INVALID_INPUT, "use a size such as 500MB or 1GiB"),
+    (["set", "flights", "load.sort=part"], INVALID_INPUT, "use run or parts"),
+    (
+        ["load", "flights", "FOLDER/other.ndjson", "--bulk", "--schema", "frozen"],
+        INVALID_INPUT,
+        "use evolve, ",
+    ),
+    (
+        ["load", "flights", "FOLDER/other.ndjson", "--bulk", "--schema", "freeze"],
+        INVALID_INPUT,
+        "is not among the fields of the pool (schema=freeze; schema=evolve accepts it)",
+    ),
     # columns, types, quotes
     (["scan", "flights", "--columns", "dealy"], INVALID_INPUT, "there are: ts, "),
     (["scan", "flights", "--where", "carier = 'UA'"], INVALID_INPUT, "perhaps carrier"),
@@ -171,6 +196,10 @@ PYTHON: list[tuple[Callable[[Lake], Any], type[LakeError], str]] = [
         InvalidInput,
         "setting csv.header=True: give its value as text, as 'True'",
     ),
+    (lambda lake: lake.pool("flights").branch().delete_keys([1]), InvalidInput, "the keys are a list: give"),
+    (lambda lake: lake.pool("flights").branch().revert(1), InvalidInput, "revision 1: give a text, as '12'"),
+    (lambda lake: lake.pool("flights").split(into="4"), InvalidInput, "into='4': a pool is split into 2 to"),
+    (lambda lake: lake.pool("flights").split(), InvalidInput, "split: name the keys to split at, or into how"),
     (lambda lake: lake.configure_pool("flights", {"compact.depth": 3}), InvalidInput, "as text, as '3'"),
 ]  # fmt: skip
 

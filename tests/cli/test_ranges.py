@@ -53,7 +53,7 @@ def test_a_pool_is_split_at_keys_and_joined_again(lake: Command, pool: str) -> N
     assert bounds(lake) == [(None, 50), (50, None)]
     assert bounds(lake, "p", "--at", "4") == [(None, 20), (20, 50), (50, None)]
     assert lake("unsplit", pool, "--json").records[0]["ranges"] == 1
-    assert lake("unsplit", pool).err == "p: nothing to do: the pool does not have these; 1 range\n"
+    assert lake("unsplit", pool).err == "p: nothing to do: the pool has no split points; 1 range\n"
     assert [(one["version"], one["branch"], one["actions"]) for one in lake.history(pool)[:3]] == [
         (6, "", {"join": 1}),
         (5, "", {"join": 1}),
@@ -161,7 +161,7 @@ def test_what_cannot_be_split(lake: Command, pool: str) -> None:
     )
     lake.fails(USAGE, "split", pool, "--into", "2", "--at", "3")
     lake.fails(NOT_FOUND, "split", "other", "--into", "2")
-    assert "write a list of keys" in lake.fails(INVALID_INPUT, "split", pool, "--at", "")
+    assert "--at '': it is empty; name a key" in lake.fails(INVALID_INPUT, "split", pool, "--at", "")
     sub_pool = lake.fails(INVALID_INPUT, "split", "p.$nokey", "--into", "2")
     assert (
         "the sub-pool $nokey keeps the order of arrival and has no ranges: split the pool itself" in sub_pool

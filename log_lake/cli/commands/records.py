@@ -30,7 +30,7 @@ def _load(parser: ArgumentParser) -> None:
     add_read_options(parser)
     parser.add_argument("--branch", default="main", metavar="B", help="default: main")
     parser.add_argument(
-        "--token", default="", metavar="T", help="load once under this token, however often the command runs"
+        "--token", metavar="T", help="load once under this token, however often the command runs"
     )
     parser.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
     parser.add_argument(
@@ -111,7 +111,7 @@ def _delete(parser: ArgumentParser) -> None:
     add_where(parser)
     parser.add_argument("--all", action="store_true", help="all records of the pool")
     parser.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the delete")
-    parser.add_argument("--token", default="", metavar="T", help="delete once under this token")
+    parser.add_argument("--token", metavar="T", help="delete once under this token")
     parser.add_argument("--branch", default="main", metavar="B", help="default: main")
 
 
@@ -123,7 +123,7 @@ def _replace(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="all records of the pool")
     add_read_options(parser)
     parser.add_argument("--branch", default="main", metavar="B", help="default: main")
-    parser.add_argument("--token", default="", metavar="T", help="replace once under this token")
+    parser.add_argument("--token", metavar="T", help="replace once under this token")
     parser.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
 
 
