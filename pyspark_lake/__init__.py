@@ -8,6 +8,7 @@
     summary(spark, "logs", lake=URI)    counts and bounds from the pool's state, without a Spark job
     write(df, "logs", lake=URI)         writes a data frame as one transaction, from any thread
     delete(spark, "logs", keys, lake=URI)     deletes the records that have the keys of a data frame
+    delete(spark, "logs", where="...", lake=URI)   deletes the records that fulfil a condition
     merge(spark, "logs", records, lake=URI)   replaces records that have the keys of a data frame by its rows
     use_session(spark)                  lets the calling thread use `df.write.format("lake")`
 
@@ -205,8 +206,11 @@ def write(
 def delete(
     spark: Any,
     pool: str,
-    keys: Any,
+    keys: Any = None,
     *,
+    where: str | None = None,
+    from_: str | None = None,
+    to: str | None = None,
     lake: str | None = None,
     branch: str | None = None,
     token: str | None = None,
@@ -214,15 +218,20 @@ def delete(
     metadata: Mapping[str, str] | None = None,
     **options: object,
 ) -> DeleteResult | LoadResult:
-    """Deletes the records that have the keys of a data frame, in one transaction; other columns of the data
-    frame are ignored.
+    """Deletes records in one transaction: those that have the keys of a data frame, or those of a key range
+    (`from_`, inclusive, and `to`, exclusive) that fulfil a condition (`where`).
 
-    An upsert pool takes any number of keys, other pools at most 10,000, and fewer if keys have several fields.
+    Other columns of the data frame are ignored.  An upsert pool takes any number of keys, other pools at most
+    10,000, and fewer if keys have several fields.  For a range or a condition Spark runs no job.
     Raises what `write` raises.
     """
     from spark_apps.frames.keys import delete as delete_keys
+    from spark_apps.frames.keys import delete_selected
 
-    return delete_keys(keys, _options(options, **_write(pool, lake, branch, token, message, metadata)))
+    given = _options(
+        options, **_write(pool, lake, branch, token, message, metadata), where=where, to=to, **{"from": from_}
+    )
+    return delete_selected(given) if keys is None else delete_keys(keys, given)
 
 
 def merge(

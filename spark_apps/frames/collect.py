@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as T
 
+from lake_core.errors import InvalidInput
 from spark_apps.datasource.from_spark import from_spark, stored_schema
 from spark_apps.spread import Pair, gather_frame, passing_errors
 
@@ -31,6 +32,14 @@ def collected(frame: Any, *, most: int) -> pa.Table | None:
         tables = [pa.ipc.open_stream(records).read_all() for records, _ in gather_frame(few, _as_stored)]
     table = pa.concat_tables(tables or [stored_schema(frame.schema).empty_table()])
     return table if table.num_rows <= most else None
+
+
+def check_frame(frame: Any, *, what: str) -> None:
+    """Raises InvalidInput unless it is a data frame of Spark's."""
+    if not isinstance(getattr(frame, "schema", None), T.StructType):
+        raise InvalidInput(
+            f"{what}: {type(frame).__name__} is no data frame of Spark; spark.createDataFrame(...) makes one"
+        )
 
 
 def is_flat(schema: T.StructType) -> bool:

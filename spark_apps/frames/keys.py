@@ -1,4 +1,4 @@
-"""Records deleted or replaced by the keys in a frame: `pyspark_lake.delete`, `pyspark_lake.merge`.
+"""Records deleted by a condition, or deleted or replaced by the keys in a frame: `pyspark_lake.delete`, `merge`.
 
 An upsert pool takes frames of any size: tasks write delete markers and records, and the driver commits them.  In
 append and aggregate pools the keys become one condition, so their number is limited; the driver collects the frame
@@ -21,12 +21,13 @@ from log_lake.lake.branch import Branch
 from log_lake.lake.by_keys import key_fields
 from log_lake.lake.results import DeleteResult, LoadResult, repeated_line
 from log_lake.loading.key_paths import cuts
+from log_lake.texts.keytext import RangeText
 from log_lake.where.of_keys import MAX_KEYS, check_keys, too_many_keys
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.from_spark import check_storable, stored_schema
 from spark_apps.datasource.names import check_apart
 from spark_apps.datasource.writer import check_case
-from spark_apps.frames.collect import collected
+from spark_apps.frames.collect import check_frame, collected
 from spark_apps.frames.write import write
 from spark_apps.native.predicates import quoted
 
@@ -40,7 +41,15 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
 
     Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
     """
+    both = next((name for name in opts.REPLACE if name in options), None)
+    if both is not None:
+        raise InvalidInput(
+            f"the delete has keys and {both}: give a data frame of keys, or a range and a condition"
+        )
     opts.check_names(options, opts.WRITE, what="a delete")
+    if isinstance(frame, str):
+        raise InvalidInput(f"the keys are the text {frame!r}: a condition goes into where=")
+    check_frame(frame, what="the keys")
     branch = opts.open_branch(options)
     frame = _with_key_paths(frame, branch.key.names)
     check_keys(stored_schema(frame.schema).empty_table(), branch.key)
@@ -57,12 +66,33 @@ def delete(frame: Any, options: opts.Options) -> DeleteResult | LoadResult:
     return _told(branch, done, options)
 
 
+def delete_selected(options: opts.Options) -> DeleteResult:
+    """Delete the records of a key range that fulfil a condition, in one transaction; Spark runs no job.
+
+    Raises as `delete` does.
+    """
+    opts.check_names(options, (*opts.WRITE, *opts.REPLACE), what="a delete")
+    if not any(options.get(name) for name in opts.REPLACE):
+        raise InvalidInput(
+            "the delete names no records: give a data frame with their keys, or where='CONDITION', or from_ and to"
+        )
+    branch = opts.open_branch(options)
+    done = branch.delete(
+        key_range=RangeText(low=options.get("from"), high=options.get("to")),
+        where=options.get("where"),
+        reason=options.get("message", ""),
+        token=options.get("token", ""),
+    )
+    return _told(branch, done, options)
+
+
 def merge(frame: Any, options: opts.Options, *, deleted: str = "") -> LoadResult:
     """Replace the records that have the keys of the frame by its rows, in one transaction.
 
     If the boolean column `deleted` of a row is true, the record of its key is deleted.  Raises as `delete` does.
     """
     opts.check_names(options, opts.WRITE, what="a merge")
+    check_frame(frame, what="the records")
     check_storable(frame.schema)
     check_apart(frame.schema, options, what="the data frame")
     branch = opts.open_branch(options)

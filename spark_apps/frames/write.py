@@ -26,7 +26,7 @@ from log_lake.loading.misfits import summed
 from log_lake.objects.write import WrittenObject
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat
-from spark_apps.frames.collect import is_flat
+from spark_apps.frames.collect import check_frame, is_flat
 from spark_apps.spread import passing_errors, spread_frame
 
 SMALL_BYTES, SMALL_RECORDS = 1 << 20, 10_000
@@ -47,6 +47,7 @@ def write(
     `markers`: each record becomes a delete marker, its key in these fields.
     Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
     """
+    check_frame(frame, what="the data frame")
     branch, work = begin(options, frame.schema, accepted=opts.WRITE, overwrite=overwrite)
     if isinstance(work, LoadResult):
         repeat(branch, work, token=options["token"], records=frame.count())
