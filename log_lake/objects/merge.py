@@ -159,7 +159,7 @@ def merge(
                 active.sort(key=lambda s: (s.stream.seq, s.stream.ordinal))
             active = [s for s in active if s.fill()]  # and reads ahead while the window is brought into order
             if parts:
-                yield from _in_order(parts, key, readers, schema, most_bytes, has_sequence=has_sequence)
+                yield from in_order(parts, key, readers, schema, most_bytes, has_sequence=has_sequence)
     finally:  # if the reader stops early too: batches that were not begun are not read
         readers.shutdown(cancel_futures=True)
 
@@ -172,7 +172,7 @@ def _next_streams(waiting: list[ClosedStream], key: PoolKey, readers: Executor) 
     return opened
 
 
-def _in_order(
+def in_order(
     parts: list[pa.Table],
     key: PoolKey,
     threads: Executor,

@@ -57,6 +57,18 @@ class ScanLimits:
     max_small_bytes: int = 1 << 20
     """Stored bytes of a small object; only small ones are grouped, so that a group takes little space on disk."""
 
+    max_tiny_bytes: int = 64 << 10
+    """Stored bytes of a tiny object; tiny ones are sorted together (`reading.merge.together`, decision 336)."""
+
+    max_tiny_records: int = 4_096
+    """Records of a tiny object."""
+
+    max_gathered_bytes: int = 2 << 20
+    """Stored bytes of tiny objects that are read together."""
+
+    max_gathered: int = 64
+    """Tiny objects on the store that are read together: each takes a request before the first record."""
+
     objects: ObjectLimits = OBJECT_LIMITS
     """Sizes of the row groups that loads and compactions write."""
 

@@ -35,8 +35,9 @@ from log_lake.reading.deleted import apply_tombstones, fields_of, needs_sequence
 from log_lake.reading.merge.clusters import clusters, decided_by_age
 from log_lake.reading.merge.datafusion import datafusion_merge
 from log_lake.reading.merge.insert_delta import insert_delta, split_bulk_and_delta
-from log_lake.reading.merge.passes import groups, run
+from log_lake.reading.merge.passes import Group, groups, run
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
+from log_lake.reading.merge.together import READERS, Gathering, small_clusters_joined
 from log_lake.reading.plan import ScanPlan
 from log_lake.where import holds
 
@@ -55,9 +56,12 @@ def scan(
     columns = result_schema(plan).names
     covering = Covering(plan.tombstones, plan.schemas.__getitem__)
     before = partial(_fulfilling, plan.where, reads) if plan.rule.keeps_all else None
-    for cluster in clusters(plan.references):
-        if plan.where is not None and len(cluster) == 1 and not _may_fulfil(plan, cluster[0]):
-            continue
+    promising = (
+        cluster
+        for cluster in clusters(plan.references)
+        if plan.where is None or len(cluster) > 1 or _may_fulfil(plan, cluster[0])
+    )
+    for cluster in small_clusters_joined(promising, plan.limits):
         covers = {r: covering.of(r) for r in cluster}
         tables = live_records(
             covers,
@@ -156,7 +160,11 @@ def _alone(
     reference: Reference, reading: ReferenceReading, *, has_sequence: bool, ahead: bool
 ) -> Iterator[pa.Table]:
     """One reference; `ahead` decodes it on all cores while the caller works, if all of it is wanted."""
-    if ahead and reading.key_range.intersect(reference.key_range) == reference.key_range:
+    if (
+        ahead
+        and not reading.ranges
+        and reading.key_range.intersect(reference.key_range) == reference.key_range
+    ):
         return _in_windows([reference], reading, has_sequence=has_sequence)
     return read_reference(reference, reading, has_sequence=has_sequence)
 
@@ -183,39 +191,17 @@ def _in_windows(
 ) -> Iterator[pa.Table]:
     needs_sequence = not decided_by_age(cluster)
     parts = groups(cluster, reading.limits)
-    together = replace(reading, streams=min(reading.streams, len(parts)))
-    if len(parts) < len(cluster):
+    if any(len(part.references) > 1 and not part.at_once for part in parts):
         log.info(
             "merges %d objects in two passes: at first into %s", len(cluster), counted(len(parts), "run")
         )
+    united = pa.schema([*reading.schema, *ORDER]) if has_sequence or needs_sequence else reading.schema
     with Spool("the merge") as spool:
-        streams = [
-            _alone_in(
-                part[0],
-                together.narrowed(part) if len(cluster) > 1 else together,
-                has_sequence=has_sequence,
-                needs_sequence=needs_sequence,
-                spool=spool,
-            )
-            if len(part) == 1
-            else run(
-                part,
-                partial(
-                    _in_windows,
-                    reading=_of_group(part, reading.narrowed(part)),
-                    has_sequence=has_sequence or needs_sequence,
-                ),
-                spool=spool,
-                # larger batches are no faster, and take three times the memory
-                batch_bytes=together.batch_bytes // 4,
-                has_sequence=needs_sequence,
-            )
-            for part in parts
-        ]
+        windows = _Windows(reading, parts, united, has_sequence, needs_sequence, spool)
+        streams = [windows.stream(part) for part in parts]
         if not needs_sequence:
             # parts come by age; a run has no sequence that orders all of its objects with the others
             streams = [replace(stream, seq=index, ordinal=0) for index, stream in enumerate(streams)]
-        united = pa.schema([*reading.schema, *ORDER]) if has_sequence or needs_sequence else reading.schema
         most_bytes = reading.limits.max_batch_bytes
         merging = merge(streams, key=reading.key, schema=united, most_bytes=most_bytes)
         with closing(merging) as tables:  # its threads end before the spool does
@@ -223,23 +209,68 @@ def _in_windows(
                 yield table if has_sequence or not needs_sequence else table.drop_columns(ORDER.names)
 
 
-def _alone_in(
-    reference: Reference, reading: ReferenceReading, *, has_sequence: bool, needs_sequence: bool, spool: Spool
-) -> ClosedStream:
-    """An object as one stream of a merge."""
-    read = partial(
-        read_reference, reference, reading, has_sequence=has_sequence or needs_sequence, spool=spool
-    )
-    has_own = needs_sequence and reference.oldest is not None
-    return ClosedStream(reference.low, reference.seq, reference.ordinal, read, has_own)
+class _Windows:
+    """How the parts of a merge become streams; `needs_sequence`: by the columns of `hidden.ORDER`."""
 
+    def __init__(
+        self,
+        reading: ReferenceReading,
+        parts: Sequence[Group],
+        schema: pa.Schema,
+        has_sequence: bool,
+        needs_sequence: bool,
+        spool: Spool,
+    ) -> None:
+        self._reading, self._schema, self._spool = reading, schema, spool
+        self._together = replace(reading, streams=min(reading.streams, len(parts)))
+        self._narrows = sum(len(part.references) for part in parts) > 1
+        self._has_sequence, self._needs_sequence = has_sequence or needs_sequence, needs_sequence
 
-def _of_group(group: Sequence[Reference], reading: ReferenceReading) -> ReferenceReading:
-    """The reading of a group: its objects may use the memory of the whole merge, and are not grouped
-    again."""
-    return replace(
-        reading, streams=len(group), limits=replace(reading.limits, max_streams=max(1, len(group)))
-    )
+    def stream(self, part: Group) -> ClosedStream:
+        if part.at_once:
+            return self._at_once(part.references)
+        return self._alone(*part.references) if len(part.references) == 1 else self._run(part.references)
+
+    def _alone(self, reference: Reference) -> ClosedStream:
+        """An object as one stream."""
+        reading = self._together.narrowed([reference]) if self._narrows else self._together
+        read = partial(read_reference, reference, reading, has_sequence=self._has_sequence, spool=self._spool)
+        has_own = self._needs_sequence and reference.oldest is not None
+        return ClosedStream(reference.low, reference.seq, reference.ordinal, read, has_own)
+
+    def _at_once(self, group: Sequence[Reference]) -> ClosedStream:
+        """Tiny objects as one stream, which one sort brings into order."""
+        together = self._together
+        reading = replace(together.narrowed(group), streams=max(READERS, sum(not r.data for r in group)))
+        kept = set(reading.schema.names)
+        schema = pa.schema([f for f in self._schema if f.name in kept or f.name in ORDER.names])
+        return Gathering(
+            partial(read_reference, reading=reading, has_sequence=self._has_sequence),
+            reading.key,
+            schema,
+            has_sequence=self._needs_sequence,
+            most_bytes=together.limits.share_bytes(together.streams),
+            batch_bytes=together.batch_bytes,
+            spool=self._spool,
+        ).stream(group)
+
+    def _run(self, group: Sequence[Reference]) -> ClosedStream:
+        """Small objects, merged into a run on disk.  They may use the memory of the whole merge, and are not
+        grouped again."""
+        reading = self._reading.narrowed(group)
+        limits = replace(reading.limits, max_streams=max(1, len(group)))
+        return run(
+            group,
+            partial(
+                _in_windows,
+                reading=replace(reading, streams=len(group), limits=limits),
+                has_sequence=self._has_sequence,
+            ),
+            spool=self._spool,
+            # larger batches are no faster, and take three times the memory
+            batch_bytes=self._together.batch_bytes // 4,
+            has_sequence=self._needs_sequence,
+        )
 
 
 def _may_fulfil(plan: ScanPlan, alone: Reference) -> bool:

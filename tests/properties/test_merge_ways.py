@@ -1,9 +1,9 @@
 """Whatever way a merge takes, it gives what a plain list of Python values sorted by key and age gives.
 
-Three ways (windows, DataFusion, a delta laid over a bulk) are forced by `ScanLimits`, windows also with row groups
-that go through the spool.  Records hold all types that objects store; fields are absent from some objects; some
-objects are compacted, so that they hold sequences; ranges cut anywhere, also between and beyond the values of a
-type.
+Four ways (windows, DataFusion, a delta laid over a bulk, tiny objects at once) are forced by `ScanLimits`, windows
+also with row groups that go through the spool.  Records hold all types that objects store; fields are absent from
+some objects; some objects are compacted, so that they hold sequences; ranges cut anywhere, also between and beyond
+the values of a type.
 """
 
 from __future__ import annotations
@@ -71,11 +71,19 @@ NESTED = {"list", "list of lists", "struct", "map", "deep"}
 KEYS = [name for name in VALUES if name not in {*NESTED, "null"}]
 
 WAYS = {
-    "windows": ScanLimits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60),
+    "windows": ScanLimits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, max_tiny_bytes=0),
     "in two passes": ScanLimits(
-        min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, max_streams=1, max_group=2
+        min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, max_streams=1, max_group=2, max_tiny_bytes=0
     ),
     "windows and spool": ScanLimits(
+        min_datafusion_rows=1 << 60,
+        min_bulk_ratio=1 << 60,
+        buffer_bytes=1,
+        min_share_bytes=1,
+        max_tiny_bytes=0,
+    ),
+    "tiny objects at once": ScanLimits(min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60),
+    "tiny objects by runs in the spool": ScanLimits(
         min_datafusion_rows=1 << 60, min_bulk_ratio=1 << 60, buffer_bytes=1, min_share_bytes=1
     ),
     "datafusion": ScanLimits(min_datafusion_rows=0, min_bulk_ratio=1 << 60),

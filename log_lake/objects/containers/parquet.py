@@ -9,6 +9,7 @@ import base64
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,7 @@ from log_lake.objects.checksums import check_tail
 from log_lake.objects.column_chunks import check_column_chunks
 from log_lake.objects.containers import Footer
 from log_lake.objects.containers.parquet_rows import rows_at_once, text_bytes
+from log_lake.objects.containers.parquet_tiny import read_whole
 from log_lake.objects.containers.stored_names import fields_of_columns, renamed
 from log_lake.objects.weight import Weight, leaves_of, weigh
 
@@ -30,6 +32,9 @@ FOOTER_GROWTH = 3
 BUFFERED_GROUP = 32 << 20
 """Bytes.  In a row group of this size or more, the reader takes columns a part at a time; otherwise it would hold
 the whole group (decision 33).  The writer makes such groups of very large records, and of thousands of columns."""
+
+FEW_RECORDS = 2_048
+"""So few records are decoded by one thread: handing columns to others takes three times as long (decision 336)."""
 
 BUFFERS = 16 << 20
 """Bytes of these parts, of all columns together."""
@@ -50,6 +55,8 @@ class ParquetFooter(Footer):
     """The field of each column that lies under another name."""
     texts: dict[tuple[int, tuple[int, ...] | None], int] = field(default_factory=dict)
     """Bytes of the texts of one record at most, by group and leaves (`parquet_rows`)."""
+    longest: dict[str, int] = field(default_factory=dict)
+    """Bytes of the longest text of each column of a tiny file, if it was decoded as a whole."""
 
 
 def open_parquet(
@@ -59,11 +66,14 @@ def open_parquet(
 
     Raises Corrupt if the object is damaged, is another object, or contradicts itself.
     """
-    decoded = footer if isinstance(footer, ParquetFooter) else None
-    parquet = _opened(file, decoded)
-    if decoded is None:
-        decoded = _footer(parquet, name, object_id)
+    kept = footer if isinstance(footer, ParquetFooter) else None
+    parquet = _opened(file, kept)
+    decoded = kept or _footer(parquet, name, object_id)
+    if kept is None:
         check_tail(file, decoded.parquet.metadata or {}, decoded.metadata.data_end, name=name)
+        if whole := read_whole(file, decoded.parquet, parquet.schema_arrow):
+            decoded.longest.update(whole.longest)
+            return ParquetContainer(name, file, parquet, decoded, whole.records)
         check_column_chunks(decoded.parquet, size=file.size())
     if decoded.largest_group > BUFFERED_GROUP:
         parquet = _opened(file, decoded, buffer_size=max(4 << 10, BUFFERS // decoded.parquet.num_columns))
@@ -105,6 +115,8 @@ class ParquetContainer:
     file: pa.NativeFile
     parquet: pq.ParquetFile
     footer: ParquetFooter
+    whole: pa.Table | None = None
+    """All records of a tiny file, if they were decoded when it was opened (`parquet_tiny`)."""
 
     @property
     def written_schema(self) -> pa.Schema:
@@ -135,10 +147,13 @@ class ParquetContainer:
         stored_as, fields = self.footer.metadata.stored_as, self.footer.fields
         names = None if all_of_them else [stored_as.get(name, name) for name in present or ()]
         missing = sum(self.footer.group_rows[group] for group in groups)
+        if self.whole is not None:
+            yield from self._of_whole(groups, present, rows)
+            return
         rows = min(rows_at_once(self._text_bytes(group, present), rows) for group in groups)
         select: bool | None = None  # as the first batch tells
         for batch in self.parquet.iter_batches(
-            batch_size=rows, row_groups=list(groups), columns=names, use_threads=True
+            batch_size=rows, row_groups=list(groups), columns=names, use_threads=missing > FEW_RECORDS
         ):
             if fields:
                 batch = batch.rename_columns([fields.get(name, name) for name in batch.schema.names])
@@ -150,8 +165,21 @@ class ParquetContainer:
         if missing > 0:  # Arrow skips a page whose header says that it is of an unknown kind, or empty
             raise Corrupt(f"{self.name}: damaged: {missing} records of the row groups {groups} are missing")
 
+    def _of_whole(
+        self, groups: Sequence[int], present: Sequence[str] | None, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        assert self.whole is not None
+        whole = self.whole.rename_columns(self.footer.schema.names)
+        whole = whole if present is None else whole.select(present)
+        begins = [0, *accumulate(self.footer.group_rows)]
+        for group in groups:
+            part = whole.slice(begins[group], self.footer.group_rows[group])
+            yield from part.to_batches(max_chunksize=rows)
+
     def _text_bytes(self, group: int, columns: Sequence[str] | None) -> int:
         """Bytes of the texts of one record of a group at most, as its dictionaries say."""
+        if self.footer.longest:
+            return sum(self.footer.longest.values())
         leaves = None if columns is None else tuple(self._chunks(columns))
         size = self.footer.texts.get((group, leaves))
         if size is None:

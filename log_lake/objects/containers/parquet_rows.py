@@ -42,7 +42,8 @@ def text_bytes(
         return fixed
     paths = [column.path_in_schema for column in texts]
     file = pq.ParquetFile(source, metadata=footer, read_dictionary=paths, buffer_size=1 << 16)
-    first = next(file.iter_batches(batch_size=1, row_groups=[group], columns=paths), None)
+    batches = file.iter_batches(batch_size=1, row_groups=[group], columns=paths, use_threads=False)
+    first = next(batches, None)
     if first is None:
         return fixed
     repeats = max(1, *(column.num_values // row_group.num_rows for column in texts))

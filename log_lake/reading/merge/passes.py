@@ -1,4 +1,7 @@
-"""Merging very many small objects in two passes: first groups of them into runs on disk, then the runs.
+"""The streams of a merge: one for each object, or for a group of small ones.
+
+Tiny objects that follow each other by age are one stream (`together`).  Very many small objects are merged in two
+passes: first groups of them into runs on disk, then the runs.
 
 If a thousand streams are open at once, each has room for a batch of a few records, and a merge spends its time
 on batches instead of records.  So small objects are merged by groups, each into one run in the merge's `Spool`.
@@ -11,6 +14,7 @@ key the older is always in the older run.  Called by `scan`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -19,22 +23,45 @@ from log_lake.objects.merge import ClosedStream
 from log_lake.objects.spool import Spool, SpooledBatch
 from log_lake.objects.weight import Sizes
 from log_lake.reading.limits import ScanLimits
+from log_lake.reading.merge.together import LEAST, tiny_runs
 
 MergeReferences = Callable[[Sequence[Reference]], Iterator[pa.Table]]
 """The records of some references in order."""
 
 
-def groups(cluster: Sequence[Reference], limits: ScanLimits) -> list[list[Reference]]:
-    """The references by age; above `limits.max_streams`, small ones that follow each other share a group."""
+@dataclass
+class Group:
+    """References by age that become one stream; `at_once`: they are tiny, and one sort brings them into order."""
+
+    references: list[Reference]
+    at_once: bool = False
+
+
+def groups(cluster: Sequence[Reference], limits: ScanLimits) -> list[Group]:
+    """The references by age; tiny ones that follow each other share a group.
+
+    Above `limits.max_streams` streams, small ones do too.
+    """
     by_age = sorted(cluster, key=lambda r: (r.first_seq, r.seq, r.ordinal))
-    streams: list[list[Reference]] = []
-    many = len(cluster) > limits.max_streams
-    for reference in by_age:
-        last = streams[-1] if streams else []
-        if many and last and len(last) < limits.max_group and _are_small((last[-1], reference), limits):
-            last.append(reference)
+    parts = [
+        group
+        for run in tiny_runs(by_age, limits)
+        for group in ([Group(run, at_once=True)] if len(run) >= LEAST else [Group([r]) for r in run])
+    ]
+    if len(parts) <= limits.max_streams:
+        return parts
+    streams: list[Group] = []
+    for part in parts:
+        last = streams[-1] if streams else part
+        if (
+            last is not part
+            and not (part.at_once or last.at_once)
+            and len(last.references) < limits.max_group
+            and _are_small((last.references[-1], *part.references), limits)
+        ):
+            last.references += part.references
         else:
-            streams.append([reference])
+            streams.append(part)
     return streams
 
 

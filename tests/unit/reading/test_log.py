@@ -38,7 +38,7 @@ def pool_of(tmp_path: Path, limits: ScanLimits, loads: list[list[int]]) -> Pool:
             "merges 2 objects of 21 records by inserting the newest 1 into the other 20",
         ),
         (
-            ScanLimits(max_streams=2),
+            ScanLimits(max_streams=2, max_tiny_bytes=0),
             [[1, 3], [2, 4], [0, 5]],
             "merges 3 objects in two passes: at first into 1 run",
         ),
@@ -58,7 +58,7 @@ def test_a_merge_is_logged_with_its_way_and_why(
 
 
 def test_what_a_merge_wrote_to_disk_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    pool = pool_of(tmp_path, ScanLimits(max_streams=2), [[1, 3], [2, 4], [0, 5]])
+    pool = pool_of(tmp_path, ScanLimits(max_streams=2, max_tiny_bytes=0), [[1, 3], [2, 4], [0, 5]])
     caplog.set_level("INFO", "log_lake")
     pool.at().to_table()
     (line,) = (m for m in caplog.messages if "to disk, at most" in m)

@@ -226,7 +226,7 @@ def test_names_of_data_objects_are_spelled_by_naming(pool: Pool) -> None:
 
 
 def test_runs_of_small_objects_come_in_the_order_of_age_whatever_an_object_among_them_replaced() -> None:
-    limits = ScanLimits(max_streams=2, max_group=2, min_bulk_ratio=1_000)
+    limits = ScanLimits(max_streams=2, max_group=2, min_bulk_ratio=1_000, max_tiny_bytes=0)
 
     def load(*keys: int, by: str) -> pa.Table:
         return pa.table({"k": list(keys), "by": [by] * len(keys)})

@@ -1,0 +1,184 @@
+"""Very small objects, decoded one after another and brought into order by one sort.
+
+A stream of a merge costs about a millisecond, whatever it holds: its thread, its batches, its bounds.  A pool with
+a thousand loads of ten records would spend its time on that.  So very small objects that follow each other by age
+become one stream.  It reads them all when the merge reaches the first of them, and sorts their records once.  If
+they take more memory than a stream may have, they become several sorted runs in the merge's `Spool`, which are
+merged.
+
+`small_clusters_joined` does the same for objects that share no key: neighbours become one cluster.  The first
+clusters stay alone, so that a reader who wants few records reads few objects.
+
+Called by `scan` (decision 336).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+
+import pyarrow as pa
+
+from lake_core.history import Reference
+from lake_core.keys import PoolKey
+from log_lake.objects.merge import ClosedStream, in_order, merge
+from log_lake.objects.spool import Spool, SpooledBatch
+from log_lake.objects.weight import Sizes
+from log_lake.reading.limits import ScanLimits
+from log_lake.reading.merge.clusters import Cluster
+
+READERS = 8
+"""Threads that read objects of a store side by side: each waits for its requests."""
+
+LEAST = 3
+"""With fewer tiny objects that follow each other, streams cost no more."""
+
+Read = Callable[[Reference], Iterator[pa.Table]]
+"""The records of one reference, with all columns that order them."""
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """How very small references become one stream.
+
+    `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`.  `most_bytes`: decoded bytes
+    that the stream may hold.
+    """
+
+    read: Read
+    key: PoolKey
+    schema: pa.Schema
+    has_sequence: bool
+    most_bytes: int
+    batch_bytes: int
+    spool: Spool
+
+    def stream(self, group: Sequence[Reference]) -> ClosedStream:
+        """The records of references that are given by age, as one stream."""
+        first = group[0]
+        return ClosedStream(
+            min(r.low for r in group),
+            first.seq,
+            first.ordinal,
+            lambda: self._records(group),
+            self.has_sequence,
+        )
+
+    def _records(self, group: Sequence[Reference]) -> Iterator[pa.Table]:
+        runs: list[list[SpooledBatch]] = []
+        tables: list[pa.Table] = []
+        size = 0
+        threads = ThreadPoolExecutor(READERS)
+        try:
+            for table in _read_all(self.read, group, threads):
+                tables.append(table)
+                size += table.nbytes
+                if size > self.most_bytes:
+                    runs.append(self._spooled(tables, threads))
+                    tables, size = [], 0
+            if not runs:
+                yield from self._sorted(tables, threads)
+                return
+            if tables:
+                runs.append(self._spooled(tables, threads))
+        finally:  # if the reader stops early too: objects that were not begun are not read
+            threads.shutdown(cancel_futures=True)
+        yield from merge(
+            [ClosedStream(b"", at, 0, self._taken(run), self.has_sequence) for at, run in enumerate(runs)],
+            key=self.key,
+            schema=self.schema,
+            most_bytes=self.batch_bytes,
+        )
+
+    def _sorted(self, tables: list[pa.Table], threads: Executor) -> Iterator[pa.Table]:
+        """The tables, which come by age, in order, about a batch at a time."""
+        whole = [table for table in tables if table.num_rows]
+        if not whole:
+            return
+        for table in in_order(
+            whole, self.key, threads, self.schema, self.batch_bytes, has_sequence=self.has_sequence
+        ):
+            rows = max(1, int(self.batch_bytes // Sizes.of(table.schema).record(table)))
+            for start in range(0, table.num_rows, rows):
+                yield table.slice(start, rows)
+
+    def _spooled(self, tables: list[pa.Table], threads: Executor) -> list[SpooledBatch]:
+        return [
+            self.spool.put(batch)
+            for table in self._sorted(tables, threads)
+            for batch in table.combine_chunks().to_batches()
+        ]
+
+    def _taken(self, run: Sequence[SpooledBatch]) -> Callable[[], Iterator[pa.Table]]:
+        def take() -> Iterator[pa.Table]:
+            for piece in run:
+                yield pa.Table.from_batches([self.spool.take(piece, self.schema)])
+
+        return take
+
+
+def _read_all(read: Read, group: Sequence[Reference], threads: Executor) -> Iterator[pa.Table]:
+    """The tables of the references, in this order.  Inlined objects need no request, and so no thread."""
+    for is_inlined, references in groupby(group, key=lambda r: bool(r.data)):
+        if is_inlined:
+            for reference in references:
+                yield from read(reference)
+            continue
+        for first, rest in threads.map(lambda reference: _begun(read(reference)), references):
+            if first is not None:
+                yield first
+                yield from rest
+
+
+def _begun(tables: Iterator[pa.Table]) -> tuple[pa.Table | None, Iterator[pa.Table]]:
+    return next(tables, None), tables
+
+
+def is_tiny(reference: Reference, limits: ScanLimits) -> bool:
+    """Whether the object is so small that a stream of its own costs more than its records."""
+    return reference.size <= limits.max_tiny_bytes and reference.records <= limits.max_tiny_records
+
+
+def tiny_runs(by_age: Iterable[Reference], limits: ScanLimits) -> Iterator[list[Reference]]:
+    """The references in this order: as many tiny neighbours together as are read at once, others alone."""
+    run: list[Reference] = []
+    size = requests = 0
+    for reference in by_age:
+        more = not reference.data
+        if run and (
+            not is_tiny(reference, limits)
+            or not is_tiny(run[-1], limits)
+            or size + reference.size > limits.max_gathered_bytes
+            or requests + more > limits.max_gathered
+        ):
+            yield run
+            run, size, requests = [], 0, 0
+        run.append(reference)
+        size += reference.size
+        requests += more
+    if run:
+        yield run
+
+
+def small_clusters_joined(clusters: Iterable[Cluster], limits: ScanLimits) -> Iterator[Cluster]:
+    """The clusters; neighbours that have very small references only become one, at first few, then more."""
+    joined: list[Reference] = []
+    size, most = 0, 1
+    for cluster in clusters:
+        is_small = all(is_tiny(r, limits) for r in cluster)
+        more = sum(r.size for r in cluster)
+        if joined and (
+            not is_small or len(joined) + len(cluster) > most or size + more > limits.max_gathered_bytes
+        ):
+            yield tuple(joined)
+            joined, size = [], 0
+            most = min(limits.max_gathered, 2 * most)
+        if is_small:
+            joined += cluster
+            size += more
+        else:
+            yield cluster
+    if joined:
+        yield tuple(joined)
