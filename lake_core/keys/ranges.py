@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
 
@@ -34,3 +37,25 @@ class KeyRange(msgspec.Struct, frozen=True):
 
 
 EVERYTHING = KeyRange()
+
+
+def united(ranges: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
+    """The same keys as ranges that neither overlap nor touch, ascending; empty ranges are left out."""
+    spans: list[KeyRange] = []
+    for span in sorted((span for span in ranges if not span.empty), key=lambda span: span.low):
+        last = spans[-1] if spans else None
+        if last is None or (last.high is not None and last.high < span.low):
+            spans.append(span)
+        elif last.high is not None and (span.high is None or span.high > last.high):
+            spans[-1] = KeyRange(last.low, span.high)
+    return tuple(spans)
+
+
+def parts_within(ranges: Sequence[KeyRange], key_range: KeyRange) -> tuple[KeyRange, ...]:
+    """The parts of united ranges that lie in a range."""
+    begin = max(0, bisect_right(ranges, key_range.low, key=lambda span: span.low) - 1)
+    end = len(ranges)
+    if key_range.high is not None:
+        end = bisect_left(ranges, key_range.high, key=lambda span: span.low)
+    parts = (span.intersect(key_range) for span in ranges[begin:end])
+    return tuple(part for part in parts if not part.empty)

@@ -36,6 +36,7 @@ from log_lake.loading.preview import Preview
 from log_lake.loading.sources import files_to_read
 from log_lake.reading.scan import result_schema
 from log_lake.texts.keytext import RangeText
+from log_lake.texts.rangelines import ranges_of_lines
 
 if TYPE_CHECKING:
     from log_lake.sql_writes import StatementResult
@@ -161,16 +162,31 @@ def range_text(args: Namespace) -> RangeText:
 
 
 def scan(args: Namespace) -> None:
-    """Records of a key range, in key order."""
+    """Records of a key range, or of a list of ranges, in key order."""
     format = _format(args)
+    if args.ranges is not None and (args.from_ is not None or args.to is not None):
+        raise InvalidInput("--ranges says which keys; leave out --from and --to")
     with _opened(args) as view:
         plan = view.plan(
             key_range=span_of(view, args),
+            ranges=None if args.ranges is None else _ranges(args.ranges, view),
             columns=args.columns,
             where=args.where,
             keep=ROW.names if format in VALUES and args.columns is None else (),
         )
-        write_records(view.run(plan, limit=args.limit), result_schema(plan), format=format, path=args.output)
+        tables = view.run(plan, limit=args.limit, jobs=args.jobs)
+        write_records(tables, result_schema(plan), format=format, path=args.output)
+
+
+def _ranges(path: str, view: View) -> list[KeyRange]:
+    """The ranges of a file; `-`: of standard input."""
+    name = "standard input" if path == "-" else path
+    try:
+        with nullcontext(sys.stdin) if path == "-" else open(path, encoding="utf-8") as file:
+            return ranges_of_lines(file, view.key, view.key_classes, name=name)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise InvalidInput(f"--ranges {path}: {why}; name a file with a range a line") from error
 
 
 def _opened(args: Namespace) -> AbstractContextManager[View]:

@@ -6,9 +6,10 @@ A view is a revision and a store.  The command, SQL, and PySpark read through it
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from lake_core.records.conditions import Condition
 from lake_core.store import Store
 from log_lake.presence.absence import explained, vacuumed
 from log_lake.reading.explain import StoredRecord, explain
+from log_lake.reading.parts import parts_of_plan, side_by_side
 from log_lake.reading.plan import ScanPlan, overlap_depth, plan_scan
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import result_schema, scan
@@ -73,13 +75,15 @@ class View(Revision):
         columns: list[str] | None = None,
         where: str | Condition | None = None,
         keep: Collection[str] = (),
+        ranges: Sequence[KeyRange] | None = None,
     ) -> ScanPlan:
-        """The plan of a scan; with columns of `hidden.ROW` in `keep`, also for the records' own types
-        (`plan_scan`).
+        """The plan of a scan, of all `ranges` together if they are given.
+
+        With columns of `hidden.ROW` in `keep`, also for the records' own types (`plan_scan`).
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
-        plan = plan_scan(self, key_range=key_range, columns=columns, where=where, keep=keep)
+        plan = plan_scan(self, key_range=key_range, columns=columns, where=where, keep=keep, ranges=ranges)
         plan = replace(plan, references=self._without_vacuumed(plan.references))
         log.info(
             "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
@@ -99,30 +103,45 @@ class View(Revision):
         columns: list[str] | None = None,
         where: str | Condition | None = None,
         limit: int | None = None,
+        ranges: Sequence[KeyRange] | None = None,
+        jobs: int = 1,
     ) -> Iterator[pa.Table]:
         """Records in key order, a table at a time, in bounded memory.
 
+        `ranges`: only their keys, each once (`key_range` makes one of values).  `jobs`: read so many parts of the
+        keys at the same time; the order stays.
+
         Raises InvalidInput, ObjectVacuumed, ObjectMissing, Corrupt, Unavailable.
         """
-        return self.run(self.plan(key_range=key_range, columns=columns, where=where), limit=limit)
+        plan = self.plan(key_range=key_range, columns=columns, where=where, ranges=ranges)
+        return self.run(plan, limit=limit, jobs=jobs)
 
-    def run(self, plan: ScanPlan, *, limit: int | None = None) -> Iterator[pa.Table]:
-        """The records of a plan of this view.  Raises InvalidInput for a limit below 0."""
+    def run(self, plan: ScanPlan, *, limit: int | None = None, jobs: int = 1) -> Iterator[pa.Table]:
+        """The records of a plan of this view.  Raises InvalidInput for a limit below 0, or for no jobs."""
+        if jobs < 1:
+            raise InvalidInput(f"jobs={jobs}: give a number of parts to read at a time, from 1 on")
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit={limit}: give a number of records from 0 on, or None for all")
         left = limit
-        for table in self._scanned(plan):
-            if left is None:
-                yield table
-                continue
-            yield table.slice(0, left)
-            left -= table.num_rows
-            if left <= 0:
-                return
+        with closing(self._in_parts(plan, jobs) if jobs > 1 else self._scanned(plan)) as tables:
+            for table in tables:
+                if left is None:
+                    yield table
+                    continue
+                yield table.slice(0, left)
+                left -= table.num_rows
+                if left <= 0:
+                    return
 
-    def _scanned(self, plan: ScanPlan) -> Iterator[pa.Table]:
+    def _scanned(self, plan: ScanPlan) -> Generator[pa.Table]:
         with self.absence_explained():
             yield from scan(plan, self.store, pool_id=self.config.id)
+
+    def _in_parts(self, plan: ScanPlan, jobs: int) -> Generator[pa.Table]:
+        with self.absence_explained():
+            parts = parts_of_plan(plan, self.points, jobs, self.split)
+        reads = [partial(self._scanned, part) for part in parts]
+        yield from side_by_side(reads, at_once=jobs, most_bytes=plan.limits.buffer_bytes)
 
     def check_whole(self, references: Iterable[Reference] | None = None) -> None:
         """Raises ObjectVacuumed if a vacuum has begun to take objects of these references; None: of all.

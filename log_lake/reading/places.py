@@ -2,7 +2,7 @@
 
 A bound is bytes (`keys.encoding`).  Encoding the key of a record for each step of a search would take longer than
 the search, so the column of the first key field is searched in its own type where that holds the bound exactly.
-Called by `deleted`.
+Called by `deleted`, and by readers of a list of ranges.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lake_core.keys import PoolKey
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import parts_within
 from log_lake.columns.keys import key_at
 from log_lake.reading.merge.bounds import comparison
+
+BEYOND = b"\0"
+"""Appended to a key it is the smallest key above it."""
 
 
 def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[int]:
@@ -40,6 +44,17 @@ def places_of(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> list[in
             )
         )
     return places
+
+
+def records_in(table: pa.Table, ranges: Sequence[KeyRange], key: PoolKey) -> pa.Table:
+    """The records of a sorted table, at least one, whose keys lie in united ranges."""
+    first, last = (key_at(table, row, key) for row in (0, table.num_rows - 1))
+    parts = parts_within(ranges, KeyRange(first, last + BEYOND))
+    bounds = [bound for part in parts for bound in (part.low, part.high) if bound is not None]
+    places = places_of(table, bounds, key)
+    spans = zip(places[::2], places[1::2], strict=True)
+    slices = [table.slice(begin, end - begin) for begin, end in spans if begin < end]
+    return pa.concat_tables(slices) if slices else table.slice(0, 0)
 
 
 def _is_searched(table: pa.Table, key: PoolKey) -> bool:

@@ -8,7 +8,7 @@ references, so a narrow scan has the same columns as a wide one.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from lake_core.history import Reference
 from lake_core.history.lift import Lifts
 from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.ranges import EVERYTHING
+from lake_core.keys.ranges import EVERYTHING, parts_within, united
 from lake_core.naming import format_of
 from lake_core.records.conditions import Condition
 from lake_core.schemas import APPEND, Rule
@@ -28,6 +28,12 @@ from log_lake.reading.revision import Revision
 from log_lake.texts.keytext import check_range
 from log_lake.where import check
 from log_lake.where.keyrange import key_range_of
+
+FEW_RANGES = 64
+"""Up to so many ranges, the references of each are looked up; of more, all between the first and the last."""
+
+NOTHING = KeyRange(b"", b"")
+"""The range without keys."""
 
 
 @dataclass(frozen=True)
@@ -53,23 +59,44 @@ class ScanPlan:
     lifts: Lifts = field(default_factory=dict)
     keep: tuple[str, ...] = ()
     """The columns of `hidden.ROW` that follow those asked for."""
+    ranges: tuple[KeyRange, ...] = ()
+    """The ranges that are read, united and ascending, within `key_range`; empty: all of it."""
 
     @property
     def records(self) -> int:
         """The number of records in the references, an upper bound for the scan."""
         return sum(r.records for r in self.references)
 
+    def part(self, key_range: KeyRange) -> ScanPlan:
+        """The plan of the part in a range."""
+        clipped = self.key_range.intersect(key_range)
+        ranges = parts_within(self.ranges, clipped)
+        is_empty = clipped.empty or bool(self.ranges and not ranges)
+        references = [r for r in self.references if r.key_range.overlaps(clipped)]
+        if ranges:
+            references = [r for r in references if parts_within(ranges, r.key_range)]
+        return replace(
+            self,
+            references=() if is_empty else tuple(references),
+            key_range=clipped,
+            tombstones=tuple(t for t in self.tombstones if t.key_range.overlaps(clipped)),
+            ranges=ranges,
+        )
+
 
 def plan_scan(
     revision: Revision,
     *,
     key_range: KeyRange = EVERYTHING,
+    ranges: Sequence[KeyRange] | None = None,
     columns: list[str] | None = None,
     where: str | Condition | None = None,
     ages: bool = True,
     keep: Collection[str] = (),
 ) -> ScanPlan:
     """The plan to scan a key range of a revision.  Without `ages`, records that have aged off are included.
+
+    `ranges`: only their keys, each once; no range: no record.  The plan is one, and opens each object once.
 
     `keep`: columns of `hidden.ROW`, which have the records' own types; they are added if some object has them.
 
@@ -95,7 +122,13 @@ def plan_scan(
     condition = None if where is None else check(where, schema)
     if condition is not None:
         key_range = key_range.intersect(key_range_of(condition, key, schema))
-    references = revision.references_in(key_range) if not key_range.empty else []
+    spans: tuple[KeyRange, ...] = ()
+    if ranges is not None:
+        for span in ranges:
+            check_range(span, key)
+        spans = parts_within(united(ranges), key_range)
+        key_range = KeyRange(spans[0].low, spans[-1].high) if spans else NOTHING
+    references = _references(revision, key_range, spans)
     if condition is not None and rule.keeps_all:
         references = [
             r for r in references if may_hold(condition, schemas[r.schema], r.columns, records=r.records)
@@ -115,7 +148,19 @@ def plan_scan(
         where=condition,
         lifts=revision.lifts_of(references),
         keep=tuple(keep) if rule.keeps_rows(format_of(r.object) for r in references) else (),
+        ranges=spans if len(spans) > 1 else (),
     )
+
+
+def _references(revision: Revision, key_range: KeyRange, spans: Sequence[KeyRange]) -> list[Reference]:
+    """The references of the key range or, if there are some, of the ranges in it."""
+    if key_range.empty:
+        return []
+    if not 1 < len(spans) <= FEW_RANGES:
+        references = revision.references_in(key_range)
+        return [r for r in references if parts_within(spans, r.key_range)] if spans else references
+    each = {(r.object, r.low): r for span in spans for r in revision.references_in(span)}
+    return sorted(each.values(), key=lambda r: r.order)
 
 
 def overlap_depth(references: Sequence[Reference]) -> int:

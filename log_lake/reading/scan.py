@@ -75,6 +75,7 @@ def scan(
                 streams=plan.depth,
                 lifts=plan.lifts,
                 schemas=plan.schemas,
+                ranges=plan.ranges,
             ),
             rule=plan.rule,
             has_sequence=False,

@@ -179,6 +179,19 @@ def test_descending_keys_are_cut_in_their_own_order(lake: Command) -> None:
     assert [r["k"] for r in lake.scan("p", "--from", "3", "--to", "1")] == [3, 2]
 
 
+def test_a_scan_of_a_file_of_ranges_gives_each_record_once(lake: Command, pool: str, tmp_path: Path) -> None:
+    ranges = tmp_path / "ranges.ndjson"
+    ranges.write_text('{"key": 10}\n\n{"from": 1, "to": [1, "b"]}\n{"key": [10, "c"]}\n')
+    assert ks(lake.scan(pool, "--ranges", str(ranges))) == [(1, "a"), (10, "c")]
+    assert ks(lake.scan(pool, "--ranges", str(ranges), "-j", "3", "--limit", "1")) == [(1, "a")]
+    assert "leave out --from" in lake.fails(INVALID_INPUT, "scan", pool, "--ranges", str(ranges), "--to", "3")
+    ranges.write_text('{"key": 10}\nnonsense\n')
+    assert "ranges.ndjson, line 2: " in lake.fails(INVALID_INPUT, "scan", pool, "--ranges", str(ranges))
+    assert "no.ndjson: " in lake.fails(INVALID_INPUT, "scan", pool, "--ranges", str(tmp_path / "no.ndjson"))
+    ranges.write_text("")
+    assert "no range" in lake.fails(INVALID_INPUT, "scan", pool, "--ranges", str(ranges))
+
+
 def test_scan_chooses_columns_by_their_whole_names(lake: Command) -> None:
     lake.pool("p", key="ts")
     lake.load_records("p", [{"ts": 1, "id.orig_h": "x", "id": 5, "id.orig_p": 80}])

@@ -15,6 +15,7 @@ from log_lake.cli.arguments import (
     add_range,
     add_where,
     count,
+    positive,
 )
 from log_lake.cli.command import Command, Writes
 from log_lake.console.read_options import FILES, add_read_options
@@ -75,6 +76,19 @@ def _scan(parser: ArgumentParser) -> None:
         help="print only these fields (a JSON list if a name has a comma)",
     )
     parser.add_argument("--limit", type=count, metavar="N", help="stop after this many")
+    parser.add_argument(
+        "--ranges",
+        metavar="FILE",
+        help='print only the keys of these ranges: {"from": K, "to": K} or {"key": K} a line; -: standard input',
+    )
+    parser.add_argument(
+        "-j",
+        dest="jobs",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="read N parts of the keys at the same time, in the same order; default: 1",
+    )
     add_at(parser)
     add_output(parser)
     add_on_missing(parser)

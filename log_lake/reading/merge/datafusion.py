@@ -104,6 +104,8 @@ def datafusion_merge(
         return "DataFusion reads no object that is not Parquet"
     if any(reference.data for reference in references):
         return "an object lies in the journal"
+    if reading.ranges:
+        return "a list of ranges is read"
     inputs = inputs_of(
         references, reading.store, pool_id=reading.pool_id, key_range=reading.key_range, schema=schema
     )

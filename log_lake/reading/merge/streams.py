@@ -19,6 +19,7 @@ import pyarrow as pa
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts, lifted
 from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import parts_within
 from lake_core.schemas.hidden import ORDER, ROW, SEQ, TYPE, with_order
 from lake_core.store import Store
 from log_lake.columns.cast import cast_table
@@ -27,6 +28,7 @@ from log_lake.objects.read import DataObject
 from log_lake.objects.spool import Spool
 from log_lake.objects.weight import Sizes, least_width
 from log_lake.reading.limits import LIMITS, ScanLimits
+from log_lake.reading.places import records_in
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class ReferenceReading:
     lifts: Lifts = field(default_factory=dict)
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     """The references' schemas by id, as far as they are known."""
+    ranges: tuple[KeyRange, ...] = ()
+    """The parts of `key_range` that are read (`keys.ranges.united`); empty: all of it."""
 
     def narrowed(self, references: Iterable[Reference]) -> ReferenceReading:
         """The same without the columns that none of the references has; those of the key stay, and hidden ones."""
@@ -80,7 +84,8 @@ def read_reference(
     schema = pa.schema([*reading.schema, *ORDER]) if has_sequence else reading.schema
     sizes = Sizes.of(schema)
     with DataObject.at(reading.store, reference, pool_id=reading.pool_id, share=reading.batch_bytes) as data:
-        groups = data.groups(clip)
+        parts = parts_within(reading.ranges, clip)
+        groups = sorted({group for part in parts or (clip,) for group in data.groups(part)})
         decoded = partial(_tables, data, clip, reference, reading, has_sequence=has_sequence)
         group_bytes = data.weigh(clip, schema.names).largest_group
         if spool is not None and group_bytes > reading.limits.share_bytes(reading.streams):
@@ -130,6 +135,10 @@ def _tables(
         took=took,
     ):
         table = pa.Table.from_batches([batch])
+        if reading.ranges:
+            table = records_in(table, reading.ranges, reading.key)
+            if not table.num_rows:
+                continue
         if (
             TYPE in schema.names and TYPE not in table.schema.names
         ):  # here the fields still have their own types

@@ -1,0 +1,137 @@
+"""A scan by parts of its key range, several at the same time, in the order of the keys.
+
+A part is one key range of the plan, so what a scan gives is what its parts give one after another.  Threads read
+the next parts while the first is given out.  Each holds a bounded number of bytes ahead, and then waits for its
+turn.  If the reader ends early, the threads stop at their next table.
+
+Callers: `lake.view`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from threading import Condition
+from typing import Protocol
+
+import pyarrow as pa
+
+from lake_core.keys import KeyRange
+from log_lake.reading.plan import ScanPlan
+
+PART_BYTES = 16 << 20
+"""Stored bytes of a part, about: smaller ones cost a footer and a merge each, larger ones wait for their turn."""
+
+MOST_PARTS = 1_024
+"""Parts of a scan, at most."""
+
+
+class Split(Protocol):
+    """Divides a key range into pieces of about equal bytes."""
+
+    def __call__(self, key_range: KeyRange, /, *, pieces: int) -> list[KeyRange]:
+        """Raises what reading footers raises."""
+
+
+def parts_of_plan(plan: ScanPlan, points: Sequence[bytes], jobs: int, split: Split) -> list[ScanPlan]:
+    """The plan in parts that follow each other: at the split points of the pool, or of about equal bytes if these
+    are too few for `jobs`."""
+    size = sum(r.size for r in plan.references)
+    pieces = min(MOST_PARTS, max(jobs, size // PART_BYTES))
+    inside = [p for p in points if plan.key_range.contains(p) and p != plan.key_range.low]
+    if jobs <= len(inside) + 1 <= MOST_PARTS:
+        bounds = [plan.key_range.low, *inside]
+        ranges = [
+            KeyRange(low, high) for low, high in zip(bounds, [*inside, plan.key_range.high], strict=True)
+        ]
+    else:
+        ranges = split(plan.key_range, pieces=pieces) if len(plan.references) else []
+    parts = (plan.part(key_range) for key_range in ranges)
+    return [part for part in parts if part.references]
+
+
+@dataclass
+class _Part:
+    """What was read of a part and not given out; `ended`: nothing comes any more, or the error that ended it."""
+
+    tables: deque[pa.Table] = field(default_factory=deque)
+    size: int = 0
+    ended: bool | BaseException = False
+
+
+def side_by_side(
+    reads: Sequence[Callable[[], Iterator[pa.Table]]], *, at_once: int, most_bytes: int
+) -> Generator[pa.Table]:
+    """The tables of all reads one after another; `at_once` of them are read at the same time.
+
+    Each holds at most one table more than `most_bytes`.  Raises what the first read that fails raises.
+    """
+    reading = _SideBySide(reads, most_bytes)
+    threads = ThreadPoolExecutor(at_once, thread_name_prefix="scan")
+    try:
+        started = 0
+        for number in range(len(reads)):
+            while started < min(number + at_once, len(reads)):
+                threads.submit(reading.read, started)
+                started += 1
+            yield from reading.taken(number)
+    finally:
+        reading.stop()
+        threads.shutdown(cancel_futures=True)
+
+
+class _SideBySide:
+    def __init__(self, reads: Sequence[Callable[[], Iterator[pa.Table]]], most_bytes: int) -> None:
+        self._reads, self._most = reads, most_bytes
+        self._parts = [_Part() for _ in reads]
+        self._changed = Condition()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let every thread end at its next table."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def read(self, number: int) -> None:
+        """In a thread: read a part, and wait whenever it holds enough."""
+        part = self._parts[number]
+        ended: bool | BaseException = True
+        try:
+            with closing(_generated(self._reads[number])) as tables:
+                for table in tables:
+                    with self._changed:
+                        part.tables.append(table)
+                        part.size += table.nbytes
+                        self._changed.notify_all()
+                        self._changed.wait_for(lambda: self._stopped or part.size < self._most)
+                        if self._stopped:
+                            return
+        except BaseException as error:  # the reader of the scan gets it
+            ended = error
+        finally:
+            with self._changed:
+                part.ended = ended
+                self._changed.notify_all()
+
+    def taken(self, number: int) -> Iterator[pa.Table]:
+        """The tables of a part.  Raises what its read raised."""
+        part = self._parts[number]
+        while True:  # every turn takes a table, or ends with the part
+            with self._changed:
+                self._changed.wait_for(lambda: part.tables or part.ended)
+                if not part.tables:
+                    if isinstance(part.ended, BaseException):
+                        raise part.ended
+                    return
+                table = part.tables.popleft()
+                part.size -= table.nbytes
+                self._changed.notify_all()
+            yield table
+
+
+def _generated(read: Callable[[], Iterator[pa.Table]]) -> Generator[pa.Table]:
+    yield from read()
