@@ -17,6 +17,7 @@ list to pyproject.toml):
     cli            the `lake` command: the options of each command, and the functions that run it
     console        shared by all commands of the project: parser, outputs, tables, progress
     view           the pages of the web view, in Airflow and by `lake ui`
+    doctor         whether a lake is well: signs, findings, the command that mends each
     agents         programs that keep the lake in order; one folder an agent
     erasure        removes records from every object, with a receipt
     sql_writes     statements of SQL that change a pool

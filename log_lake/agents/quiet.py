@@ -68,10 +68,11 @@ class Quiet:
         *,
         now: float,
         remembers: float,
+        notes: Mapping[str, float] | None = None,
     ) -> None:
         self._lake, self._name, self._now, self._remembers = lake, name, now, remembers
         self._pools = {pool.name: pool for pool in pools}
-        self._notes = read_notes(lake.store) if name else None
+        self._notes = (read_notes(lake.store) if notes is None else notes) if name else None
         self._standing = {
             pool.id: looks[pool.id]
             for pool in pools
@@ -93,6 +94,25 @@ class Quiet:
         way = sha256(msgspec.json.encode(how)).hexdigest()[:16]
         name = naming.quiet(agent, way)
         return cls(lake, lake.pools(), name, _read(lake, name), now=now, remembers=remembers)
+
+    @classmethod
+    def named(
+        cls,
+        lake: Lake,
+        pools: Sequence[PoolConfig],
+        name: str,
+        *,
+        now: float,
+        remembers: float,
+        notes: Mapping[str, float],
+    ) -> Quiet:
+        """The memory of this name, of another program than an agent; `notes` are the activity notes."""
+        return cls(lake, pools, name, _read(lake, name), now=now, remembers=remembers, notes=notes)
+
+    def seen_at(self, pool: PoolConfig) -> float | None:
+        """When the look at the pool was that still stands; None if none does."""
+        look = self._standing.get(pool.id)
+        return None if look is None else look.at
 
     def _stands(self, look: Look, pool: PoolConfig) -> bool:
         return (

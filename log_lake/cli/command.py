@@ -40,10 +40,10 @@ class Command:
     arguments: Callable[[ArgumentParser], None] = _no_arguments
     keeps_metadata: bool = False
 
-    def function(self) -> Callable[[Namespace], None]:
-        """The function that carries the command out."""
+    def function(self) -> Callable[[Namespace], int | None]:
+        """The function that carries the command out; what it returns is the exit status, None: 0."""
         module, _, function = self.run.partition(".")
-        run: Callable[[Namespace], None] = getattr(
+        run: Callable[[Namespace], int | None] = getattr(
             importlib.import_module(f"log_lake.cli.{module}"), function
         )
         return run

@@ -1,6 +1,7 @@
 """The entry point of the `lake` command: arguments in, exit status out.
 
-Exit status: 0 done; 2 usage; otherwise the error's own (`errors`); 1 anything else.  An error is one line; only an
+Exit status: 0 done; 2 usage; otherwise the error's own (`errors`); 1 anything else.  `lake doctor` also answers
+with 1 and 2, its verdicts (decision 351).  An error is one line; only an
 error in SQL has more, which show the place.  A command's module is imported when the command runs, so that
 `lake --help` answers at once.
 """
@@ -30,9 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         sys.meta_path.insert(0, _NoPandas())
     open_missing()
+    status = 0
     try:
         try:
-            _run(argv)
+            status = _run(argv)
         finally:
             flush()  # also of what argparse prints before it exits
     except LakeError as error:
@@ -45,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain(argv, "interrupted", kind="Interrupted", status=130)
         return 130
-    return 0
+    return status
 
 
 def _complain(argv: Sequence[str] | None, message: str, *, kind: str, status: int) -> None:
@@ -56,7 +58,8 @@ def _complain(argv: Sequence[str] | None, message: str, *, kind: str, status: in
         complain(message)
 
 
-def _run(argv: Sequence[str] | None) -> None:
+def _run(argv: Sequence[str] | None) -> int:
+    """Run the command; returns the exit status of one that did its work."""
     parser = build_parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next (`lake completion`)
         from log_lake.cli import completion
@@ -68,7 +71,7 @@ def _run(argv: Sequence[str] | None) -> None:
     from log_lake.cli.waiting import shown_waiting  # these load slowly, and --help needs neither
 
     with _logging(args.verbose), lasting(args.timeout), shown_waiting():
-        COMMANDS[args.command].function()(args)
+        return COMMANDS[args.command].function()(args) or 0
 
 
 class _NoPandas:

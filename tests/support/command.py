@@ -21,6 +21,9 @@ import pytest
 from log_lake.cli.main import main
 from tests.support.files import as_bytes, pool_settings
 
+VERDICTS = (1, 2)
+"""Statuses of `lake doctor` that are no errors."""
+
 DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, CORRUPT, INVALID_INPUT = 0, 2, 3, 4, 5, 8, 9
 
 
@@ -60,7 +63,8 @@ class Command:
                 status = int(stop.code or 0)
         outcome = Outcome(status, out.buffer.getvalue(), err.getvalue())  # type: ignore[attr-defined]
         assert "Traceback" not in outcome.err
-        if status != DONE:
+        is_verdict = words[0] == "doctor" and status in VERDICTS and bool(outcome.output)
+        if status != DONE and not is_verdict:
             said = [line for line in outcome.err.splitlines() if not line.startswith("lake: warning: ")]
             if "--json" in words:
                 error = json.loads(said[-1])
@@ -76,6 +80,12 @@ class Command:
         """The outcome of a command that is done; any other status fails the test."""
         outcome = self.run(*words)
         assert outcome.status == DONE, f"{words}: status {outcome.status}: {outcome.err}"
+        return outcome
+
+    def answers(self, status: int, *words: str) -> Outcome:
+        """The outcome of a command that must end with `status`, which is an answer and no error."""
+        outcome = self.run(*words)
+        assert outcome.status == status, f"{words}: status {outcome.status}, not {status}: {outcome.err!r}"
         return outcome
 
     def fails(self, status: int, *words: str) -> str:

@@ -21,6 +21,15 @@ def _jobs(parser: ArgumentParser) -> None:
     )
 
 
+def _doctor(parser: ArgumentParser) -> None:
+    parser.add_argument("pools", nargs="*", metavar="POOL", help="default: the whole lake")
+    parser.add_argument(
+        "--anew",
+        action="store_true",
+        help="look at every pool, also at those that were well when something was last written to them",
+    )
+
+
 def _leases(parser: ArgumentParser) -> None:
     parser.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
 
@@ -99,6 +108,13 @@ def _completion(parser: ArgumentParser) -> None:
 
 
 COMMANDS = (
+    Command(
+        name="doctor",
+        help="say whether the lake is well, why not, and what to do; exit status 0 well, 1 attention, 2 ill",
+        run="doctor.doctor",
+        writes=Writes.NEVER,
+        arguments=_doctor,
+    ),
     Command(
         name="jobs",
         help="list the jobs of the agents, newest first",
