@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from lake_core.errors import Corrupt
+from lake_core.records.decoding import check_counts
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """Statistics of one field of one object: bounds in the encoding of keys (ascending), and the number of nulls.
 
     `low` is at or below every value, `high` at or above.  Long bounds are cut; None if unknown.
+    Guarantees: a bound has at least the byte that says its class.
     """
 
     name: str
@@ -19,5 +21,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     high: bytes | None = None
 
     def __post_init__(self) -> None:
-        if self.nulls < 0:
-            raise Corrupt(f"statistics of field {self.name[:80]!r}: {self.nulls} nulls")
+        what = f"statistics of field {self.name[:80]!r}"
+        check_counts(what, nulls=self.nulls)
+        if b"" in (self.low, self.high):
+            raise Corrupt(f"{what}: a bound without bytes, which it cannot be")

@@ -98,14 +98,20 @@ def _hostile(value: Any, rng: random.Random) -> Any:
     return rng.choice((None, 0, "x", b"x", [], {}))
 
 
+def turned(data: bytes, rng: random.Random) -> bytes:
+    """The bytes, which are some, with a bit turned."""
+    at = rng.randrange(len(data))
+    return data[:at] + bytes((data[at] ^ 1 << rng.randrange(8),)) + data[at + 1 :]
+
+
 def flipped(data: bytes, rng: random.Random) -> bytes:
     """The bytes with a bit turned, some of them lost, or put twice."""
     if not data:
         return b"\x01"
-    at = rng.randrange(len(data))
     what = rng.random()
     if what < 0.6:
-        return data[:at] + bytes((data[at] ^ 1 << rng.randrange(8),)) + data[at + 1 :]
+        return turned(data, rng)
+    at = rng.randrange(len(data))
     return data[:at] + data[at + rng.randrange(1, 9) :] if what < 0.8 else data[:at] + data[at:] * 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,6 +38,7 @@ from tests.support.mutations import (
     changed_msgpack,
     flipped,
     mutated,
+    turned,
     with_pairs,
 )
 from tests.support.records import an_id
@@ -82,7 +83,31 @@ def entry(world: World, name: str, rng: random.Random) -> Mapping[str, bytes | N
     return relinked(world, name, frame(payload))
 
 
-def actions_of(*tags: str) -> Change:
+Part = dict[str, Any]
+"""An action of an entry, or the value of a row, as plain values."""
+
+
+def any_part(part: Part, rng: random.Random) -> Part | None:
+    changed = mutated(part, rng)
+    return changed if isinstance(changed, dict) else None
+
+
+def inlined(change: Callable[[bytes, random.Random], bytes]) -> Callable[[Part, random.Random], Part]:
+    """A change of the bytes of an inlined object alone, with the right size of them."""
+
+    def of(part: Part, rng: random.Random) -> Part:
+        data = change(part["data"], rng) or b" "
+        return part | {"data": data} | ({"size": len(data)} if "size" in part else {})
+
+    return of
+
+
+def columns(part: Part, rng: random.Random) -> Part:
+    """A change of what an object says of its fields."""
+    return part | {"columns": mutated(part.get("columns", []), rng)}
+
+
+def actions_of(*tags: str, by: Callable[[Part, random.Random], Part | None] = any_part) -> Change:
     """A change of the actions of these types alone."""
 
     def change(world: World, name: str, rng: random.Random) -> Mapping[str, bytes | None] | None:
@@ -92,8 +117,8 @@ def actions_of(*tags: str) -> Change:
         if not sought:
             return None
         action = rng.choice(sought)
-        changed = mutated(dict(action), rng)
-        if not isinstance(changed, dict):
+        changed = by(dict(action), rng)
+        if changed is None:
             return None
         action.clear()
         action.update(changed)
@@ -113,11 +138,15 @@ def checkpoint_footer(data: bytes, rng: random.Random) -> bytes:
     return with_pairs(data, lambda pair: changed_json(pair, rng), checksum=True)
 
 
+Rows = list[dict[str, Any]]
+
+
 class CheckpointRows:
     """A change of the rows of a checkpoint of the newest version."""
 
-    def __init__(self) -> None:
-        self._of: dict[str, tuple[Any, list[dict[str, Any]]]] = {}
+    def __init__(self, by: Callable[[Rows, random.Random], Rows] | None = None) -> None:
+        self._by = by or changed_rows
+        self._of: dict[str, tuple[Any, Rows]] = {}
 
     def __call__(self, world: World, name: str, rng: random.Random) -> Mapping[str, bytes | None] | None:
         if name not in self._of:
@@ -126,16 +155,19 @@ class CheckpointRows:
             self._of[name] = journal, rows_of(journal)
         journal, rows = self._of[name]
         try:
-            new, data = crafted(journal, changed_rows(rows, rng), id=an_id(77))
+            new, data = crafted(journal, self._by(rows, rng), id=an_id(77))
         except (ValueError, TypeError, OverflowError, LakeError):  # no column holds such a value
             return None
         return {name: None, new: data}
 
 
-def changed_rows(rows: list[dict[str, Any]], rng: random.Random) -> list[dict[str, Any]]:
-    """Rows with a column of one of them changed, or its value's parts; one taken out, or put twice."""
+def changed_rows(rows: Rows, rng: random.Random, of: Collection[str] = ()) -> Rows:
+    """Rows with a column of one of them changed, or its value's parts; one taken out, or put twice.
+
+    Only of these sections, if any are given.
+    """
     changed = [dict(one) for one in rows]
-    one = rng.choice(changed)
+    one = rng.choice([one for one in changed if not of or one["section"] in of])
     column = rng.choice([name for name in one if one[name] is not None or rng.random() < 0.1])
     what = rng.random()
     if what < 0.1:
@@ -148,6 +180,16 @@ def changed_rows(rows: list[dict[str, Any]], rng: random.Random) -> list[dict[st
         one[column] = flipped(one[column], rng)
     else:
         (one[column],) = mutated([one[column]], rng) or [None]
+    return changed
+
+
+def changed_inlined(rows: Rows, rng: random.Random) -> Rows:
+    """Rows with other bytes of one inlined object."""
+    changed = [dict(one) for one in rows]
+    change = rng.choice((changed_parquet, flipped))
+    one = rng.choice([one for one in changed if one["section"] == "reference" and b"PAR1" in one["value"]])
+    value = inlined(change)(msgspec.msgpack.decode(one["value"]), rng)
+    one["value"], one["size"] = msgspec.msgpack.encode(value), len(value["data"])
     return changed
 
 
@@ -165,6 +207,12 @@ def alone(ask: Callable[[World, str], object]) -> Ask:
 
 def pool(world: World, name: str) -> Asks:
     return asks_of_pool(world)
+
+
+def scans(world: World, name: str) -> Asks:
+    """Those who read the records of `a`."""
+    for branch in ("main", "dev"):
+        yield branch, lambda branch=branch: world.lake().pool("a").at(branch).to_table().to_pylist()
 
 
 def pools(world: World, name: str) -> Asks:
@@ -243,6 +291,13 @@ CHECKPOINT = "{a}/journal/marks/*.00000005.checkpoint"
 
 TAGS = actions_of("set_tag", "delete_tag")
 BRANCHES = actions_of("create_branch", "delete_branch", "merge", "put_reference", "put_tombstone")
+ADDED = ("add_object", "add_inlined", "put_reference", "put_inlined")
+STATISTICS = actions_of(*ADDED, by=columns)
+SPLITS = actions_of("split", "join")
+INLINED = actions_of("add_inlined", "put_inlined")
+INLINED_BYTES = actions_of("add_inlined", "put_inlined", by=inlined(changed_parquet))
+INLINED_DAMAGED = actions_of("add_inlined", "put_inlined", by=inlined(turned))
+NEWER_ROWS = CheckpointRows(partial(changed_rows, of=("point", "inlined")))
 VACUUMS = actions_of("begin_vacuum", "confirm_vacuum", "end_vacuum", "scan_orphans", "discard")
 
 KINDS: dict[str, Kind] = {
@@ -251,6 +306,11 @@ KINDS: dict[str, Kind] = {
     "tags": Kind("{a}/journal/0*.txn", TAGS, pool, of=bare),
     "branches": Kind("{a}/journal/0*.txn", BRANCHES, pool, of=bare),
     "vacuums": Kind("{a}/journal/0*.txn", VACUUMS, pool, of=bare),
+    "splits": Kind("{a}/journal/0*.txn", SPLITS, pool, of=bare),
+    "statistics": Kind("{a}/journal/0*.txn", STATISTICS, pool, of=bare),
+    "inlined objects": Kind("{a}/journal/0*.txn", INLINED, pool, of=bare),
+    "inlined objects, bytes": Kind("{a}/journal/0*.txn", INLINED_BYTES, pool, of=bare),
+    "inlined objects, damaged": Kind("{a}/journal/0*.txn", INLINED_DAMAGED, scans, exact=True, of=bare),
     "requests": Kind("{a}/journal/requests/*", one(framed), commits),
     "requests, damaged": Kind("{a}/journal/requests/*", one(flipped), alone(requests_of)),
     "heads": Kind("{a}/journal/HEAD", one(changed_hint), pool, exact=True),
@@ -263,6 +323,8 @@ KINDS: dict[str, Kind] = {
     "checkpoints, purged": Kind(CHECKPOINT, CheckpointRows(), pool, of=purged),
     "checkpoint footers, purged": Kind(CHECKPOINT, one(checkpoint_footer), pool, of=purged),
     "checkpoints, damaged, purged": Kind(CHECKPOINT, one(flipped), pool, exact=True, of=purged),
+    "checkpoints, points and sums": Kind(CHECKPOINT, NEWER_ROWS, pool, of=purged),
+    "checkpoints, inlined objects": Kind(CHECKPOINT, CheckpointRows(changed_inlined), pool, of=purged),
     "fences": Kind("{a}/journal/marks/*.fence", one(changed_hint), pool, exact=True, of=purged),
     "leases": Kind("{a}/leases/*", one(changed_json), alone(leases_of)),
     "plans": Kind("{a}/plans/*", one(changed_json), alone(plan_of)),

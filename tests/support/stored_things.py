@@ -136,6 +136,7 @@ def build(store: Store) -> World:
     a.delete_tag("until")
     a.split(at=[3, 6])
     a.unsplit(at=[6])
+    small_loads(lake)
     for form in ("zng", "zst"):
         pool = lake.create_pool(form, key="k", settings={"format": form})
         pool.branch().append(pa.table({"k": [1, 2, 3], "v": ["x", None, "z"]}))
@@ -145,6 +146,19 @@ def build(store: Store) -> World:
     write_crafted(a.history.journal, rows_of(a.history.journal), id=an_id(5))
     write_crafted(lake.catalog.journal, rows_of(lake.catalog.journal), id=an_id(6))
     return World(store, a.config.id)
+
+
+def small_loads(lake: Lake) -> None:
+    """Objects of `a` that are inlined: on two branches, merged, and deleted from."""
+    lake.configure_pool("a", {"load.inline": "64KiB"})
+    a = lake.pool("a")
+    a.branch().append(pa.table({"k": [2, 60], "v": ["y", "z"]}))
+    a.branch("dev").append(pa.table({"k": [51, 52], "v": ["y", None]}))
+    a.create_branch("small")
+    a.branch("small").append(pa.table({"k": [61, 62, 63]}))
+    a.branch().merge("small")
+    a.branch().delete(where="k = 62")
+    lake.configure_pool("a", {"load.inline": "0"})
 
 
 def notes(lake: Lake) -> None:
@@ -219,6 +233,9 @@ def asks_of_pool(world: World) -> Asks:
     """All that a reader asks of the pool `a`."""
     pool = world.lake().pool("a")  # one for all questions: each would fold the entries anew
     yield "scan", lambda: pool.at().to_table().to_pylist()
+    yield "found", lambda: pool.at().to_table(where="k >= 2 and v in ('x1', 'y')").to_pylist()
+    yield "one", lambda: pool.at().get(2).to_pylist()
+    yield "summary", lambda: pool.at().summary()
     yield "branch", lambda: pool.at("dev").references
     yield "tag", lambda: pool.at("kept").snapshot.records
     yield "log", lambda: [(version, one.id) for version, one in pool.log()]
