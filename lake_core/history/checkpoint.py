@@ -36,6 +36,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import msgspec
@@ -53,6 +54,7 @@ from lake_core.history.branching import packed_writes
 from lake_core.history.layered_map import LayeredMap, MapBelow, NothingBelow
 from lake_core.history.lift import Lift, pack
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
+from lake_core.history.points import check_number
 from lake_core.history.removal import OFF, Removal, Removed, Vacuum
 from lake_core.history.restored import check_restored
 from lake_core.history.rows import POINT, check_rows
@@ -201,7 +203,7 @@ class PoolStateFormat:
             tags=HashTrieMap(tags),
             removed=_removed(file),
             inlines=any(True for _ in _all_values(file, INLINED)),
-            points=tuple(p for t in file.scan(POINT, columns=("key",)) for p in t["key"].to_pylist()),
+            split_at=HashTrieSet(_points(file)),
             time=_time(file),
         )
         if any(group.section == REFERENCE and group.reach <= group.last for group in file.footer.groups):
@@ -326,6 +328,15 @@ def _removed(file: CheckpointFile) -> Removed:
     return Removed(
         LayeredMap(below), HashTrieMap(vacuums), row.horizon, row.floor, row.scanned, row.known_from
     )
+
+
+def _points(file: CheckpointFile) -> list[bytes]:
+    """The split points.  Raises Corrupt if there are too many, which are not read, or if they are out of order."""
+    check_number(file.count(POINT))
+    points = [point for table in file.scan(POINT, columns=("key",)) for point in table["key"].to_pylist()]
+    if any(low >= high for low, high in pairwise((b"", *points))):
+        raise Corrupt("the split points are not ascending and distinct")
+    return points
 
 
 def _fork_row(fork: Fork) -> bytes:

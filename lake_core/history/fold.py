@@ -52,6 +52,7 @@ from lake_core.records import (
     Consume,
     CreateBranch,
     DeleteBranch,
+    DeleteTag,
     Entry,
     MarkApplied,
     Merge,
@@ -92,10 +93,10 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
     if not transaction.branch:
         removed, tags = _vacuumed(state.removed, seq, transaction), tagged(state, version, transaction)
         branches = state.branches
-        for parent in {tag.parent for name, tag in state.tags.items() if tag.deleted and name not in tags}:
+        for parent in _parents_of_deleted_tags(state.tags, tags, transaction):
             branches = with_settled(branches, parent, roots=roots_of(tags))
-        points = pointed(state.points, transaction.actions)
-        return replace(state, branches=branches, tags=tags, removed=removed, points=points, time=time)
+        split_at = pointed(state.split_at, transaction.actions)
+        return replace(state, branches=branches, tags=tags, removed=removed, split_at=split_at, time=time)
     change = _begun(state, version, seq, transaction, time=time)
     for action in transaction.actions:
         fold = _FOLDS.get(type(action))
@@ -105,6 +106,15 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
             )
         fold(change, action)
     return _ended(state, change)
+
+
+def _parents_of_deleted_tags(
+    before: HashTrieMap[str, Tag], after: HashTrieMap[str, Tag], transaction: Transaction
+) -> set[str]:
+    """The parents of deleted branches that no tag keeps any more; other tags are not looked at."""
+    names = [action.tag for action in transaction.actions if isinstance(action, DeleteTag)]
+    gone = (before[name] for name in names if name in before and name not in after)
+    return {tag.parent for tag in gone if tag.deleted}
 
 
 @dataclass(slots=True)
@@ -216,7 +226,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         lifts=change.lifts,
         tags=change.tags,
         removed=change.removed,
-        points=state.points,
+        split_at=state.split_at,
         inlines=change.inlines,
     )
 

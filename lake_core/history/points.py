@@ -6,7 +6,8 @@ A point that a draft adds may be there by now, and one that it removes may be go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
+
+from rpds import HashTrieSet
 
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.records import Action, Join, Split
@@ -23,21 +24,32 @@ def pointing(points: Iterable[bytes], actions: Iterable[Action]) -> tuple[Action
             left += [type(action)(changed)] if changed else []
         else:
             left.append(action)
-    if len(there) > MAX_POINTS and len(there) > len(set(points)):
+    if len(there) > MAX_POINTS:
         raise InvalidInput(f"{len(there):,} split points: a pool has at most {MAX_POINTS:,}; add fewer")
     return tuple(left)
 
 
-def pointed(points: tuple[bytes, ...], actions: Iterable[Action]) -> tuple[bytes, ...]:
-    """The split points after the actions of a transaction.  Raises Corrupt if one does not fit."""
+def pointed(points: HashTrieSet[bytes], actions: Iterable[Action]) -> HashTrieSet[bytes]:
+    """The split points after the actions of a transaction.  Raises Corrupt if one does not fit.
+
+    A point costs the same however many there are: an entry may hold a million of these actions.
+    """
     for action in actions:
         if isinstance(action, Split):
-            if again := set(points).intersection(action.points):
-                raise Corrupt(f"split point {min(again).hex()}: added, but the pool has it already")
-            points = tuple(sorted(chain(points, action.points)))
+            for point in action.points:
+                if point in points:
+                    raise Corrupt(f"split point {point.hex()}: added, but the pool has it already")
+                points = points.insert(point)
+            check_number(len(points))
         elif isinstance(action, Join):
-            gone = set(action.points)
-            if unknown := gone.difference(points):
-                raise Corrupt(f"split point {min(unknown).hex()}: removed, but the pool does not have it")
-            points = tuple(point for point in points if point not in gone)
+            for point in action.points:
+                if point not in points:
+                    raise Corrupt(f"split point {point.hex()}: removed, but the pool does not have it")
+                points = points.remove(point)
     return points
+
+
+def check_number(points: int) -> None:
+    """Raises Corrupt if a pool cannot have so many split points."""
+    if points > MAX_POINTS:
+        raise Corrupt(f"{points:,} split points: a pool has at most {MAX_POINTS:,}")

@@ -7,7 +7,6 @@ to something finds it, parents of branches end, and nothing is newer than the ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from lake_core.errors import Corrupt
 from lake_core.history.branch_state import BranchState
@@ -20,8 +19,6 @@ def check_restored(state: PoolState, *, version: int) -> None:
     """Raises Corrupt if no fold of entries up to the version makes the state."""
     if MAIN not in state.branches:
         raise Corrupt(f"there is no branch {MAIN}")
-    if any(low >= high for low, high in pairwise((b"", *state.points))):
-        raise Corrupt("the split points are not ascending and distinct")
     for name, branch in state.branches.items():
         _check_branch(state, name, branch)
     for what, named in _versions(state):

@@ -149,7 +149,7 @@ class PoolState:
     `time`, in microseconds since 1970, is the latest time of its transactions and its checkpoint; a writer whose
     clock is behind cannot turn it back.  `used` holds, for a token whose writer had a slow clock, the
     value of `time` when the token was used.  `reopened` is the version that opened the pool again after its last
-    drop, 0 if none did.  `points` are encoded keys, ascending, that cut the keys of all branches into ranges
+    drop, 0 if none did.  `split_at` are encoded keys that cut the keys of all branches into ranges
     (`records.points`).  `inlines`: the journal has had inlined objects, so that entries may still have them after
     no branch refers to one.
     """
@@ -166,7 +166,7 @@ class PoolState:
     lifts: HashTrieMap[int, Lift] = field(default_factory=HashTrieMap)
     tags: HashTrieMap[str, Tag] = field(default_factory=HashTrieMap)
     removed: Removed = field(default_factory=Removed)
-    points: tuple[bytes, ...] = ()
+    split_at: HashTrieSet[bytes] = field(default_factory=HashTrieSet)
     inlines: bool = False
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
@@ -182,6 +182,11 @@ class PoolState:
         if data is None:
             raise Corrupt(f"schema {schema_id}: never announced in the journal")
         return _schema(data)
+
+    @functools.cached_property
+    def points(self) -> tuple[bytes, ...]:
+        """The split points, ascending."""
+        return tuple(sorted(self.split_at))
 
     @property
     def kept(self) -> frozenset[int]:
