@@ -1,4 +1,4 @@
-"""How much the rows of a checkpoint may hold; reads a row group only if it holds no more.
+"""How much the rows of a checkpoint may hold; reads a row group only if all that were read hold no more.
 
 A dictionary holds a value once, however many rows have it: from 12 KB a reader could make 40 GB.  So texts are
 read as dictionaries, and their bytes are counted before they are expanded.  Sizes that the file itself states
@@ -20,19 +20,27 @@ TEXTS = [field.name for field in ROW if pa.types.is_string(field.type) or pa.typ
 
 FREE = 1 << 28
 """Bytes that the rows of any checkpoint may hold."""
-TIMES = 1_000
-"""Or this many times the bytes of the checkpoint, as in files that are loaded (decision 152)."""
+TIMES, LARGE = 1_000, 1 << 30
+"""Or this many times the bytes of the checkpoint, as in files that are loaded (decision 152), up to `LARGE`."""
+FEW_TIMES = 20
+"""Or this many times, however large: rows of a pool hold about five times their bytes in the file."""
+
+SMALL = 1 << 16
+"""Bytes of a column that are not counted."""
 
 
 def most_content(size: int) -> int:
-    """The maximum number of bytes in a row group, for a checkpoint of this size."""
-    return max(FREE, TIMES * size)
+    """The maximum number of bytes in all rows, for a checkpoint of this size."""
+    return max(FREE, min(TIMES * size, LARGE), FEW_TIMES * size)
 
 
 def read_group(
     file: pq.ParquetFile, number: int, columns: Sequence[str], *, most: int, use_threads: bool
-) -> pa.Table | None:
-    """The rows of a row group of a file opened with `TEXTS`; None if they hold more than `most` bytes."""
+) -> tuple[pa.Table, int] | None:
+    """The rows of a row group of a file opened with `TEXTS`, and the number of their bytes.
+
+    None if they hold more than `most` bytes.
+    """
     names = [field.name for field in ROW if field.name in columns]
     schema = pa.schema([ROW.field(name) for name in names])
     batches: list[pa.RecordBatch] = []
@@ -45,7 +53,7 @@ def read_group(
             one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in batch.columns
         ]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-    return pa.Table.from_batches(batches, schema)
+    return pa.Table.from_batches(batches, schema), content
 
 
 def _content_of(array: pa.Array) -> int:
@@ -53,7 +61,7 @@ def _content_of(array: pa.Array) -> int:
     if not pa.types.is_dictionary(array.type):
         return int(array.nbytes)
     longest = array.dictionary.nbytes
-    if longest * len(array) <= FREE >> 4:  # cannot be much, so nothing is counted
+    if longest * len(array) <= SMALL:  # cannot be much, so nothing is counted
         return len(array)
     lengths = pc.binary_length(array.dictionary).cast(pa.int64())
     return int(pc.sum(lengths.take(array.indices)).as_py() or 0)

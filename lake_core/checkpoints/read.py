@@ -96,6 +96,7 @@ class CheckpointFile:
         self._limits = limits
         self._lock = threading.Lock()
         self._decoded: OrderedDict[int, pa.Table] = OrderedDict()
+        self._contents, self._content = dict[int, int](), 0
         self._rebuilt: dict[tuple[str, str, str], pa.Table] | None = None
         self.rebuild: Callable[[], Iterable[SectionPart]] | None = None
         """Returns the rows of the same state from other objects, in the same order; called when damage is found."""
@@ -122,6 +123,10 @@ class CheckpointFile:
             raise Corrupt(
                 f"{store.uri}/{name}: this checkpoint does not have the row groups that its footer lists"
             )
+        self._parts: dict[tuple[str, str, str], list[tuple[int, RowGroup]]] = {}
+        for number, group in enumerate(self.footer.groups):
+            part = (group.section, group.branch, group.sub_pool)
+            self._parts.setdefault(part, []).append((number, group))
         self._file = pq.ParquetFile(
             file, metadata=metadata, page_checksum_verification=True, read_dictionary=TEXTS
         )
@@ -132,7 +137,7 @@ class CheckpointFile:
 
     def branches(self, section: str) -> list[tuple[str, str]]:
         """The (branch, sub-pool) pairs that have rows in the section, from the footer."""
-        return sorted({(g.branch, g.sub_pool) for g in self.footer.groups if g.section == section})
+        return sorted((branch, sub_pool) for of, branch, sub_pool in self._parts if of == section)
 
     def scan(
         self,
@@ -233,9 +238,7 @@ class CheckpointFile:
             self._read(number, keep=False)
 
     def _groups(self, section: str, branch: str, sub_pool: str) -> Iterator[tuple[int, RowGroup]]:
-        for number, group in enumerate(self.footer.groups):
-            if group.section == section and group.branch == branch and group.sub_pool == sub_pool:
-                yield number, group
+        yield from self._parts.get((section, branch, sub_pool), ())
 
     def _read(
         self, number: int, *, keep: bool = True, columns: tuple[str, ...] = tuple(ROW.names)
@@ -263,7 +266,9 @@ class CheckpointFile:
         try:
             many = self.footer.groups[number].rows > _FEW
             ranges.plan(self._source, lambda: self._chunks(number, columns), keeps=True)
-            table = read_group(self._file, number, columns, most=self._most, use_threads=many)
+            before = self._contents.get(number, 0)
+            left = self._most - self._content + before
+            read = read_group(self._file, number, columns, most=left, use_threads=many)
         except FileNotFoundError as error:
             raise CheckpointGone(f"{self.name}: a purge deleted this checkpoint; load again") from error
         except LakeError:
@@ -274,8 +279,11 @@ class CheckpointFile:
             raise self._damaged(number, str(error)) from error
         finally:
             ranges.drop_planned(self._source)
-        if table is None:
-            raise self._damaged(number, f"its rows hold more than {human_size(self._most)}")
+        if read is None:
+            raise self._damaged(number, f"the rows up to it hold more than {human_size(self._most)}")
+        table, content = read
+        if content > before:
+            self._contents[number], self._content = content, self._content + content - before
         if table.num_rows != self.footer.groups[number].rows or table["key"].null_count:
             raise self._damaged(number, "it does not have the rows that the footer lists")
         with decoding(self.name, "a row is damaged"):

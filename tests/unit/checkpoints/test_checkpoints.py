@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.checkpoints import CheckpointFile, CheckpointFooter, SectionPart, write_checkpoint
-from lake_core.checkpoints.content import TEXTS
+from lake_core.checkpoints.content import FREE, TEXTS, most_content
 from lake_core.checkpoints.layout import NEWEST, ROW, VERSION, RowGroup, encode_footer, rows
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS
 from lake_core.checkpoints.read import _rows_of
@@ -307,8 +307,8 @@ def test_damage_in_a_row_group_is_told_when_it_is_read(small: bytes) -> None:
 # ---------------------------------------------------------------- content
 
 
-def bomb(column: str, *, count: int = 1_000) -> bytes:
-    """A checkpoint of a few KB, one value of which stands in so many rows: 1 GB."""
+def bomb(column: str, *, count: int = 1_000, groups: int = 1) -> bytes:
+    """A checkpoint of a few KB, one value of which stands in so many rows of each row group: 1 GB."""
     dictionary = {
         name: pa.dictionary(pa.int32(), kind) for name, kind in zip(ROW.names, ROW.types, strict=True)
     }
@@ -333,8 +333,9 @@ def bomb(column: str, *, count: int = 1_000) -> bytes:
     with pq.ParquetWriter(
         file, schema, store_schema=False, compression="zstd", dictionary_pagesize_limit=1 << 30
     ) as writer:
-        writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=count)
-        writer.add_key_value_metadata(encode_footer(msgspec.structs.replace(HEAD, groups=(group,))))
+        for _ in range(groups):
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=count)
+        writer.add_key_value_metadata(encode_footer(msgspec.structs.replace(HEAD, groups=(group,) * groups)))
     return file.getvalue()
 
 
@@ -345,10 +346,27 @@ def test_a_small_checkpoint_whose_rows_hold_a_gigabyte_is_damaged(column: str) -
     assert len(store.get(NAME) or b"") < 64 << 10
     file = CheckpointFile(store, NAME, on_damage=damaged.append)
     before = pa.total_allocated_bytes()
-    with pytest.raises(CheckpointDamaged, match=r"its rows hold more than 268.4 MB"):
+    with pytest.raises(CheckpointDamaged, match=r"the rows up to it hold more than 268.4 MB"):
         list(file.scan("token"))
     assert damaged == [NAME]
     assert pa.total_allocated_bytes() - before < 1 << 28
+
+
+def test_small_row_groups_that_hold_much_together_are_damage() -> None:
+    """Tags of 1 MB in 178 KB of row groups took 2.4 GB, for the bound was one of each row group."""
+    store = MemoryStore()
+    store.put(NAME, bomb("value", count=80, groups=4))
+    file = CheckpointFile(store, NAME)
+    for _ in range(2):  # a group that is read again counts once
+        assert [next(file.scan("token")).num_rows for _ in range(3)] == [80] * 3
+    with pytest.raises(CheckpointDamaged, match=r"row group 3 .* the rows up to it hold more than 268.4 MB"):
+        list(file.scan("token"))
+
+
+@pytest.mark.parametrize(("size", "most"), [(1_000, FREE), (1 << 20, 1_000 << 20), (10 << 20, 1 << 30)])
+def test_a_large_checkpoint_may_hold_more_but_not_a_thousand_times_its_bytes(size: int, most: int) -> None:
+    assert most_content(size) == most
+    assert most_content(10**10) == 2 * 10**11
 
 
 def test_a_value_that_stands_in_many_rows_is_read_whole() -> None:
