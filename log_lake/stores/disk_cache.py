@@ -6,7 +6,8 @@
 
 A file is written under another name and then renamed, so a killed process leaves none that is half written.  A file
 that is damaged, cut or unreadable counts as missing: the store is asked.  So does a full disk, which costs one line
-of the log.  The files are no secrets of the lake's: their folder is the user's alone.
+of the log.  The files hold records, so their folder is the user's alone.  One that another user made, or may write
+to, is not used: what lies there could be forged, with right checksums.
 
 - *Bounded.*  A process that wrote some looks, now and then, at all files, and deletes those that no process
   used for the longest time.  How often depends on chance and on what it wrote, so that no process counts for all.
@@ -27,8 +28,10 @@ import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from errno import EPERM
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISDIR, S_IWGRP, S_IWOTH
 from typing import NamedTuple
 
 from lake_core.store.ranges import Range
@@ -84,6 +87,8 @@ class DiskCache:
 
     def held(self, name: str) -> Sequence[Range]:
         """The ranges of the object that have files."""
+        if not self._is_own():
+            return ()
         try:
             names = os.listdir(self._of(name))
         except OSError:
@@ -103,20 +108,41 @@ class DiskCache:
             self._keep(name, asked, data, before)
         except OSError as error:
             if not self._warned:
-                log.warning("%s: not kept, the store is asked again: %s", self._folder, error)
+                log.warning(
+                    "%s: not kept, the store is asked again: %s", self._folder, error.strerror or error
+                )
             self._warned = True
         return data
 
     def forget(self, names: Sequence[str]) -> None:
         """Delete the files of these objects, and keep no bytes of theirs that are under way."""
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self._make()
             _touch(self._folder / "forgotten", random.getrandbits(60))
+        except OSError:
+            return
         for name in names:
             for _ in range(FORGETS):
                 shutil.rmtree(self._of(name), ignore_errors=True)
                 if not self._of(name).exists():
                     break
+
+    def _is_own(self) -> bool:
+        """Whether the folder is the user's, and no other user may write to it."""
+        try:
+            stat = os.lstat(self._folder)
+        except OSError:
+            return False
+        is_alone = not stat.st_mode & (S_IWGRP | S_IWOTH)
+        return S_ISDIR(stat.st_mode) and stat.st_uid == os.geteuid() and is_alone
+
+    def _make(self) -> None:
+        """Make the folder unless it is there.  Raises OSError, also if it is not the user's alone."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self._is_own():
+            raise PermissionError(
+                EPERM, "another user made this folder or may write to it; name another folder"
+            )
 
     def _of(self, name: str) -> Path:
         digest = sha256(f"{self._store}\0{name}".encode(errors="surrogatepass")).hexdigest()
@@ -158,7 +184,7 @@ class DiskCache:
         if len(data) > self._room:
             return
         folder = self._of(name)
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._make()
         folder.mkdir(exist_ok=True)
         part = folder / f"part-{os.getpid()}-{random.getrandbits(48):012x}"
         try:
@@ -186,6 +212,8 @@ class DiskCache:
 
     def sweep(self) -> None:
         """Delete files that are too old, then those whose last use was the longest ago, until all have room."""
+        if not self._is_own():
+            return
         with contextlib.suppress(OSError):
             _touch(self._folder / "swept", int(self._clock() * 1e9))
         now, kept = self._clock(), list[_File]()

@@ -141,6 +141,43 @@ def test_what_is_forgotten_is_asked_again_and_what_was_under_way_is_not_kept(cac
     assert len(server.asked) == 3
 
 
+def times(folder: Path) -> dict[Path, int]:
+    """All files, with the times of their last changes."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def of_another_user(folder: Path) -> None:
+    os.chown(folder / "ranges-1", 12_345, 12_345)
+
+
+def of_all_users(folder: Path) -> None:
+    (folder / "ranges-1").chmod(0o777)
+
+
+def behind_a_link(folder: Path) -> None:
+    (folder / "ranges-1").rename(folder / "theirs")
+    (folder / "ranges-1").symlink_to(folder / "theirs")
+
+
+@pytest.mark.parametrize("change", [of_another_user, of_all_users, behind_a_link])
+def test_a_folder_that_another_user_may_write_to_is_not_used(
+    change: Callable[[Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    if change is of_another_user and os.geteuid() != 0:
+        pytest.skip("only root can give a folder away")
+    server, asked = Server(), Range(1_000, 2_000)
+    on_disk(tmp_path).fetched(NAME, asked, server.of(asked))
+    change(tmp_path)
+    theirs = times(tmp_path)
+    cache = on_disk(tmp_path)
+    for wanted in (asked, asked, Range(5, 6)):
+        assert cache.fetched(NAME, wanted, server.of(wanted)) == DATA[wanted.begin : wanted.end]
+    cache.forget([NAME])
+    cache.sweep()
+    assert (len(server.asked), list(cache.held(NAME)), times(tmp_path)) == (4, [], theirs)
+    assert caplog.text.count("another user made this folder or may write to it; name another folder") == 1
+
+
 def test_an_error_of_the_store_is_raised_and_nothing_is_kept(cache: RangeCache) -> None:
     def fails() -> bytes:
         raise FileNotFoundError(NAME)
