@@ -180,6 +180,14 @@ def _target(table: Any) -> ChangeTarget:
         raise InvalidInput('SQL: change one pool, by its name: "NAME" or "NAME@BRANCH"')
     if table.args.get("alias"):
         raise InvalidInput(f"SQL: leave out the alias {table.alias!r} of the pool")
+    for clause, value in table.args.items():  # without a sample or a version all records would be changed
+        if value and clause != "this":
+            word = clause.replace("_", " ").upper()
+            raise InvalidInput(
+                f"SQL: the clause {word} beside the name of the pool is not done; leave it out"
+            )
+    if not isinstance(table.this, exp.Identifier):
+        raise InvalidInput('SQL: change a pool, by its name: "NAME" or "NAME@BRANCH"')
     name: str = table.name
     pool, _, branch = name.partition("@")
     if ":" in name or pool == "lake":

@@ -84,6 +84,42 @@ def test_what_cannot_be_done_is_refused_with_its_clause(sql: str, why: str) -> N
     assert "\n" not in str(refused.value)
 
 
+BESIDE = {
+    "TABLESAMPLE (10 PERCENT)": "SAMPLE",
+    "FOR SYSTEM_TIME AS OF '2020-01-01'": "VERSION",
+    "VERSION AS OF 1": "VERSION",
+    "AT (VERSION => 1)": "WHEN",
+    "PIVOT (count(*) FOR k IN (1, 2))": "PIVOTS",
+    "WITH ORDINALITY": "ORDINALITY",
+    "WITH (NOLOCK)": "HINTS",
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_what_would_choose_some_records_of_a_pool_is_not_left_out(beside: str) -> None:
+    """A DELETE with one of these deleted all records."""
+    with pytest.raises(
+        InvalidInput, match=f"the clause {BESIDE[beside]} beside the name of the pool is not done"
+    ):
+        parsed(f"DELETE FROM a {beside}")
+
+
+@pytest.mark.parametrize(
+    "sql", ["DELETE FROM ONLY a", "UPDATE ONLY a SET v = 1", "INSERT INTO a PARTITION (k = 1) (v) VALUES (1)"]
+)
+def test_a_word_before_the_name_of_the_pool_is_not_left_out(sql: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"the clause (ONLY|PARTITION) beside the name of the pool is not done"
+    ):
+        parsed(sql)
+
+
+@pytest.mark.parametrize("sql", ["DELETE FROM read_csv('/etc/passwd')", "DELETE FROM a (k) WHERE k = 1"])
+def test_a_function_is_no_pool(sql: str) -> None:
+    with pytest.raises(InvalidInput, match="change a pool, by its name"):
+        parsed(sql)
+
+
 def test_a_write_is_known_by_its_first_word() -> None:
     assert all(is_write(sql) for sql, _ in [*MEANINGS, *REFUSED[:6]])
     assert is_write("-- a comment\n /* another */ Delete from logs")
