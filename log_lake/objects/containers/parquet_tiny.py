@@ -68,7 +68,7 @@ def read_whole(file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema) 
         column.cast(field.type) if field.name in longest else column
         for column, field in zip(records.columns, schema, strict=True)
     ]
-    return Whole(pa.table(columns, names=schema.names), longest)
+    return Whole(pa.table(columns, schema=schema.remove_metadata()), longest)  # fields keep their marks
 
 
 def _is_text(kind: pa.DataType) -> bool:

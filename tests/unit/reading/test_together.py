@@ -94,3 +94,9 @@ def test_a_text_that_a_dictionary_repeats_is_not_decoded_as_a_whole() -> None:
     tables = list(pool.at().scan())
     assert sum(t.num_rows for t in tables) == 200
     assert len(tables) > 1
+
+
+def test_a_field_of_json_keeps_its_mark_when_its_file_is_decoded_as_a_whole() -> None:
+    pool = a_pool(pa.table({"k": [1], "x": ["text"]}), pa.table({"k": [2], "x": [[1, 2]]}))
+    compact_all(pool)
+    assert [keys["k"].to_pylist() for keys in pool.at().scan(where="x = 'text'")] == [[1]]
