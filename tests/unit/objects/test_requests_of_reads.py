@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, ObjectMissing
+from lake_core.keys import KeyRange
 from lake_core.store.memory import MemoryStore
 from lake_core.store.ranges import Range, RangeAnswer, RangedFile, Ranges, RequestSizes
 from log_lake.agents.checkpoint.run import write_checkpoint
@@ -135,6 +136,31 @@ def test_a_small_checkpoint_is_one_request(threads: ThreadPoolExecutor) -> None:
     store.taken()
     assert len(Lake.open_on(store).pool("p").at().references) == 10
     assert [name for name, _ in store.asked if name.endswith(".checkpoint")] == [store.asked[0][0]]
+
+
+def requests_of_one_range(threads: ThreadPoolExecutor, objects: int, *, deep: int) -> tuple[int, int]:
+    """Requests for data objects of a process that reads the range 2 of a pool of so many ranges, of an object for
+    each load, and all its other requests for stored ranges of bytes."""
+    store, pool = a_pool(threads)
+    for begin in range(0, 1_000 * objects, 1_000):
+        for _ in range(deep if begin == 2_000 else 1):
+            pool.branch().append(content(begin, 1_000))
+    pool.split(at=list(range(1_000, 1_000 * objects, 1_000)))
+    write_checkpoint(Lake.open_on(store), "p", now=time.time())
+    store.taken()
+    view = Lake.open_on(store).pool("p").at()
+    low, high = view.points[1:3]
+    assert sum(t.num_rows for t in view.scan(ranges=[KeyRange(low, high)])) == 1_000 * deep
+    data = sum(not name.endswith(".checkpoint") for name, _ in store.asked)
+    return data, len(store.asked) - data
+
+
+def test_the_requests_for_one_range_are_those_of_its_objects_whatever_the_pool_has(
+    threads: ThreadPoolExecutor,
+) -> None:
+    assert requests_of_one_range(threads, 6, deep=1) == (1, 1)
+    assert requests_of_one_range(threads, 24, deep=1) == (1, 1)
+    assert requests_of_one_range(threads, 12, deep=5) == (5, 1)
 
 
 def test_an_object_of_another_size_is_corrupt_and_a_missing_one_is_missing(
