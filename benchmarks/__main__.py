@@ -26,6 +26,7 @@ NAMES = (
     "zng",
     "requests",
     "retention",
+    "ranges",
     "spark",
     "airflow",
 )
