@@ -27,6 +27,7 @@ list to pyproject.toml):
     policies       pools as a file: read it, compare it with the lake, apply it, write it
     publish        a branch as an Iceberg table for other programs; no data is copied
     rewriting      replaces references by new objects: begin, write, commit
+    offered_tables  the list of tables about the whole lake that higher rooms make
     lake           the classes that users call: Lake, Pool, Branch, View, Feed, and the results of writes
 
     loading        turns files into sorted objects and a draft
@@ -51,18 +52,38 @@ list to pyproject.toml):
 Read `lake.lake` for what users call, docs/architecture.md for the paths of a load, a scan and a compaction.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from lake_core.errors import LakeError
 from lake_core.faces import on_demand
 from log_lake.all_settings import SETTINGS, TOGETHER
+from log_lake.offered_tables import OfferedTable, offer
 from log_lake.settings.settings import declare
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from log_lake.lake.lake import Lake
 
 __all__ = ["Lake", "LakeError"]
 
 declare(SETTINGS, TOGETHER)
+
+
+def _health_schema() -> pa.Schema:
+    from log_lake.doctor.health_table import HEALTH
+
+    return HEALTH
+
+
+def _health(lake: Lake) -> pa.Table:
+    from log_lake.doctor.health_table import health_table
+
+    return health_table(lake)
+
+
+offer("lake:health", OfferedTable(_health_schema, _health))
 
 __getattr__ = on_demand(__name__, {"Lake": "lake.lake"})

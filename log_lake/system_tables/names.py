@@ -5,6 +5,7 @@ POOL, POOL@REVISION                       the records, their fields united
 POOL:typed, POOL:values, POOL:type:ID     the records by their types (`lake.by_type`)
 POOL:log, POOL@REVISION:references, ...   the lake's own tables, which `tables` makes
 lake:pools                                the list of pools
+lake:health                               what a higher room offers (`offered_tables`)
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import pyarrow as pa
 from lake_core.errors import NotFound
 from lake_core.history import PoolState
 from lake_core.keys import PoolKey
+from lake_core.phrases import choices
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from log_lake.lake import Lake
 from log_lake.lake.by_type import types_of
 from log_lake.lake.ranges import ranges_of
+from log_lake.offered_tables import OFFERED
 from log_lake.reading.live import live_counts
 from log_lake.system_tables import tables as meta
 
@@ -51,6 +54,8 @@ def system_schema(name: str) -> pa.Schema:
     pool_name, _, kind = name.rpartition(":")
     if name == POOLS:
         return meta.pools_table([]).schema
+    if name in OFFERED:
+        return OFFERED[name].schema()
     match _check_kind(kind, pool_name):
         case "branches":
             return meta.BRANCHES
@@ -73,6 +78,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     pool_name, _, kind = name.rpartition(":")
     if name == POOLS:
         return meta.pools_table(lake.pools())
+    if name in OFFERED:
+        return OFFERED[name].table(lake)
     pool_name, _, revision = pool_name.partition("@")
     _check_kind(kind, pool_name)
     pool = lake.pool(pool_name)
@@ -100,6 +107,7 @@ def system_table(lake: Lake, name: str) -> pa.Table:
 def _check_kind(kind: str, pool_name: str) -> str:
     if kind not in KINDS:
         names = ", ".join((*KINDS, *SHAPES))
-        more = f'; and there is "{POOLS}"' if pool_name == "lake" else ""
+        own = choices([f'"{name}"' for name in (POOLS, *OFFERED)], "and")
+        more = f"; and there are {own}" if pool_name == "lake" else ""
         raise NotFound(f'table "{pool_name}:{kind}" does not exist; there are: {names}{more}')
     return kind
