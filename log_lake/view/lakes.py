@@ -18,6 +18,7 @@ from log_lake.lake import Lake
 from log_lake.view.addresses import is_uri, key_of, without_user
 from log_lake.view.layout import Layouts
 from log_lake.view.overview import Overview
+from log_lake.view.verdicts import Verdicts
 
 REOPEN_SECONDS = 300.0
 """A lake is opened again after this time: its connection may have changed, and states of pools that moved meanwhile
@@ -47,6 +48,7 @@ class ShownLake:
     """A lake with its caches, and the time at which it was opened."""
 
     overview: Overview
+    verdicts: Verdicts
     layouts: Layouts = field(default_factory=Layouts)
     lake: Lake | None = None
     opened: float = 0.0
@@ -68,7 +70,7 @@ class Lakes:
         self._names = {key_of(name): name for name in names}
         self.choices = tuple(map(LakeChoice.of, self._names.values()))
         self._opener, self._clock = opener, clock
-        self._shown = {key: ShownLake(Overview(clock)) for key in self._names}
+        self._shown = {key: ShownLake(Overview(clock), Verdicts(clock)) for key in self._names}
 
     def without_users(self, text: str) -> str:
         """The text, with addresses of lakes in the form in which they may be shown."""

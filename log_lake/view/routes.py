@@ -30,7 +30,7 @@ from log_lake.view.pool_page import pool_page
 from log_lake.view.sample import sample_of
 from log_lake.view.work import LakeThreads
 
-SCRIPTS = ("main", "dom", "pools", "pool", "geometry", "log", "jobs", "agents", "ask")
+SCRIPTS = ("main", "dom", "pools", "health", "pool", "geometry", "log", "jobs", "agents", "ask")
 FILES = {
     "view.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -80,6 +80,7 @@ class LakeApp(FastAPI):
         self.get("/static/{name}")(static)
         self.get("/data/about")(about)
         self.get("/data/pools")(self._pools)
+        self.get("/data/health")(self._health)
         self.get("/data/pool")(self._pool)
         self.get("/data/records")(self._records)
         self.get("/data/geometry")(self._geometry)
@@ -93,6 +94,9 @@ class LakeApp(FastAPI):
 
     async def _pools(self, lake: str) -> Response:
         return await self.read(lake, lambda opened, shown: shown.overview.table(opened))
+
+    async def _health(self, lake: str) -> Response:
+        return await self.read(lake, lambda opened, shown: shown.verdicts.shown(opened))
 
     async def _pool(self, lake: str, pool: str, branch: str = MAIN) -> Response:
         return await self.read(lake, lambda opened, _: pool_page(opened, pool, branch=branch))

@@ -113,6 +113,21 @@ def test_every_page_is_shown_at_every_width_without_a_complaint(
     assert "deleted records where carrier = 'UA' and month = 1" in page.inner_text("#log")
 
 
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 420)])
+def test_the_first_page_says_whether_all_is_well(open_page: Open, scheme: str, width: int) -> None:
+    page = open_page(scheme=scheme, width=width)
+    page.wait_for_selector("#verdict .verdict")
+    assert "1 needs attention" in page.inner_text("#verdict")
+    page.locator("#verdict").get_by_role("button", name="Health").click()
+    page.wait_for_selector("#findings li")
+    first = page.locator("#findings li").first.inner_text()
+    assert "1 file cannot be loaded, and is skipped" in first
+    assert "lake parked flights" in first
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("#findings").get_by_role("button", name="flights", exact=True).click()
+    page.wait_for_selector("#records table")
+
+
 def test_a_hostile_pool_is_text(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name=POOL).click()

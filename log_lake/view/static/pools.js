@@ -1,6 +1,7 @@
 // Pools at a glance: a table that is sorted by its headings and narrowed by a word.
 
 import { ago, count, el, hidden, moment, read, seen, size } from "./dom.js";
+import { healthLine } from "./health.js";
 
 const figure = (name) => (row) => row.figures?.[name];
 const COLUMNS = [
@@ -90,6 +91,7 @@ export async function showPools(lake, _, go) {
 
   fill();
   return [
+    ...(table.pools.length ? [healthLine(lake, go)] : []),
     el("div", { class: "bar" }, word, shown),
     table.pools.length ? el("div", { class: "wide" }, el("table", { id: "pools" }, el("thead", {}, el("tr", {}, ...headings)), body))
       : el("p", { class: "quiet" }, "No pools yet; make one with: lake create POOL --key FIELD"),

@@ -44,6 +44,7 @@ ROUTES = {
     "/data/about": data("about"),
     "/data/agents": data("agents"),
     "/data/pools": data("pools", lake=SHOWN),
+    "/data/health": data("health", lake=SHOWN),
     "/data/pool": data("pool", lake=SHOWN, pool="flights"),
     "/data/records": data("records", lake=SHOWN, pool="flights"),
     "/data/geometry": data("geometry", lake=SHOWN, pool="flights"),
