@@ -52,7 +52,7 @@ CONNECTION = {
 }
 
 
-OPERATORS = ("load", "replace", "delete", "compact", "checkpoint", "retain", "query", "apply")
+OPERATORS = ("load", "replace", "delete", "compact", "checkpoint", "retain", "query", "apply", "doctor")
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -72,7 +72,10 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "sensors": [
-            {"integration-name": INTEGRATION, "python-modules": ["airflow_lake.sensors.transactions"]}
+            {
+                "integration-name": INTEGRATION,
+                "python-modules": ["airflow_lake.sensors.transactions", "airflow_lake.sensors.health"],
+            }
         ],
         "triggers": [
             {"integration-name": INTEGRATION, "python-modules": ["airflow_lake.triggers.transactions"]}
