@@ -14,16 +14,18 @@ Called by compaction, tombstones, checkpoints, retention, erasure, fsck and load
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from lake_core.context import Context
 from lake_core.store import Store
 
 U = TypeVar("U")
 R = TypeVar("R")
+U_contra = TypeVar("U_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,48 @@ class Worker:
         """The store, opened when a unit first needs it, so that a failure belongs to that unit.  Raises
         LakeError."""
         return self.opens()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Sorted records that one worker gives to another, as bytes; `size` is their number.
+
+    `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit.  `keys`
+    are some of its keys, encoded, about equally far apart: the first one, and at the end the last one.
+    """
+
+    part: int
+    number: int
+    keys: tuple[bytes, ...]
+    records: int
+    size: int
+    data: bytes
+
+    def of_part(self, part: int) -> Piece:
+        """The same piece in another part."""
+        return self if part == self.part else replace(self, part=part)
+
+
+class Exchange(Protocol[U_contra, R_co]):
+    """Work in two steps: workers give pieces of their units, and other workers take those of a part.
+
+    It is sent to workers, so it holds plain values.
+    """
+
+    def give(
+        self, worker: Worker, number: int, unit: U_contra, bounds: tuple[bytes, ...]
+    ) -> Iterator[Piece | R_co]:
+        """The pieces of a unit; no piece crosses a bound.  Also results, for which no other worker is needed."""
+
+    def cut_again(self, piece: Piece, bounds: tuple[bytes, ...]) -> Iterator[Piece]:
+        """A piece that was given without bounds, cut at them."""
+
+    def take(self, worker: Worker, pieces: Iterator[bytes]) -> R_co:
+        """What becomes of the pieces of a part, which come by unit and number."""
+
+
+Divide = Callable[[Sequence[Piece]], tuple[bytes, ...]]
+"""The bounds of the parts, from all pieces, which have no `data`."""
 
 
 class Workers(Protocol):
@@ -79,3 +123,56 @@ class Here:
     ) -> list[R]:
         """Like `Workers.map`."""
         return [do(self.worker, unit) for unit in units]
+
+
+@runtime_checkable
+class Exchanging(Protocol):
+    """Workers that give each other pieces of what they read."""
+
+    def exchange(
+        self,
+        work: Exchange[U, R],
+        units: Sequence[U],
+        *,
+        divide: Divide,
+        bounds: tuple[bytes, ...] | None,
+    ) -> list[R]:
+        """Like the function `exchange`, by many workers."""
+
+
+def exchange(
+    workers: Workers,
+    work: Exchange[U, R],
+    units: Sequence[U],
+    *,
+    divide: Divide,
+    bounds: tuple[bytes, ...] | None = None,
+) -> list[R]:
+    """The results of `give`, in the order of the units, then those of `take`, in the order of the parts.
+
+    Without `bounds`, `divide` says them when all units are read.  Workers of one process take all pieces as one
+    part, because one worker needs no other.  Raises the error of a unit that failed.
+    """
+    if isinstance(workers, Exchanging):
+        return workers.exchange(work, units, divide=divide, bounds=bounds)
+
+    def alone(worker: Worker, units: Sequence[U]) -> list[R]:
+        return taken_alone(worker, work, units)
+
+    return workers.map(alone, [units])[0]
+
+
+def taken_alone(worker: Worker, work: Exchange[U, R], units: Sequence[U]) -> list[R]:
+    """The results of an exchange by one worker."""
+    results: list[R] = []
+
+    def given() -> Iterator[bytes]:
+        for number, unit in enumerate(units):
+            for one in work.give(worker, number, unit, ()):
+                if isinstance(one, Piece):
+                    yield one.data
+                else:
+                    results.append(one)
+
+    taken = work.take(worker, given())
+    return [*results, taken]

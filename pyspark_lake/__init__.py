@@ -184,12 +184,16 @@ def write(
     where: str | None = None,
     from_: str | None = None,
     to: str | None = None,
+    bulk: bool = False,
+    ranges: int | None = None,
     **options: object,
 ) -> LoadResult:
     """Writes a data frame as one transaction, as `df.write.format("lake").mode(mode).save(pool)` does.
 
     `mode` is append or overwrite; `from_`, `to` and `where` say what an overwrite replaces.  `metadata` are
-    texts to store with the transaction.  Returns what was written.  Raises `lake_core.errors.InvalidInput`,
+    texts to store with the transaction.  With `bulk` Spark orders the records first, so that no two new objects
+    share a key; a pool without records and split points is split into so many `ranges`, by default as
+    docs/loading.md says.  Returns what was written.  Raises `lake_core.errors.InvalidInput`,
     `Conflict`, `NotFound`, `OutcomeUnknown`, `Unavailable`, ...
     """
     from lake_core.errors import InvalidInput
@@ -198,7 +202,13 @@ def write(
     if mode not in ("append", "overwrite"):
         raise InvalidInput(f"mode={mode!r}: use append or overwrite")
     given = _options(
-        options, **_write(pool, lake, branch, token, message, metadata), where=where, to=to, **{"from": from_}
+        options,
+        **_write(pool, lake, branch, token, message, metadata),
+        where=where,
+        to=to,
+        bulk=bulk or None,
+        ranges=ranges,
+        **{"from": from_},
     )
     return write_frame(df, given, overwrite=mode == "overwrite")
 

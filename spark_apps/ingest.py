@@ -32,6 +32,12 @@ def main(argv: list[str] | None = None) -> int:
     add_read_options(parser)
     parser.add_argument("--token", default="", help="load once under this token, however often it runs")
     parser.add_argument("--message", default="")
+    parser.add_argument(
+        "--bulk", action="store_true", help="sort by ranges of keys, so that no two new objects share a key"
+    )
+    parser.add_argument(
+        "--ranges", type=int, metavar="N", help="with --bulk: split an empty pool into so many ranges"
+    )
     parser.add_argument("--remote", default=None, metavar="sc://HOST:PORT", help="a Spark Connect server")
     parser.add_argument("files", nargs="+", metavar="FILE")
     args = parser.parse_args(argv)
@@ -53,6 +59,8 @@ def main(argv: list[str] | None = None) -> int:
                 token=args.token,
                 message=args.message,
                 consume=False,
+                bulk=args.bulk,
+                ranges=args.ranges,
             )
         print_text(msgspec.json.encode(vars(result)).decode() + "\n")
     except LakeError as error:

@@ -8,18 +8,21 @@ may pass, so the task fails with it and Spark tries again; after the last try th
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from lake_core.context import Context
 from lake_core.ids import IdSource
 from lake_core.store import Address, address_of, guarded
 from log_lake.agents.agent import OpenWorkers
 from log_lake.stores import open_store
-from log_lake.workers import Here, Worker, Workers
+from log_lake.workers import Divide, Exchange, Here, Piece, Worker, Workers, exchange
+from spark_apps.exchange import exchanged
 from spark_apps.in_task import InTask
 from spark_apps.session import OpenSpark, session_when_needed
 from spark_apps.spread import Pair, gather, parallelism
@@ -67,6 +70,42 @@ class OnSpark:
         parts = [tuple(units[at : at + each]) for at in range(0, len(units), each)]
         answers = gather(spark, partial(_done, address_of(self.context.store), do, parts), len(parts))
         return [pickle.loads(answer) for answer, _ in answers]
+
+    def exchange(
+        self,
+        work: Exchange[U, R],
+        units: Sequence[U],
+        *,
+        divide: Divide,
+        bounds: tuple[bytes, ...] | None,
+    ) -> list[R]:
+        """Like `log_lake.workers.exchange`."""
+        spark = self.session() if units else InTask()
+        if isinstance(spark, InTask):
+            return exchange(Here.of(self.context), work, units, divide=divide, bounds=bounds)
+        return exchanged(
+            spark.range(0, len(units), 1, len(units)),
+            partial(_units, work, units, bounds or ()),
+            work,
+            store=address_of(self.context.store),
+            divide=divide,
+            bounds=bounds,
+        )
+
+
+def _units(
+    work: Exchange[U, R],
+    units: Sequence[U],
+    bounds: tuple[bytes, ...],
+    worker: Worker,
+    _: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[tuple[int, Piece | R]]:
+    """In a task: what its units give."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            for one in work.give(worker, number, units[number], bounds):
+                yield number, one
 
 
 def on_spark(open_spark: OpenSpark) -> OpenWorkers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,11 +23,12 @@ from log_lake.agents.ingest.plan import FilePart, Unit, plan_units, split_row_gr
 from log_lake.agents.intervals.plan import interval_range
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
+from log_lake.lake.bulk import Built, Bulk, Divider, whole
 from log_lake.lake.delete_spec import DeleteSpec
 from log_lake.lake.loads import builder, lease_of
 from log_lake.lake.replace_checks import check_inside
 from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
-from log_lake.loading.block import Reading
+from log_lake.loading.block import Block, Reading
 from log_lake.loading.contract import LostValues, lost_line
 from log_lake.loading.detect import format_of, read_blocks, read_row_groups
 from log_lake.loading.formats.parquet import row_group_sizes
@@ -36,7 +37,7 @@ from log_lake.loading.opening import is_stream
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject
-from log_lake.workers import Worker, Workers
+from log_lake.workers import Piece, Worker, Workers, exchange
 
 log = logging.getLogger(__name__)
 
@@ -72,16 +73,18 @@ def load_files(
     parallelism: int = 0,
     smallest_unit: int = SMALLEST_UNIT,
     interval: tuple[dt.datetime, dt.datetime] | None = None,
+    bulk: bool = False,
+    ranges: int | None = None,
 ) -> LoadResult:
     """Loads the files as one transaction; with `consume` it records them as ingested.
 
     With an interval, the files replace the records of the pool in it; if the interval was empty and stays empty,
     nothing is committed.  `parallelism` is the intended number of tasks; 0 means twice the size of the workers.
-    A task gets at least `smallest_unit` bytes.  Raises what `Branch.commit` raises, InvalidInput for bad
-    records, and Conflict if a file changed meanwhile.
+    A task gets at least `smallest_unit` bytes.  `bulk` and `ranges`: as in `lake.bulk`.
+    Raises what `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file changed meanwhile.
     """
     target = lake.pool(pool_name).branch(branch)
-    job = target.begin_load(token=token, message=message, options=options)
+    job = target.begin_load(token=token, message=message, options=options, bulk=bulk)
     if isinstance(job, LoadResult):
         log.warning(repeated_line(job, pool_name=pool_name, token=token))
         return job
@@ -97,13 +100,21 @@ def load_files(
     )
     work = LoadWork(target.config, job, format, readings)
     with lease_of(target, job, why="load on Spark"):
-        built = workers.map(partial(build_unit, work), units)
-        written = sorted((one for part in built for one in part), key=lambda one: one.action.ordinal)
+        dividing = Divider(target, job, workers=workers.size, ranges=ranges) if bulk else None
+        if dividing is not None:
+            importing = FileBulk(target.config, job, work)
+            built = exchange(workers, importing, units, divide=dividing, bounds=dividing.known)
+            written = whole(built)
+        else:
+            parts = workers.map(partial(build_unit, work), units)
+            written = sorted((one for part in parts for one in part), key=lambda one: one.action.ordinal)
         if consume or interval:
             check_unchanged(files, access=address_of(lake.store))
         replaced = _replaced(target, written, interval) if interval else None
         if interval and not written and (replaced is None or not target.may_delete(replaced)):
             return LoadResult(None)
+        if dividing is not None:
+            dividing.split()
         result = target.commit(
             job,
             objects=[w.action for w in written],
@@ -179,15 +190,32 @@ def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject
     building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
     lost = LostValues()
     with building:
-        for part in unit.parts:
-            reading = replace(
-                work.readings[part.file], lost=lost
-            )  # those of the work may have another unit's
-            if part.row_groups is None:
-                blocks = read_blocks(reading, format=work.format)
-            else:
-                blocks = read_row_groups(reading, list(range(*part.row_groups)))
-            for block in blocks:
-                building.add(block)
+        for block in _blocks(work, unit, lost):
+            building.add(block)
         written = building.finish()
     return [replace(one, lost=dict(lost)) for one in written[:1]] + written[1:]
+
+
+def _blocks(work: LoadWork, unit: Unit, lost: LostValues) -> Iterator[Block]:
+    """The records of a unit; what the contract leaves out of them is counted in `lost`."""
+    for part in unit.parts:
+        reading = replace(work.readings[part.file], lost=lost)  # those of the work may have another unit's
+        if part.row_groups is None:
+            yield from read_blocks(reading, format=work.format)
+        else:
+            yield from read_row_groups(reading, list(range(*part.row_groups)))
+
+
+@dataclass(frozen=True)
+class FileBulk(Bulk):
+    """A bulk import of files."""
+
+    work: LoadWork
+
+    def give(
+        self, worker: Worker, number: int, unit: Unit, bounds: tuple[bytes, ...]
+    ) -> Iterator[Piece | Built]:
+        """The pieces of a unit, then what its worker built."""
+        lost = LostValues()
+        for one in self.pieces(worker, _blocks(self.work, unit, lost), bounds):
+            yield one if isinstance(one, Piece) else Built(one, dict(lost))

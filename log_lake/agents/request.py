@@ -32,8 +32,8 @@ OpenLake = Callable[[str], Lake]
 class Request:
     """What a run was asked to do.  `pools` empty: all pools.  `limit`: the maximum number of pieces of work.
 
-    Only the ingest agent reads `wait`, only the intervals agent `files`, only the compact agent `strategy`, and
-    only the tombstones agent `at_once`.
+    Only the ingest agent reads `wait` and `bulk`, only the intervals agent `files`, only the compact agent
+    `strategy`, and only the tombstones agent `at_once`.
 
     Only the erasure agent reads the next ones: which records, by `where`, `key`, or `low` and `high` (the
     parameters `from` and `to`), and how.
@@ -52,6 +52,7 @@ class Request:
     strategy: str | None = None
     at_once: bool = False
     wait: bool = True
+    bulk: bool = False
     files: tuple[str, ...] = ()
     where: str | None = None
     key: str | None = None
@@ -94,6 +95,7 @@ class Request:
             strategy=given.get("strategy"),
             at_once=bool(given.get("at_once", False)),
             wait=bool(given.get("wait", True)),
+            bulk=bool(given.get("bulk", False)),
             files=tuple(given.get("files", ())),
             where=given.get("where"),
             key=given.get("key"),

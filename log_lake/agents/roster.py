@@ -103,6 +103,12 @@ PARAMETERS = {
         says="let a batch that is not full wait for the pool's ingest.batch_age; default: it waits",
         default=True,
     ),
+    "bulk": Parameter(
+        kind=ParameterKind.FLAG,
+        title="Bulk import",
+        says="sort each batch as a whole, by ranges of keys, so that no two of its objects share a key",
+        default=False,
+    ),
     "files": Parameter(
         kind=ParameterKind.TEXTS, title="Files", says="append these files, without an interval"
     ),
@@ -145,7 +151,7 @@ _TABLE = (
         name="ingest",
         says="Loads new files, each once",
         purpose=Purpose.LOADING,
-        parameters=("wait", "limit"),
+        parameters=("wait", "bulk", "limit"),
         remembers=DAY,
         schedule="*/5 * * * *",
     ),

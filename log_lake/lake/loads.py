@@ -10,7 +10,7 @@ import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import pyarrow as pa
 
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from log_lake.lake.delete_spec import DeleteSpec
 
 log = logging.getLogger(__name__)
+
+B = TypeVar("B", bound=ObjectBuilder)
 
 
 def begin_load(branch: Line, write: WriteArguments) -> PendingLoad | LoadResult:
@@ -112,12 +114,36 @@ def builder(
 
     `inline`: 0 if other builders build objects of the same load, because an entry has room for one.
     """
+    return builder_as(
+        ObjectBuilder,
+        store,
+        config,
+        pending,
+        new_id,
+        first_ordinal=first_ordinal,
+        limits=limits,
+        inline=inline,
+    )
+
+
+def builder_as(
+    kind: Callable[..., B],
+    store: Store,
+    config: PoolConfig,
+    pending: PendingLoad,
+    new_id: Callable[[], str],
+    *,
+    first_ordinal: int = 0,
+    limits: ObjectLimits = OBJECT_LIMITS,
+    inline: int = 0,
+) -> B:
+    """Like `builder`, of a class that the caller names."""
 
     def id_of_load() -> str:
         return not_below(new_id(), pending.first)
 
     settings = Settings(config.settings)
-    return ObjectBuilder(
+    return kind(
         store,
         config.key,
         pending.origin,

@@ -122,6 +122,10 @@ class ObjectBuilder:
         if not few or self._alike_bytes >= min(_ALIKE_BYTES, self._budget // 8):
             self._take_alike()
 
+    def add_keyed(self, table: pa.Table) -> None:
+        """Adds records that another builder of the load has checked and found to have the key (`pieces`)."""
+        self._gather("", table)
+
     def _kept(self, table: pa.Table, contract: Contract) -> pa.Table:
         """A program's records as the contract keeps them.  Raises InvalidInput for the first that breaks it."""
         kept = contract.keep(table, first=True)
@@ -240,11 +244,14 @@ class ObjectBuilder:
 
     def _ready(self, sub_pool: str, tables: list[pa.Table]) -> pa.Table:
         """One table of all records, in the form that the pool stores."""
+        key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
+        return prepared(self._united(tables, key), rule, key)
+
+    def _united(self, tables: list[pa.Table], key: PoolKey) -> pa.Table:
+        """One table of all records.  Raises InvalidInput if their keys have no common order."""
         schema = unite_schemas(t.schema for t in tables)
         check_names(schema.names)
         table = pa.concat_tables([cast_table(t, schema, what="the load") for t in tables])
-        key, rule = (ARRIVAL, APPEND) if sub_pool else (self.key, self.rule)
-        table = prepared(table, rule, key)
         for name in key.names:
             if is_json(table.schema.field(name)):
                 raise InvalidInput(_no_order(name, table.column(name)))

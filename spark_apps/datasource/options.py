@@ -60,6 +60,8 @@ META = "meta."
 WRITE = ("branch", "message", "token", "schema", "meta.NAME")
 REPLACE = ("from", "to", "where")
 """The options that only a write with mode overwrite has."""
+BULK = (*WRITE, "bulk", "ranges")
+"""The options of `pyspark_lake.write`, which orders the records itself."""
 WRITE_STREAM = (
     "branch",
     "message",
@@ -94,6 +96,18 @@ def check_names(options: Options, accepted: tuple[str, ...], *, what: str) -> No
         raise InvalidInput(
             f"{options['path']!r} with at={options['at']}: two revisions are named; leave one out"
         )
+
+
+def check_not_bulk(options: Options) -> None:
+    """Raises InvalidInput for a bulk import by Spark's writer.
+
+    Spark lets no data source in Python order the records of a write.
+    """
+    for name in ("bulk", "ranges"):
+        if name in options:
+            raise InvalidInput(
+                f"the option {name}: df.write cannot import in bulk; use pyspark_lake.write(df, POOL, bulk=True)"
+            )
 
 
 def open_lake(options: Options) -> Lake:

@@ -25,6 +25,7 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.conditions import Condition
 from log_lake.lake.by_type import Records, United, records_of
 from log_lake.lake.view import View, among
+from log_lake.reading.tasks import shares
 from log_lake.texts.keytext import RangeText, check_range
 from log_lake.where import check
 from log_lake.where.keyrange import key_range_of
@@ -118,11 +119,15 @@ def check_columns(
 def split_tasks(
     view: View, key_range: KeyRange, *, tasks: int | None = None, only: Sequence[Identity] | None = None
 ) -> list[KeyRange]:
-    """The key ranges for this many tasks, or for fewer if there are few bytes."""
+    """The key ranges for about this many tasks, or for fewer if there are few bytes; cut at split points first."""
     references = among(view.references_in(key_range), only)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
     pieces = tasks or max(1, min(MAX_TASKS, worth))
-    return view.split(key_range, pieces=pieces, only=only)
+
+    def split(part: KeyRange, pieces: int) -> list[KeyRange]:
+        return view.split(part, pieces=pieces, only=only)
+
+    return shares(references, view.points, key_range, pieces=pieces, split=split)
 
 
 def read_range(

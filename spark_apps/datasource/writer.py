@@ -122,7 +122,8 @@ def _begun(
     token, message = options.get("token", ""), options.get("message", "")
     settings = {"schema": options["schema"]} if "schema" in options else {}
     if not overwrite:
-        job = branch.begin_load(token=token, message=message, options=settings)
+        bulk = opts.flag(options, "bulk")
+        job = branch.begin_load(token=token, message=message, options=settings, bulk=bulk)
         return job if isinstance(job, LoadResult) else WriteWork(branch.store.uri, branch.config, job)
     begun = branch.begin_replace(
         key_range=RangeText(low=options.get("from"), high=options.get("to")),
@@ -145,18 +146,24 @@ def built(
     building = builder(
         guarded(open_store(work.store)), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
     )
-    declared = Settings(work.config.settings).declared
     with building:
-        for batch in batches:
-            records = declared_columns(from_spark(batch), declared, source="the data frame")
-            if work.keyed:
-                check_keys(records, work.config.key)
-            if work.markers is not None:
-                records = as_markers(in_types(records, work.markers))
-            if work.replaces is not None:
-                work.replaces.check(records)
-            building.add(Block(records))
+        for block in blocks_of(work, batches):
+            building.add(block)
         return building.finish()
+
+
+def blocks_of(work: WriteWork, batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
+    """The records of the batches as a load takes them.  Raises InvalidInput."""
+    declared = Settings(work.config.settings).declared
+    for batch in batches:
+        records = declared_columns(from_spark(batch), declared, source="the data frame")
+        if work.keyed:
+            check_keys(records, work.config.key)
+        if work.markers is not None:
+            records = as_markers(in_types(records, work.markers))
+        if work.replaces is not None:
+            work.replaces.check(records)
+        yield Block(records)
 
 
 def build(work: WriteWork, batches: Iterator[pa.RecordBatch]) -> WrittenPartition:
@@ -297,6 +304,7 @@ class _Writes:
     _known: ClassVar[tuple[str, ...]]
 
     def __init__(self, options: opts.Options, schema: StructType, *, overwrite: bool) -> None:
+        opts.check_not_bulk(options)
         self._options = options
         self._branch, self._work = begin(options, schema, accepted=self._known, overwrite=overwrite)
 

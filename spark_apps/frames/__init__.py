@@ -3,6 +3,7 @@
     changes    what was inserted and deleted, as a frame
     write      a frame as one transaction
     keys       records deleted or replaced by the keys in a frame
+    bulk       a frame whose records are sorted by ranges first
     look_up    one record by its key, counts and bounds: without a job of Spark
 
 No call needs a handle of the JVM, so Spark Connect is served alike, and any thread may call.

@@ -18,16 +18,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from lake_core.errors import InvalidInput
 from log_lake.agents.load_files import ORDINALS_PER_UNIT
 from log_lake.lake.branch import Branch
+from log_lake.lake.bulk import Divider
 from log_lake.lake.loads import lease_of
 from log_lake.lake.results import LoadResult
 from log_lake.loading.misfits import summed
 from log_lake.objects.write import WrittenObject
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.writer import WriteWork, begin, built, commit_objects, repeat
+from spark_apps.frames.bulk import imported
 from spark_apps.frames.collect import check_frame, is_flat
-from spark_apps.spread import passing_errors, spread_frame
+from spark_apps.spread import parallelism, passing_errors, spread_frame
 
 SMALL_BYTES, SMALL_RECORDS = 1 << 20, 10_000
 """A frame that Spark estimates at most so large is collected; if it has more records, tasks write it after all."""
@@ -48,16 +51,33 @@ def write(
     Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
     """
     check_frame(frame, what="the data frame")
-    branch, work = begin(options, frame.schema, accepted=opts.WRITE, overwrite=overwrite)
+    bulk = opts.flag(options, "bulk")
+    ranges = _ranges(options, bulk=bulk, overwrite=overwrite)
+    branch, work = begin(options, frame.schema, accepted=opts.BULK, overwrite=overwrite)
     if isinstance(work, LoadResult):
         repeat(branch, work, token=options["token"], records=frame.count())
         return work
     work = WriteWork(work.store, work.config, work.job, work.replaces, keyed, markers)
-    small = _collected(frame) if branch.rule.keeps_all else None
+    small = _collected(frame) if branch.rule.keeps_all and ranges is None else None
     if small is not None:
         return _committed(branch, work, built(work, small.to_batches()))
     with lease_of(branch, work.job, why="write by Spark"):
+        if bulk:
+            division = Divider(branch, work.job, workers=parallelism(frame.sparkSession), ranges=ranges)
+            written = imported(frame, work, division)
+            division.split()
+            return _committed(branch, work, written)
         return _committed(branch, work, spread_frame(frame, partial(_build, work)))
+
+
+def _ranges(options: opts.Options, *, bulk: bool, overwrite: bool) -> int | None:
+    """The number of ranges that a bulk import shall make.  Raises InvalidInput."""
+    if bulk and overwrite:
+        raise InvalidInput("bulk: an overwrite is no bulk import; write to an empty pool, or leave bulk out")
+    ranges = opts.count(options, "ranges")
+    if ranges is not None and not bulk:
+        raise InvalidInput(f"ranges={ranges}: only a bulk import makes ranges; add bulk=True")
+    return ranges
 
 
 def _collected(frame: Any) -> pa.Table | None:

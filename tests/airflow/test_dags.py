@@ -77,7 +77,7 @@ def test_the_dags_load_without_errors_and_without_spark(tmp_path: Path) -> None:
         "report": ["find", "run"],
         "announce": ["run"],
     }
-    assert ingest["params"] == common | {"wait": True, "limit": None}
+    assert ingest["params"] == common | {"wait": True, "bulk": False, "limit": None}
     assert (ingest["schedule"], ingest["catchup"], ingest["runs"]) == ("*/5 * * * *", False, 1)
     applying = loaded["dags"].pop("lake_apply")
     assert (applying["tasks"], applying["schedule"], applying["catchup"]) == ({"apply": []}, None, False)

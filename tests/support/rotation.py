@@ -71,6 +71,9 @@ SLOW = (
         "tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/", "log_lake/stores/")
     ),
     Slow("tests/spark/test_kills.py", 1.0, (*OF_WORKERS, "log_lake/agents/ingest/")),
+    Slow(
+        "tests/spark/test_bulk.py", 1.0, ("spark_apps/exchange.py", "spark_apps/frames/", "log_lake/loading/")
+    ),
     Slow("tests/spark/test_stream_reader.py", 1.0, ("spark_apps/datasource/",)),
     Slow("tests/spark/test_stream_writer.py::test_spark_killed", 1.0, ("spark_apps/datasource/",)),
     Slow("tests/spark/test_recipes.py", 1.0, ("spark_apps/datasource/", "pyspark_lake/", "docs/spark.md")),

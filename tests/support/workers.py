@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from log_lake.workers import Worker, Workers
+from log_lake.workers import Divide, Exchange, Piece, Worker, Workers
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -41,3 +41,43 @@ class Watched:
         done = self.workers.map(do, units[::-1], each=each, alone=alone)[::-1]
         self.after(name, len(units))
         return done
+
+
+@dataclass
+class Shuffling:
+    """Workers of this process that give each other pieces, as Spark tasks do."""
+
+    worker: Worker
+    size: int = 3
+    at_once: int = 1
+
+    def map(
+        self, do: Callable[[Worker, U], R], units: Sequence[U], *, each: int = 1, alone: int = 0
+    ) -> list[R]:
+        return [do(self.worker, unit) for unit in units]
+
+    def exchange(
+        self,
+        work: Exchange[U, R],
+        units: Sequence[U],
+        *,
+        divide: Divide,
+        bounds: tuple[bytes, ...] | None,
+    ) -> list[R]:
+        rows: list[tuple[int, Piece]] = []
+        results: list[R] = []
+        for number, unit in enumerate(units):
+            for one in work.give(self.worker, number, unit, bounds or ()):
+                if isinstance(one, Piece):
+                    rows.append((number, one))
+                else:
+                    results.append(one)
+        if bounds is None:
+            bounds = divide([replace(piece, data=b"") for _, piece in rows])
+            rows = [(unit, cut) for unit, piece in rows for cut in work.cut_again(piece, bounds)]
+        for part in range(len(bounds) + 1):
+            mine = sorted(
+                (row for row in rows[::-1] if row[1].part == part), key=lambda row: (row[0], row[1].number)
+            )
+            results.append(work.take(self.worker, iter([piece.data for _, piece in mine])))
+        return results

@@ -46,11 +46,11 @@ class BatchResult:
 
 
 def ingest_waiting(
-    workers: Workers, lake: Lake, pool: Pool, files: list[SourceFile], *, branch: str
+    workers: Workers, lake: Lake, pool: Pool, files: list[SourceFile], *, branch: str, bulk: bool = False
 ) -> BatchResult:
     """Like `ingest_or_park`, but without files that have changed since they were found."""
     try:
-        return ingest_or_park(workers, lake, pool.name, files, branch=branch)
+        return ingest_or_park(workers, lake, pool.name, files, branch=branch, bulk=bulk)
     except (Conflict, NotFound) as error:
         waiting = [file for file in files if _waits(pool, branch, file)]
         if len(waiting) == len(files):
@@ -62,7 +62,7 @@ def ingest_waiting(
             counted(len(files) - len(waiting), "file waits", "files wait"),
         )
     return (
-        ingest_or_park(workers, lake, pool.name, waiting, branch=branch)
+        ingest_or_park(workers, lake, pool.name, waiting, branch=branch, bulk=bulk)
         if waiting
         else BatchResult(LoadResult(None))
     )
@@ -81,12 +81,12 @@ def _waits(pool: Pool, branch: str, file: SourceFile) -> bool:
 
 
 def ingest_or_park(
-    workers: Workers, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str
+    workers: Workers, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str, bulk: bool = False
 ) -> BatchResult:
     """Commits the good files of a batch, and parks the others.  Raises what `load_files` raises, except
     InvalidInput."""
     try:
-        return BatchResult(_load(workers, lake, pool_name, files, branch=branch))
+        return BatchResult(_load(workers, lake, pool_name, files, branch=branch, bulk=bulk))
     except InvalidInput as error:
         if len(files) == 1:
             return BatchResult(LoadResult(None), ((files[0], _why(str(error), files[0])),))
@@ -98,7 +98,12 @@ def ingest_or_park(
         built, refused = _build_apart(workers, lake, target, job, files)
         good = [file for file in files if file.uri in built]
         try:
-            result = _commit(lake, pool_name, job, good, built, branch=branch) if good else LoadResult(None)
+            if bulk and good:  # what was built on its own has keys of all ranges
+                result = _load(workers, lake, pool_name, good, branch=branch, bulk=True)
+            else:
+                result = (
+                    _commit(lake, pool_name, job, good, built, branch=branch) if good else LoadResult(None)
+                )
             return BatchResult(result, tuple(refused))
         except InvalidInput as error:
             log.warning(
@@ -107,14 +112,14 @@ def ingest_or_park(
     results = []
     for file in good:
         try:
-            results.append(_load(workers, lake, pool_name, [file], branch=branch))
+            results.append(_load(workers, lake, pool_name, [file], branch=branch, bulk=bulk))
         except InvalidInput as error:
             refused.append((file, _why(str(error), file)))
     return BatchResult(_summed(results), tuple(refused))
 
 
 def _load(
-    workers: Workers, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str
+    workers: Workers, lake: Lake, pool_name: str, files: list[SourceFile], *, branch: str, bulk: bool = False
 ) -> LoadResult:
     return load_files(
         workers,
@@ -125,6 +130,7 @@ def _load(
         format=lake.pool(pool_name).settings["ingest.format"],
         token=IngestBatch(tuple(files)).token(branch),
         message=f"ingest of {counted(len(files), 'file')}",
+        bulk=bulk,
     )
 
 

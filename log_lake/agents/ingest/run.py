@@ -45,13 +45,17 @@ log = logging.getLogger(__name__)
 
 
 class IngestWork(Work, frozen=True, kw_only=True):
-    """A batch: its token, its files, and the agent's lag if it is not done (`report.IngestLag`)."""
+    """A batch: its token, its files, and the agent's lag if it is not done (`report.IngestLag`).
+
+    `bulk`: it is imported in bulk (`lake.bulk`).
+    """
 
     token: str
     files: tuple[SourceFile, ...]
     late: int = 0
     waited: float = 0.0
     age: float = 0.0
+    bulk: bool = False
 
     @property
     def weight(self) -> int:
@@ -122,6 +126,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
                     counted(len(batch.files), "file"),
                     token=token,
                     files=batch.files,
+                    bulk=asked.bulk,
                     **vars(lag_of(batch.files, policy, now=now)),
                 )
                 for token, batch in batches.items()
@@ -169,7 +174,7 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
             done = BatchResult(first)
         else:
             with open_workers(lake.context, f"lake ingest {pool.name}", size=size) as workers:
-                done = ingest_waiting(workers, lake, pool, files, branch=work.branch)
+                done = ingest_waiting(workers, lake, pool, files, branch=work.branch, bulk=work.bulk)
         for file, why in done.refused:
             parking.park(pool, file, why=why, now=pool.context.now(), branch=work.branch)
         parked = tuple((file.uri, why) for file, why in done.refused[:MAX_PARKED])

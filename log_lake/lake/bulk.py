@@ -1,0 +1,189 @@
+"""Bulk imports by many workers: how one is divided, and what each worker does (docs/loading.md).
+
+Workers read units of the input, and give each other sorted pieces (`loading.pieces`).  Each then builds the run of
+its part of the keys.  If the pool has at least as many ranges as workers work at a time, its split points are the
+bounds of the parts.  Otherwise the pieces say the bounds, after all is read.  A pool without records and points
+gets points then, if the import is large enough for several ranges.  They are a transaction before that of the
+records, because points are of the pool and records of a branch (decision 331).
+
+Called by `agents.load_files` and `spark_apps.frames.bulk`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import msgspec
+
+from lake_core.context import INLINES_SINCE
+from lake_core.errors import InvalidInput
+from lake_core.history import Draft
+from lake_core.keys import PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.phrases import counted
+from lake_core.records import Split
+from lake_core.records.points import MAX_POINTS
+from lake_core.records.pools import PoolConfig
+from log_lake.lake.line import Line
+from log_lake.lake.loads import builder, builder_as
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
+from log_lake.loading.contract import LostValues
+from log_lake.loading.pieces import PieceBuilder, cut_again, pieces_of, run_of
+from log_lake.objects.write import WrittenObject
+from log_lake.reading.ranges import WeightedSample, even_cuts
+from log_lake.reading.split import whole_keys
+from log_lake.settings import Settings
+from log_lake.workers import Piece, Worker
+
+MOST_PARTS = 2_000
+"""Parts of one import, at most: each is a task, and its objects cost requests."""
+
+LEAST_BYTES, MOST_BYTES = 32 << 20, 512 << 20
+"""Packed bytes of a part: at least, so that its objects are not small; at most, if no point says otherwise."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a worker built; `lost` as in `WrittenObject`."""
+
+    written: list[WrittenObject]
+    lost: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """What workers need of an import besides its input, as plain values."""
+
+    config: PoolConfig
+    job: PendingLoad
+
+    def pieces(
+        self, worker: Worker, blocks: Iterable[Block], bounds: tuple[bytes, ...]
+    ) -> Iterator[Piece | list[WrittenObject]]:
+        """The pieces of the blocks, then the objects of sub-pools."""
+        kind = partial(PieceBuilder, bounds=bounds)
+        return pieces_of(builder_as(kind, worker.store, self.config, self.job, worker.new_id), blocks)
+
+    def cut_again(self, piece: Piece, bounds: tuple[bytes, ...]) -> Iterator[Piece]:
+        """A piece that was given without bounds, cut at them."""
+        return cut_again(piece, bounds, self.config.key)
+
+    def take(self, worker: Worker, pieces: Iterator[bytes]) -> Built:
+        """The run of a part."""
+        building = builder(worker.store, self.config, self.job, worker.new_id)
+        return Built(run_of(building, pieces))
+
+
+class Divider:
+    """Divides an import of a branch among workers; `points` are those that the pool gets, empty: none.
+
+    `ranges`: so many ranges a pool without records and points gets; None: as its settings say.
+    """
+
+    def __init__(self, branch: Line, job: PendingLoad, *, workers: int, ranges: int | None = None) -> None:
+        self.points: tuple[bytes, ...] = ()
+        self._branch, self._old, self._workers = branch, job.points, workers
+        self._ranges = ranges if may_get_points(branch, ranges) else 1
+
+    @property
+    def known(self) -> tuple[bytes, ...] | None:
+        """The bounds, if the pool's points alone say them."""
+        return few(self._old) if len(self._old) + 1 >= self._workers else None
+
+    def __call__(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+        """The bounds of the parts, from the keys and sizes of all pieces."""
+        ranges = self._ranges or ranges_of(pieces, self._branch.settings)
+        bounds, self.points = divided(
+            pieces, self._old, self._branch.config.key, ranges=ranges, workers=self._workers
+        )
+        return bounds
+
+    def split(self) -> None:
+        """Gives the pool its points, if it gets some."""
+        if self.points:
+            context, history = self._branch.context, self._branch.history
+            message = f"split at {counted(len(self.points), 'key')}, by a bulk import"
+            version = history.load_open().version
+            history.commit(
+                Draft(context.ids.new(), "", version, context.author, (Split(self.points),), message=message)
+            )
+
+
+def may_get_points(branch: Line, ranges: int | None) -> bool:
+    """Whether an import sets points: the pool has no points, and no branch of it has records.
+
+    Raises InvalidInput if ranges are named, and it cannot have them.
+    """
+    if ranges is not None and not 1 <= ranges <= MAX_POINTS + 1:
+        raise InvalidInput(f"ranges={ranges}: name 1 to {MAX_POINTS + 1:,} ranges (inclusive)")
+    state = branch.revision().state
+    is_empty = not any(there.snapshot.totals().references for _, there in state.branches.items())
+    if is_empty and not state.points and branch.context.format_version >= INLINES_SINCE:
+        return True
+    if ranges is not None and ranges != len(state.points) + 1:
+        why = (
+            f"it has {len(state.points)} split points"
+            if state.points
+            else "it has records; lake split divides them"
+            if not is_empty
+            else "the lake needs lake upgrade first"
+        )
+        raise InvalidInput(f"ranges={ranges}: pool {branch.config.name!r} gets no ranges by an import: {why}")
+    return False
+
+
+def ranges_of(pieces: Sequence[Piece], settings: Settings) -> int:
+    """How many ranges an import makes: of `range.bytes` and `range.records`, otherwise of `compact.max_bytes`."""
+    size, records = sum(p.size for p in pieces), sum(p.records for p in pieces)
+    by_records = settings["range.records"]
+    by_size = settings["range.bytes"] or (0 if by_records else settings["compact.max_bytes"])
+    return max(
+        1,
+        size // by_size if by_size else 1,
+        records // by_records if by_records else 1,
+    )
+
+
+def divided(
+    pieces: Sequence[Piece], points: tuple[bytes, ...], key: PoolKey, *, ranges: int, workers: int
+) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """The bounds of the parts, and the points that the pool gets.
+
+    The points divide the bytes into `ranges` about equal ranges; none if the pool has `points`, or ranges are one.
+    """
+    size = sum(piece.size for piece in pieces)
+    samples = [_sample(piece) for piece in pieces]
+    shares = max(ranges, min(workers, size // LEAST_BYTES), -(-size // MOST_BYTES))
+    parts = -(-min(shares, MOST_PARTS) // ranges) * ranges  # so that cuts of ranges are cuts of parts
+    cuts = whole_keys(even_cuts(samples, EVERYTHING, pieces=parts), key)
+    new: tuple[bytes, ...] = ()
+    if not points and ranges > 1:
+        new = whole_keys(even_cuts(samples, EVERYTHING, pieces=ranges), key)
+    return few(tuple(sorted({*points, *new, *cuts}))), new
+
+
+def _sample(piece: Piece) -> WeightedSample:
+    *keys, last = piece.keys
+    return WeightedSample((*keys, last + b"\0"), (piece.size / len(keys),) * len(keys))
+
+
+def few(bounds: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Bounds of at most `MOST_PARTS` parts: all of these, or every second, third, ... one."""
+    each = -(-(len(bounds) + 1) // MOST_PARTS)
+    return bounds[each - 1 :: each]
+
+
+def whole(built: Iterable[Built]) -> list[WrittenObject]:
+    """The objects of all workers, numbered in their order: first those of sub-pools, then the runs by key."""
+    lost, written = LostValues(), list[WrittenObject]()
+    for one in built:
+        lost.update(one.lost)
+        written += one.written
+    numbered = [
+        replace(one, action=msgspec.structs.replace(one.action, ordinal=ordinal))
+        for ordinal, one in enumerate(written)
+    ]
+    return [replace(one, lost=dict(lost)) for one in numbered[:1]] + numbered[1:]

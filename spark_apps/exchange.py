@@ -1,0 +1,194 @@
+"""Spark tasks that give each other pieces (`log_lake.workers.Exchange`), by a shuffle.
+
+A row is a piece, or the result of a unit, or its error.  `repartitionById` sends a row to the task of its part, and
+Spark sorts the rows of a task by unit and number, which is their order of arrival.  So Spark moves and orders bytes
+of some hundred kilobytes, packed by column; keys are compared by the lake's own rules, in Python.
+
+Without bounds, the pieces wait on the disks of the executors until their keys are known (`persist`), so the input
+is read once.  Called by `workers` (files) and `frames.bulk` (data frames).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
+from lake_core.ids import IdSource
+from lake_core.store import Address, guarded
+from log_lake.stores import open_store
+from log_lake.workers import Divide, Exchange, Piece, Worker
+from spark_apps.spread import Pair, Passing, gather_frame, passing_errors
+
+R = TypeVar("R")
+
+PIECE = pa.schema(
+    [
+        ("part", pa.int32()),
+        ("unit", pa.int32()),
+        ("number", pa.int32()),
+        ("keys", pa.binary()),
+        ("records", pa.int64()),
+        ("size", pa.int64()),
+        ("data", pa.binary()),
+    ]
+)
+ROW = "part int, unit int, number int, keys binary, records bigint, size bigint, data binary"
+"""The same for Spark."""
+
+_KEYS = msgspec.msgpack.Decoder(tuple[bytes, ...])
+
+RESULT, ERROR = 2**31 - 2, 2**31 - 1
+"""In place of a piece's number, behind all numbers."""
+
+TOGETHER = 4 << 20
+"""Bytes of pieces that a task hands to Spark at once."""
+
+Batches = Iterable[pa.RecordBatch]
+Given = Callable[[Worker, int, Batches], Iterator["tuple[int, Piece | R]"]]
+"""In a task, from its number and its batches: the pieces and results, each with the number of its unit."""
+
+
+def worker_of(store: Address) -> Worker:
+    """What a task works with."""
+    return Worker(lambda: guarded(open_store(store)), IdSource().new)
+
+
+def exchanged(
+    frame: Any,
+    give: Given[R],
+    work: Exchange[Any, R],
+    *,
+    store: Address,
+    divide: Divide,
+    bounds: tuple[bytes, ...] | None,
+) -> list[R]:
+    """The results of an exchange whose pieces the tasks of a frame give.
+
+    Without `bounds` they give pieces that were not cut, and `divide` says the bounds.  Raises the error of the
+    first unit that met one.
+    """
+    pieces = frame.mapInArrow(partial(_giving, store, give), ROW)
+    if bounds is not None:
+        return _taken(pieces, work, store, len(bounds) + 1)
+    from pyspark import StorageLevel
+
+    pieces = pieces.persist(StorageLevel.DISK_ONLY)
+    try:
+        cuts = divide(_described(pieces))
+        cut = pieces.mapInArrow(partial(_cutting, work, cuts), ROW)
+        return _taken(cut, work, store, len(cuts) + 1)
+    finally:
+        pieces.unpersist()
+
+
+def _described(pieces: Any) -> list[Piece]:
+    """All pieces without their data.  Raises the error of the first unit that met one."""
+    with passing_errors():
+        error = f"case when number = {ERROR} then data end as error"
+        rows = pieces.selectExpr("unit", "number", "keys", "records", "size", error).collect()
+    for row in sorted((row for row in rows if row.number == ERROR), key=lambda row: row.unit):
+        raise from_wire(bytes(row.error).decode())
+    return [
+        Piece(0, row.number, _KEYS.decode(bytes(row.keys)), row.records, row.size, b"")
+        for row in rows
+        if row.number < RESULT
+    ]
+
+
+def _taken(pieces: Any, work: Exchange[Any, R], store: Address, parts: int) -> list[R]:
+    by_part = pieces.repartitionById(parts, "part").sortWithinPartitions("unit", "number")
+    pairs = gather_frame(by_part.select("number", "data"), partial(_take, work, store))
+    return [pickle.loads(pair[0]) for pair in sorted(pairs, key=lambda pair: pair[1] != _OF_UNIT)]
+
+
+_OF_UNIT, _OF_PART = b"unit", b"part"
+
+
+def _take(work: Exchange[Any, R], store: Address, partition: int, batches: Batches) -> list[Pair]:
+    """In a task: what becomes of a part, and the results of units that came with it."""
+    results: list[Pair] = []
+
+    def pieces() -> Iterator[bytes]:
+        for batch in batches:
+            numbers, data = batch.columns
+            for number, piece in zip(numbers.to_pylist(), data, strict=True):
+                if number == ERROR:
+                    raise from_wire(piece.as_py().decode())
+                if number == RESULT:
+                    results.append((piece.as_py(), _OF_UNIT))
+                else:
+                    yield piece.as_buffer()
+
+    taken = work.take(worker_of(store), pieces())
+    return [*results, (pickle.dumps(taken), _OF_PART)]
+
+
+def _giving(store: Address, give: Given[R], batches: Batches) -> Iterator[pa.RecordBatch]:
+    """In a task: the rows of what it gives."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None  # only tasks run this
+    rows = _Rows()
+    unit = context.partitionId()
+    try:
+        for unit, one in give(worker_of(store), unit, batches):  # noqa: B020, the error is of the last unit
+            if isinstance(one, Piece):
+                yield from rows.add(unit, one)
+            else:
+                yield from rows.add(unit, Piece(0, RESULT, (), 0, 0, pickle.dumps(one)))
+    except Unavailable as error:
+        raise Passing(error) from error
+    except LakeError as error:
+        yield from rows.add(unit, Piece(0, ERROR, (), 0, 0, to_wire(error).encode()))
+    yield from rows.left()
+
+
+def _cutting(work: Exchange[Any, R], bounds: tuple[bytes, ...], batches: Batches) -> Iterator[pa.RecordBatch]:
+    """In a task: the same rows, with pieces cut at the bounds."""
+    rows = _Rows()
+    for batch in batches:
+        columns = [batch.column(name) for name in PIECE.names]
+        for _, unit, number, keys, records, size, data in zip(*columns, strict=True):
+            place = number.as_py()
+            piece = Piece(0, place, _KEYS.decode(keys.as_py()), records.as_py(), size.as_py(), data.as_py())
+            for one in [piece] if place >= RESULT else work.cut_again(piece, bounds):
+                yield from rows.add(unit.as_py(), one)
+    yield from rows.left()
+
+
+class _Rows:
+    """Gathers rows into batches of about `TOGETHER` bytes."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, Piece]] = []
+        self._bytes = 0
+
+    def add(self, unit: int, piece: Piece) -> Iterator[pa.RecordBatch]:
+        """Takes a row, and gives a batch if there are enough."""
+        self._rows.append((unit, piece))
+        self._bytes += len(piece.data)
+        if self._bytes >= TOGETHER:
+            yield from self.left()
+
+    def left(self) -> Iterator[pa.RecordBatch]:
+        """The batch of what is gathered, if anything is."""
+        rows, self._rows, self._bytes = self._rows, [], 0
+        if rows:
+            columns = [
+                [p.part for _, p in rows],
+                [unit for unit, _ in rows],
+                [p.number for _, p in rows],
+                [msgspec.msgpack.encode(p.keys) for _, p in rows],
+                [p.records for _, p in rows],
+                [p.size for _, p in rows],
+                [p.data for _, p in rows],
+            ]
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, PIECE, strict=True)]
+            yield pa.record_batch(arrays, schema=PIECE)

@@ -1,0 +1,100 @@
+"""A bulk import by many workers has the answers of an ordinary load; its objects share no key, and cross no point.
+
+The cases are those of loads on disk: keys of every type and direction, blocks with fields of their own, all kinds
+and formats.  Workers of this process give each other pieces, as Spark tasks do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lake_core.store.memory import MemoryStore
+from log_lake.lake import Lake
+from log_lake.lake.bulk import Built, Bulk, Divider, whole
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import PendingLoad
+from log_lake.loading.block import Block
+from log_lake.workers import Here, Piece, Worker, exchange
+from tests.properties.test_loads_on_disk import AGGREGATES, Case, cases, loaded, points_of
+from tests.support.workers import Shuffling
+
+
+@dataclass(frozen=True)
+class TableBulk(Bulk):
+    """A bulk import of tables."""
+
+    def give(
+        self, worker: Worker, number: int, unit: list[pa.Table], bounds: tuple[bytes, ...]
+    ) -> Iterator[Piece | Built]:
+        for one in self.pieces(worker, map(Block, unit), bounds):
+            yield one if isinstance(one, Piece) else Built(one)
+
+
+def imported(
+    case: Case, *, units: int, points: tuple[bytes, ...] = (), ranges: int | None = None, alone: bool = False
+) -> Pool:
+    pool = Lake.create_on(MemoryStore()).create_pool(
+        "p",
+        key=case.key,
+        kind=case.kind,
+        aggregates=AGGREGATES if case.kind == "aggregate" else None,
+        settings={"format": case.format, "load.memory": "1000"},
+    )
+    branch = pool.branch()
+    pending = branch.begin_load(bulk=True)
+    assert isinstance(pending, PendingLoad)
+    pending = replace(pending, points=points)
+    here = Here.of(pool.context)
+    workers = here if alone else Shuffling(here.worker)
+    divider = Divider(branch, pending, workers=len(points) + 1 if ranges is None else 3, ranges=ranges)
+    shares = [case.blocks[unit * len(case.blocks) // units :] for unit in range(units)]
+    shares = [
+        share[: len(share) - len(after)] for share, after in zip(shares, [*shares[1:], []], strict=True)
+    ]
+    built = exchange(workers, TableBulk(pool.config, pending), shares, divide=divider, bounds=divider.known)
+    written = whole(built)
+    divider.split()
+    branch.commit(pending, objects=[w.action for w in written], schemas=[w.schema for w in written])
+    return pool
+
+
+def answers(pool: Pool) -> list[list[tuple[str, object]]]:
+    """The records; their fields by name, since objects of other keys may name a new field first."""
+    return [sorted(row.items()) for row in pool.at().to_table().to_pylist()]
+
+
+def check_apart(pool: Pool, points: tuple[bytes, ...]) -> None:
+    held = sorted(pool.at().references, key=lambda r: r.low)
+    for one, other in pairwise(held):
+        assert one.high <= other.low
+    for reference in held:
+        assert not [point for point in points if reference.low < point < reference.high[:-1]]
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases(), st.integers(1, 3))
+def test_an_import_by_points_has_the_answers_of_a_load(case: Case, units: int) -> None:
+    points = points_of(case)
+    found, expected = imported(case, units=units, points=points), loaded(case)
+    assert repr(answers(found)) == repr(answers(expected))
+    check_apart(found, points)
+
+
+@settings(max_examples=20, deadline=None)
+@given(cases(), st.integers(1, 3), st.integers(1, 4), st.booleans())
+def test_an_import_into_an_empty_pool_sets_its_points(
+    case: Case, units: int, ranges: int, alone: bool
+) -> None:
+    found, expected = imported(case, units=units, ranges=ranges, alone=alone), loaded(case)
+    assert repr(answers(found)) == repr(answers(expected))
+    points = found.at().points
+    assert len(points) < ranges
+    check_apart(found, points)
+    if not alone and ranges > 1 and len({reference.low for reference in found.at().references}) > 1:
+        assert points
