@@ -115,12 +115,16 @@ def table_metadata(
     summary: Mapping[str, str],
     properties: Mapping[str, str],
     now: float,
+    shown: float,
 ) -> bytes:
     """The metadata of the next table.
 
-    `earlier` is the location of the previous metadata; `now` is in seconds since 1970.
+    `earlier` is the location of the previous metadata.  `now` is in seconds since 1970; so is `shown`, the time of
+    the version that the table shows.  It is the snapshot's time: DuckDB reads only snapshots older than its own
+    transaction, and a catalog publishes while one runs (decision 344).
     """
-    time = int(now * 1000) if before is None else max(int(now * 1000), before.last_updated_ms)
+    of_snapshot = round(shown * 1_000_000) // 1000
+    time = max(int(now * 1000), of_snapshot, 0 if before is None else before.last_updated_ms)
     log: list[MetadataLogEntry] = []
     if before is not None:
         newest = MetadataLogEntry(metadata_file=earlier, timestamp_ms=before.last_updated_ms)
@@ -129,7 +133,7 @@ def table_metadata(
     snapshot = Snapshot(
         snapshot_id=snapshot_id,
         sequence_number=sequence,
-        timestamp_ms=time,
+        timestamp_ms=of_snapshot,
         manifest_list=manifest_list,
         summary=Summary(Operation.OVERWRITE, **summary),
         schema_id=layout.schema.schema_id,
@@ -147,7 +151,7 @@ def table_metadata(
         properties={NAME_MAPPING: layout.mapping, **_READ_ONLY, **properties},
         current_snapshot_id=snapshot_id,
         snapshots=[snapshot],
-        snapshot_log=[SnapshotLogEntry(snapshot_id=snapshot_id, timestamp_ms=time)],
+        snapshot_log=[SnapshotLogEntry(snapshot_id=snapshot_id, timestamp_ms=of_snapshot)],
         metadata_log=log[-MAX_LOG:],
         sort_orders=list(layout.orders),
         default_sort_order_id=layout.order.order_id,

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.history.state import Tag
 from lake_core.naming import MAIN
 from lake_core.records.decoding import decoding
 from lake_core.schemas.hidden import ORDER
@@ -95,7 +96,7 @@ class PublishResult:
 def publish_iceberg(
     pool: Pool, *, branch: str = MAIN, to: str = BESIDE, without: Sequence[str] | None = None
 ) -> PublishResult:
-    """Publishes a branch as an Iceberg table beside the pool's objects, or at a URI.
+    """Publishes a branch, or a tag, as an Iceberg table beside the pool's objects, or at a URI.
 
     `without`: fields to leave out; None: those that the existing table leaves out.  Raises InvalidInput (what
     Iceberg cannot express, and what to do), NotFound, Corrupt, OutcomeUnknown, Unavailable.
@@ -175,7 +176,7 @@ class _Publisher:
         return (
             before is not None
             and (before.version, before.without) == (view.held.tip, self.without)
-            and before.tag in view.state.tags
+            and before.tag in (view.state.tags if view.branch == self.branch else self.pool.tags)
         )
 
     def publish(self) -> PublishResult:
@@ -244,6 +245,7 @@ class _Publisher:
             },
             properties={WITHOUT: json.dumps(list(self.without))},
             now=self.pool.context.now(),
+            shown=time,
         )
         for file in written:
             create_file(place, file.location, file.data)
@@ -304,7 +306,7 @@ class _Publisher:
     def _newest(self, view: View) -> tuple[int, str, float]:
         """The version, the id and the time of the view's newest transaction; the id is "" if it is purged."""
         version = view.held.tip
-        for at, transaction in self.pool.log(branch=self.branch):  # bounded by what was committed since
+        for at, transaction in self.pool.log(branch=view.branch):  # bounded by what was committed since
             if at <= version:
                 if at < version:
                     break
@@ -355,5 +357,13 @@ def delete_tags_before(pool: Pool, place: Place, name: str) -> None:
                 delete_tag(pool, other)
 
 
+_REASON = "published at "
+
+
+def is_publication(tag: Tag) -> bool:
+    """Whether a publication has set the tag."""
+    return tag.reason.startswith(_REASON)
+
+
 def _reason(place: Place) -> str:
-    return f"published at {place.location}"
+    return f"{_REASON}{place.location}"

@@ -43,11 +43,13 @@ def publication_due(pool: Pool, *, branch: str) -> str:
 def publish(
     pool: Pool, *, branch: str, to: str = BESIDE, without: Sequence[str] | None = None
 ) -> PublishResult:
-    """Publishes a branch, after inlined objects were written to the store: a table has files only.
+    """Publishes a branch, after inlined objects were written to the store: a table has files only.  Or a tag,
+    whose inlined objects stay as they are.
 
     Raises what `publish_iceberg` raises.
     """
-    for _ in range(TRIES):  # a load may bring an inlined object meanwhile
+    is_branch = branch in pool.at_branch().state.branches
+    for _ in range(TRIES if is_branch else 0):  # a load may bring an inlined object meanwhile
         write_out(pool, branch=branch)
         try:
             return publish_iceberg(pool, branch=branch, to=to, without=without)

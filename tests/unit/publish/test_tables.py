@@ -622,3 +622,22 @@ def test_the_same_rule_has_the_same_digest_and_another_rule_another(tmp_path: Pa
     pool.branch().delete(where="k = 4")
     digests.add(next(iter(rules_of(pool.at()).values())).digest({}))
     assert len(digests) == 3
+
+
+def test_a_tag_is_published_once_and_shows_its_version(tmp_path: Path) -> None:
+    pool = a_local_pool(tmp_path, numbers(0, 3))
+    pool.tag("v1")
+    pool.branch().append(pa.table(numbers(3, 5)))
+    done = check_published(pool, branch="v1")
+    assert (done.version, done.records) == (1, 3)
+    pool.branch().delete(where="k = 1")
+    assert publish_iceberg(pool, branch="v1").outcome == UNCHANGED
+    assert check_published(pool).records == 4
+
+
+def test_a_snapshot_has_the_time_of_the_version_that_it_shows(tmp_path: Path) -> None:
+    pool = a_local_pool(tmp_path, numbers(0, 3))
+    snapshot = StaticTable.from_metadata(publish_iceberg(pool).location).current_snapshot()
+    assert snapshot is not None
+    ((_, transaction),) = [pair for pair in pool.log(branch="main") if pair[0] == 1]
+    assert snapshot.timestamp_ms == transaction.time // 1000
