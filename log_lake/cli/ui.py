@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 from argparse import Namespace
-from collections.abc import Iterator
 
 from log_lake.cli.browser import opener
+from log_lake.cli.interrupting import ended_by_signal
 from log_lake.console.output import print_json, say
 from log_lake.console.sink import flush
 from log_lake.extras import need
@@ -29,7 +28,7 @@ def ui(args: Namespace) -> None:
     with (
         bound(args.port) as listening,
         opener() as open_address,
-        _ended_by_signal(),
+        ended_by_signal(),
         contextlib.suppress(KeyboardInterrupt),  # the way to end it
     ):
         serve(
@@ -38,13 +37,3 @@ def ui(args: Namespace) -> None:
             told=told,
             started=open_address if args.open else lambda _: None,
         )
-
-
-@contextlib.contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """SIGTERM ends the command as Ctrl-C does, so that it removes its files."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

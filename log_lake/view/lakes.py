@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lake_core.errors import LakeError, NotFound
@@ -37,10 +37,10 @@ class LakeChoice:
     run: str | None
 
     @classmethod
-    def of(cls, name: str) -> LakeChoice:
+    def of(cls, key: str, name: str) -> LakeChoice:
         """The choice for the lake with this name."""
         label = without_user(name) if is_uri(name) else name
-        return cls(key_of(name), label, name if label == name else None)
+        return cls(key, label, name if label == name else None)
 
 
 @dataclass
@@ -58,17 +58,21 @@ class ShownLake:
 
 
 class Lakes:
-    """The lakes by their keys; safe to use from several threads."""
+    """The lakes by their keys; safe to use from several threads.
+
+    `names`: the names by key, or names whose keys `key_of` makes.
+    """
 
     def __init__(
         self,
-        names: Sequence[str],
+        names: Sequence[str] | Mapping[str, str],
         *,
         opener: Callable[[str], Lake] = Lake.open,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._names = {key_of(name): name for name in names}
-        self.choices = tuple(map(LakeChoice.of, self._names.values()))
+        by_key = names if isinstance(names, Mapping) else {key_of(name): name for name in names}
+        self._names = dict(by_key)
+        self.choices = tuple(LakeChoice.of(key, name) for key, name in self._names.items())
         self._opener, self._clock = opener, clock
         self._shown = {key: ShownLake(Overview(clock), Verdicts(clock)) for key in self._names}
 

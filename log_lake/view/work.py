@@ -46,8 +46,7 @@ class LakeThreads:
         with self._changing:
             if self._pending >= self._max_pending:
                 raise Unavailable(
-                    f"the view is busy with this lake: {self._pending} requests are pending; load the page again "
-                    "in a minute"
+                    f"the server is busy with this lake: {self._pending} requests wait; ask again in a minute"
                 )
             self._pending += 1
         future: Future[T] = Future()
@@ -58,7 +57,7 @@ class LakeThreads:
         except TimeoutError as error:
             future.cancel()  # one that has not begun yet
             raise Unavailable(
-                f"the lake did not answer within {self._max_seconds:g} s; load the page again in a minute"
+                f"the lake did not answer within {self._max_seconds:g} s; ask again in a minute"
             ) from error
 
     def _do(self, future: Future[T], call: Callable[[], T]) -> None:

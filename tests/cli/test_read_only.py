@@ -57,7 +57,7 @@ READS: dict[str, list[list[str]]] = {
 }
 """How each command is called where it changes nothing."""
 
-SERVES = {"ui"}
+SERVES = {"ui", "serve"}
 """Commands that run until they are stopped; they have tests of their own."""
 
 CHANGES = [

@@ -1,7 +1,6 @@
 """Published tables as DuckDB's extension for Iceberg reads them, beside what the lake gives.
 
-The extension has no release for our DuckDB.  So another process reads, in an environment of its own, which is made
-here from PyPI; if it cannot be made, these tests are skipped.
+Another process reads, in an environment of its own (`tests.support.duckdb_apart`).
 """
 
 from __future__ import annotations
@@ -9,41 +8,20 @@ from __future__ import annotations
 import json
 import pickle
 import subprocess
-import venv
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from tests.support.duckdb_apart import INSTALL_SECONDS, LOAD, duckdb_apart
 from tests.support.iceberg_cases import BEYOND_SPARK, CASES, Tables, publish_cases, read_as
 
 pytest.importorskip("pyiceberg")
 
-VERSION = "1.5.5"
-PACKAGES = (
-    *(f"{name}=={VERSION}" for name in ("duckdb", "duckdb-extension-iceberg", "duckdb-extension-avro")),
-    "pytz",
-)
-INSTALL_SECONDS = 300
-READER = f"""
-import json, pickle, sys
-from importlib.util import find_spec
-from pathlib import Path
-
-import duckdb
-
-connection = duckdb.connect()
-for name in ("avro", "iceberg"):
-    folder = Path(find_spec("duckdb_extension_" + name).origin).parent
-    connection.execute(f"LOAD '{{folder}}/extensions/v{VERSION}/{{name}}.duckdb_extension'")
-connection.execute("SET TimeZone = 'UTC'")
+READER = f"""{LOAD}
 answers = {{}}
 for name, (location, condition) in json.loads(Path(sys.argv[1]).read_text()).items():
-    answer = connection.execute(f"SELECT * FROM iceberg_scan('{{location}}') WHERE {{condition or 'true'}}")
-    names = [column[0] for column in answer.description]
-    is_map = [str(column[1]).startswith("MAP(") for column in answer.description]
-    rows = ([list(v.items()) if m and v else v for m, v in zip(is_map, row)] for row in answer.fetchall())
-    answers[name] = [dict(zip(names, row)) for row in rows]
+    answers[name] = rows_of(f"SELECT * FROM iceberg_scan('{{location}}') WHERE {{condition or 'true'}}")
 Path(sys.argv[2]).write_bytes(pickle.dumps(answers))
 """
 
@@ -62,14 +40,7 @@ QUESTIONS = [(name, *pair) for name in ALL for pair in (("", None), *CONDITIONS.
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Python with DuckDB and its extension."""
-    folder = tmp_path_factory.mktemp("duckdb")
-    venv.create(folder, with_pip=True)
-    python = str(folder / "bin" / "python")
-    words = [python, "-m", "pip", "install", "--quiet", *PACKAGES]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
-    if done.returncode:
-        pytest.skip(f"DuckDB's extension for Iceberg cannot be installed: {done.stderr[-300:]}")
-    return python
+    return duckdb_apart(tmp_path_factory.mktemp("duckdb"))
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,11 @@ SLOW = (
     Slow("tests/spark/test_iceberg.py", 1.0, ("log_lake/publish/",)),
     Slow("tests/formats/test_trino_reads_iceberg.py", 1.5, ("log_lake/publish/", "tests/support/trino/")),
     Slow(
+        "tests/formats/test_programs_attach_the_catalog.py",
+        1.0,
+        ("log_lake/publish/", "log_lake/iceberg_catalog/"),
+    ),
+    Slow(
         "tests/properties/test_lake_machine.py",
         1.0,
         (*OF_HISTORIES, "log_lake/lake/", "log_lake/compaction/"),

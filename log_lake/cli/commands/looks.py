@@ -47,6 +47,33 @@ def _ui(parser: ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open the address in your browser")
 
 
+def _serve(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="listen here (default: 127.0.0.1, this machine only)",
+    )
+    parser.add_argument(
+        "--port", type=port, default=8181, metavar="N", help="the port (default: 8181; 0: a free one)"
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="answer only who sends the token in this file",
+    )
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="NAME=URI",
+        help="serve this lake too, as namespace NAME; repeatable",
+    )
+    parser.add_argument(
+        "--read-only", action="store_true", help="publish nothing: serve the newest published tables"
+    )
+
+
 COMMANDS = (
     Command(
         name="head",
@@ -82,5 +109,12 @@ COMMANDS = (
         run="ui.ui",
         writes=Writes.NEVER,
         arguments=_ui,
+    ),
+    Command(
+        name="serve",
+        help="serve the pools as Iceberg tables: a REST catalog (pip install 'log-lake[serve]')",
+        run="serving.serve",
+        writes=Writes.BY_ARGUMENTS,
+        arguments=_serve,
     ),
 )

@@ -79,5 +79,5 @@ def test_a_lake_that_hangs_is_said_to_hang_and_what_waits_behind_it_is_not_begun
         return said
 
     said = asyncio.run(ask())
-    assert said == ["the lake did not answer within 0.2 s; load the page again in a minute"] * 3
+    assert said == ["the lake did not answer within 0.2 s; ask again in a minute"] * 3
     assert len(begun) == 1

@@ -1,0 +1,72 @@
+"""serve: an Iceberg REST catalog over lakes, without Airflow."""
+
+from __future__ import annotations
+
+import contextlib
+from argparse import Namespace
+from collections.abc import Mapping
+
+from lake_core.errors import InvalidInput
+from log_lake.cli.interrupting import ended_by_signal
+from log_lake.console.output import print_json, say
+from log_lake.console.sink import flush
+from log_lake.extras import need
+
+NAMESPACE = "lake"
+"""The namespace of the lake that `--lake` names."""
+
+
+def serve(args: Namespace) -> None:
+    """Serve the catalog until the process is interrupted."""
+    need("serve", "lake serve")
+    from log_lake.iceberg_catalog.serving import address_of, bound, token_in
+    from log_lake.iceberg_catalog.serving import serve as serve_lakes
+
+    lakes = lakes_of(args.lake, args.also)
+    token = token_in(args.token_file) if args.token_file else ""
+    with (
+        bound(args.host, args.port, has_token=bool(token)) as listening,
+        ended_by_signal(),
+        contextlib.suppress(KeyboardInterrupt),  # the way to end it
+    ):
+        address = address_of(listening)
+
+        def started() -> None:
+            if args.json:
+                print_json({"address": address, "namespaces": list(lakes)})
+                flush()  # the program that started it waits for this line
+            else:
+                say(f"the Iceberg catalog of {', '.join(lakes)}: {address}")
+                say(
+                    "it changes no record; clients read the objects with their own credentials; Ctrl-C ends it"
+                )
+                flush()
+
+        serve_lakes(
+            lakes,
+            listening=listening,
+            token=token,
+            may_write=not args.read_only,
+            started=started,
+        )
+
+
+def lakes_of(lake: str, also: list[str]) -> Mapping[str, str]:
+    """The addresses of the lakes by namespace.  Raises InvalidInput."""
+    lakes = {NAMESPACE: lake} if lake else {}
+    for word in also:
+        name, equals, address = word.partition("=")
+        if not equals or not address or not _may_name(name) or name in lakes:
+            raise InvalidInput(
+                f"--also {word!r}: write NAME=URI; a name has letters, digits, _ and -, and each is given once"
+            )
+        lakes[name] = address
+    if not lakes:
+        raise InvalidInput("no lake is named; use --lake URI, set LAKE, or use --also NAME=URI")
+    return lakes
+
+
+def _may_name(name: str) -> bool:
+    return (
+        bool(name) and len(name) <= 64 and name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    )

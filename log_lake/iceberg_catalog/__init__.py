@@ -1,0 +1,16 @@
+"""A read-only Iceberg REST catalog, answered from journals: other programs attach a lake by one address.
+
+    request    a request and an answer as values; the path in parts (pure)
+    routes     the route that a request takes, or the refusal (pure)
+    answers    the bodies of answers, as the specification names their fields (pure)
+    refusals   an error of the lake as an error of the specification (pure)
+    tables     the table of a pool: published if it lags behind
+    catalog    the answer to a request, over several lakes
+    app        the catalog as ASGI, in threads of its own
+    serving    the server of `lake serve`
+
+    a client --GET--> app -> catalog -> routes, tables -> log_lake.publish
+
+A lake is a namespace, a pool is a table, `POOL@NAME` is the table of a branch or a tag.  The catalog changes no
+record.  It publishes a table before it answers, if the table lags behind and the lake may be written.
+"""

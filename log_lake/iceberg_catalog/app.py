@@ -1,0 +1,120 @@
+"""The catalog as ASGI: reads a request, lets threads of its lake answer, sends the answer.
+
+A store that does not answer delays only requests for its own lake.  If too many wait, the next one is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from lake_core.errors import LakeError
+from log_lake.iceberg_catalog.catalog import IcebergCatalog
+from log_lake.iceberg_catalog.refusals import Refusal
+from log_lake.iceberg_catalog.request import CatalogRequest, CatalogResponse
+from log_lake.iceberg_catalog.routes import (
+    AllTables,
+    ClientSettings,
+    OneNamespace,
+    OneTable,
+    Question,
+    question_of,
+)
+from log_lake.view.guard import is_foreign
+from log_lake.view.work import LakeThreads
+
+log = logging.getLogger(__name__)
+
+THREADS = 4
+"""Requests that read one lake at once."""
+MAX_PENDING = 400
+"""Requests that read one lake or wait for it; the next one is refused.  Each takes a thread."""
+MAX_SECONDS = 120.0
+"""For an answer.  A publication goes on afterwards, so a client that asks again later finds it done."""
+
+Headers = Mapping[bytes, bytes]
+AsgiScope = MutableMapping[str, Any]
+
+
+class Answering:
+    """Answers requests, each in the threads of its lake."""
+
+    def __init__(self, catalog: IcebergCatalog) -> None:
+        self.catalog = catalog
+        self._works = {name: _threads() for name in catalog.namespaces}
+        self._others = _threads()
+
+    async def answer(self, request: CatalogRequest) -> CatalogResponse:
+        """The answer; errors of the lake are answers too."""
+        try:
+            question = question_of(request)
+            work = self._works.get(_lake_of(question), self._others)
+            return await work.run(lambda: self.catalog.answer(question, request))
+        except LakeError as error:
+            return self.refusal(error, request)
+        except Exception:
+            log.exception("the catalog could not answer %s %s", request.method, request.path)
+            broken = Refusal(500, "InternalServerError", "the catalog has a fault; its log says more")
+            return self.refusal(broken, request)
+
+    def refusal(self, error: LakeError, request: CatalogRequest) -> CatalogResponse:
+        """The answer that says the error."""
+        return self.catalog.refusal(error, with_body=request.method != "HEAD")
+
+
+def request_of(scope: AsgiScope, *, below: str = "") -> CatalogRequest:
+    """The request of an ASGI scope; `below` is the path of the catalog itself."""
+    raw: bytes = scope.get("raw_path") or b""
+    path = raw.partition(b"?")[0].decode("latin-1")
+    headers: Headers = dict(scope["headers"])
+    etag = headers.get(b"if-none-match", b"").decode("latin-1")
+    query = scope.get("query_string", b"").decode("latin-1")
+    return CatalogRequest(scope["method"], path.removeprefix(below), query, etag)
+
+
+async def send_response(response: CatalogResponse, send: Callable[[AsgiScope], Awaitable[None]]) -> None:
+    """Send the answer.  No cache may keep it: it may be another user's."""
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **response.headers}
+    if response.body:
+        headers["Content-Length"] = str(len(response.body))
+    pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": response.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": response.body})
+
+
+class CatalogApp:
+    """The ASGI application of `lake serve`; `admit` raises Refusal if a request with these headers may not ask."""
+
+    def __init__(self, catalog: IcebergCatalog, *, admit: Callable[[Headers], None]) -> None:
+        self._answering, self._admit = Answering(catalog), admit
+
+    async def __call__(
+        self, scope: AsgiScope, receive: Any, send: Callable[[AsgiScope], Awaitable[None]]
+    ) -> None:
+        if scope["type"] != "http":
+            return  # no lifespan, no web sockets
+        request = request_of(scope)
+        try:
+            headers: Headers = dict(scope["headers"])
+            if is_foreign(dict(headers)):
+                raise Refusal.no_right("refused: a page of another origin asked")
+            self._admit(headers)
+        except Refusal as refusal:
+            response = self._answering.refusal(refusal, request)
+        else:
+            response = await self._answering.answer(request)
+        await send_response(response, send)
+
+
+def _threads() -> LakeThreads:
+    return LakeThreads(threads=THREADS, max_pending=MAX_PENDING, max_seconds=MAX_SECONDS)
+
+
+def _lake_of(question: Question) -> str:
+    match question:
+        case OneNamespace(namespace) | AllTables(namespace) | OneTable(namespace):
+            return namespace
+        case ClientSettings(warehouse):
+            return warehouse
+    return ""

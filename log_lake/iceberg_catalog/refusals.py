@@ -1,0 +1,73 @@
+"""Errors as the specification of Iceberg's REST catalog has them: a status, a type and one line; pure."""
+
+from __future__ import annotations
+
+from lake_core.errors import Corrupt, Denied, InvalidInput, LakeError, NotFound, ObjectVacuumed, Unavailable
+from lake_core.phrases import printable
+from log_lake.iceberg_catalog.answers import ErrorBody, ErrorModel, encoded
+from log_lake.iceberg_catalog.request import JSON, CatalogResponse
+
+RETRY_SECONDS = 5
+"""After this time a client may ask again, if the store did not answer or too many requests were pending."""
+
+
+class Refusal(LakeError):
+    """A request that is refused: the status, and the type that the specification has for it."""
+
+    def __init__(self, status: int, type: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.type = status, type
+
+    @classmethod
+    def no_namespace(cls, name: str) -> Refusal:
+        """There is no such namespace."""
+        shown = printable(name.replace("\x1f", "."))
+        return cls(
+            404, "NoSuchNamespaceException", f"namespace {shown!r} does not exist; list the namespaces"
+        )
+
+    @classmethod
+    def no_table(cls, message: str) -> Refusal:
+        """There is no such table."""
+        return cls(404, "NoSuchTableException", message)
+
+    @classmethod
+    def no_login(cls, message: str) -> Refusal:
+        """The request has no valid token."""
+        return cls(401, "NotAuthorizedException", message)
+
+    @classmethod
+    def no_right(cls, message: str) -> Refusal:
+        """The user may not ask this."""
+        return cls(403, "ForbiddenException", message)
+
+
+def refused(error: LakeError) -> Refusal:
+    """The error of the lake as a refusal."""
+    if isinstance(error, Refusal):
+        return error
+    status, type = next(answer for kind, answer in _KINDS if isinstance(error, kind))
+    return Refusal(status, type, str(error))
+
+
+_KINDS: tuple[tuple[type[LakeError], tuple[int, str]], ...] = (
+    (NotFound, (404, "NoSuchTableException")),
+    (ObjectVacuumed, (404, "NoSuchTableException")),
+    (InvalidInput, (400, "BadRequestException")),
+    (Corrupt, (500, "InternalServerError")),
+    (Denied, (503, "ServiceUnavailableException")),
+    (Unavailable, (503, "ServiceUnavailableException")),
+    (LakeError, (503, "ServiceUnavailableException")),
+)
+"""The first that fits.  The lake's other errors, such as a lost race, may pass."""
+
+
+def refusal_response(refusal: Refusal, *, text: str = "", with_body: bool = True) -> CatalogResponse:
+    """The answer; `text` replaces the message.  An answer to HEAD has no body."""
+    model = ErrorModel(" ".join((text or str(refusal)).split()), refusal.type, refusal.status)
+    headers = {"Retry-After": str(RETRY_SECONDS)} if refusal.status == 503 else {}
+    if refusal.status == 401:
+        headers = {"WWW-Authenticate": "Bearer"}
+    if not with_body:
+        return CatalogResponse(refusal.status, headers=headers)
+    return CatalogResponse(refusal.status, encoded(ErrorBody(model)), {"Content-Type": JSON, **headers})

@@ -1,0 +1,116 @@
+"""The table of a pool: its main branch, or a named branch or tag, published first if it lags behind.
+
+A table is never older than the pool when the request came, unless the lake may only be read: then it is the newest
+that was published, and the answer says how far it is behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from lake_core.errors import Denied, InvalidInput, NotFound
+from lake_core.naming import MAIN, is_own
+from log_lake.agents.compact.publication import publish
+from log_lake.iceberg_catalog.refusals import Refusal
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.publish.lag import lag_of
+from log_lake.publish.place import BESIDE, place_of
+from log_lake.publish.published import Published, published_at
+from log_lake.publish.run import is_publication
+
+log = logging.getLogger(__name__)
+
+BEHIND_TRANSACTIONS, BEHIND_SECONDS = "lake.behind-transactions", "lake.behind-seconds"
+"""In the `config` of an answer, if the lake may only be read: how far the table lags behind its branch."""
+
+
+@dataclass(frozen=True)
+class PoolTable:
+    """A pool's branch or tag, which a client names POOL or POOL@NAME."""
+
+    pool: Pool
+    ref: str
+
+    @property
+    def to(self) -> str:
+        """Where it is published."""
+        return (self.pool.settings["publish.iceberg"] if self.ref == MAIN else "") or BESIDE
+
+    @property
+    def name(self) -> str:
+        """Its name for a person."""
+        return self.pool.name if self.ref == MAIN else f"{self.pool.name}@{self.ref}"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A published table, as a client gets it.  `behind`: settings that say how far it lags behind."""
+
+    location: str
+    text: bytes
+    behind: dict[str, str]
+
+
+def table_of(lake: Lake, name: str) -> PoolTable:
+    """The table of that name.  Raises Refusal if there is none, Corrupt, Unavailable."""
+    pool_name, sign, ref = name.partition("@")
+    try:
+        pool = lake.pool(pool_name)
+        if pool.sub_pool or is_own(pool_name):
+            raise NotFound(f"pool {pool_name!r} is no table; name a pool that a user made")
+        state = pool.at_branch().state
+    except (NotFound, InvalidInput) as error:
+        raise Refusal.no_table(str(error)) from error
+    if not sign:
+        return PoolTable(pool, MAIN)
+    tag = state.tags.get(ref)
+    if ref not in state.branches and (tag is None or is_publication(tag)):
+        raise Refusal.no_table(
+            f"pool {pool_name!r} has no branch or tag {ref!r}; to read a version, tag it first: "
+            f"lake tag {pool_name} NAME --at VERSION"
+        )
+    return PoolTable(pool, ref)
+
+
+def table_names(lake: Lake) -> list[str]:
+    """The names of the lake's pools, without those that the lake makes itself."""
+    return [config.name for config in lake.pools() if not is_own(config.name)]
+
+
+def loaded(table: PoolTable) -> Loaded:
+    """The table, published first if it lags behind and the lake may be written.
+
+    Raises Refusal, InvalidInput (what Iceberg cannot express, and what to do), Corrupt, Unavailable.
+    """
+    try:
+        publish(table.pool, branch=table.ref, to=table.to)
+    except Denied as error:
+        log.info("%s: not published: %s", table.name, error)
+        return _newest_published(table)
+    published = published_at(place_of(table.pool, branch=table.ref, to=table.to))
+    if published is None:
+        raise Refusal.no_table(f"{table.name}: its published table was deleted just now; ask again")
+    return _loaded(table, published, {})
+
+
+def _newest_published(table: PoolTable) -> Loaded:
+    published = published_at(place_of(table.pool, branch=table.ref, to=table.to))
+    if published is None or published.tag not in table.pool.tags:
+        raise Refusal.no_table(
+            f"{table.name} is not published, and this server may only read the lake; let a process that may write "
+            f"it run: lake publish {table.name}"
+        )
+    lag = lag_of(table.pool, published, branch=table.ref)
+    behind = {BEHIND_TRANSACTIONS: str(lag.transactions), BEHIND_SECONDS: f"{lag.seconds:.3f}"}
+    return _loaded(table, published, behind)
+
+
+def _loaded(table: PoolTable, published: Published, behind: dict[str, str]) -> Loaded:
+    place = place_of(table.pool, branch=table.ref, to=table.to)
+    return Loaded(
+        place.location_of(f"metadata/v{published.number}.metadata.json"),
+        published.text,
+        behind,
+    )

@@ -1,0 +1,51 @@
+"""DuckDB with its extension for Iceberg, which has no release for ours: another process has both, from PyPI."""
+
+from __future__ import annotations
+
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+
+VERSION = "1.5.5"
+EXTENSIONS = ("httpfs", "avro", "iceberg")
+PACKAGES = (
+    f"duckdb=={VERSION}",
+    *(f"duckdb-extension-{name}=={VERSION}" for name in EXTENSIONS),
+    "pytz",
+)
+INSTALL_SECONDS = 300
+LOAD = f"""
+import json, pickle, sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+
+connection = duckdb.connect()
+for name in {EXTENSIONS!r}:
+    folder = Path(find_spec("duckdb_extension_" + name).origin).parent
+    connection.execute(f"LOAD '{{folder}}/extensions/v{VERSION}/{{name}}.duckdb_extension'")
+connection.execute("SET TimeZone = 'UTC'")
+
+
+def rows_of(sql):
+    answer = connection.execute(sql)
+    names = [column[0] for column in answer.description]
+    is_map = [str(column[1]).startswith("MAP(") for column in answer.description]
+    rows = ([list(v.items()) if m and v else v for m, v in zip(is_map, row)] for row in answer.fetchall())
+    return [dict(zip(names, row)) for row in rows]
+"""
+"""The begin of a program in that process: a connection with the extensions; `rows_of` gives plain rows."""
+
+
+def duckdb_apart(folder: Path, *more: str) -> str:
+    """A Python with DuckDB, its extensions, and more packages, in a folder; skips if it cannot be installed."""
+    venv.create(folder, with_pip=True)
+    python = str(folder / "bin" / "python")
+    words = [python, "-m", "pip", "install", "--quiet", *PACKAGES, *more]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
+    if done.returncode:
+        pytest.skip(f"DuckDB's extension for Iceberg cannot be installed: {done.stderr[-300:]}")
+    return python
