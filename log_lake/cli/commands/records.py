@@ -111,7 +111,7 @@ def _query(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="count what a change would meet; change nothing"
     )
-    parser.add_argument("--token", default="", metavar="T", help="change once under this token")
+    parser.add_argument("--token", metavar="T", help="change once under this token")
     parser.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
     add_output(parser)
     add_on_missing(parser)
