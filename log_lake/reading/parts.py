@@ -29,14 +29,14 @@ MOST_PARTS = 1_024
 """Parts of a scan, at most."""
 
 
-class Split(Protocol):
+class CutEvenly(Protocol):
     """Divides a key range into pieces of about equal bytes."""
 
     def __call__(self, key_range: KeyRange, /, *, pieces: int) -> list[KeyRange]:
         """Raises what reading footers raises."""
 
 
-def parts_of_plan(plan: ScanPlan, points: Sequence[bytes], jobs: int, split: Split) -> list[ScanPlan]:
+def parts_of_plan(plan: ScanPlan, points: Sequence[bytes], jobs: int, divide: CutEvenly) -> list[ScanPlan]:
     """The plan in parts that follow each other: at the split points of the pool, or of about equal bytes if these
     are too few for `jobs`."""
     size = sum(r.size for r in plan.references)
@@ -48,7 +48,7 @@ def parts_of_plan(plan: ScanPlan, points: Sequence[bytes], jobs: int, split: Spl
             KeyRange(low, high) for low, high in zip(bounds, [*inside, plan.key_range.high], strict=True)
         ]
     else:
-        ranges = split(plan.key_range, pieces=pieces) if len(plan.references) else []
+        ranges = divide(plan.key_range, pieces=pieces) if len(plan.references) else []
     parts = (plan.part(key_range) for key_range in ranges)
     return [part for part in parts if part.references]
 

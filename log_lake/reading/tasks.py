@@ -12,7 +12,7 @@ from lake_core.history import Reference
 from lake_core.keys import KeyRange
 from log_lake.compaction.ranges import places
 
-Split = Callable[[KeyRange, int], list[KeyRange]]
+DivideInto = Callable[[KeyRange, int], list[KeyRange]]
 """Cuts a range into at most so many pieces of about equal bytes."""
 
 
@@ -22,7 +22,7 @@ def shares(
     key_range: KeyRange,
     *,
     pieces: int,
-    split: Split,
+    split: DivideInto,
 ) -> list[KeyRange]:
     """The key range as about `pieces` neighbouring shares of about equal bytes of the references."""
     inside = [p for p in points if key_range.low < p and (key_range.high is None or p < key_range.high)]
