@@ -10,6 +10,7 @@
     delete(spark, "logs", keys, lake=URI)     deletes the records that have the keys of a data frame
     delete(spark, "logs", where="...", lake=URI)   deletes the records that fulfil a condition
     merge(spark, "logs", records, lake=URI)   replaces records that have the keys of a data frame by its rows
+    rekey(spark, "logs", "by_city", key="city", lake=URI)   a new pool with another key, from the records of a pool
     use_session(spark)                  lets the calling thread use `df.write.format("lake")`
 
 This package also makes `spark.read.format("lake")` work without registration: Spark looks for top-level packages
@@ -28,6 +29,7 @@ from spark_apps.datasource.options import META
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
+    from log_lake.lake.rekey import Rekeyed
     from log_lake.lake.results import DeleteResult, LoadResult
     from log_lake.reading.summary import Summary
     from spark_apps.native.attach import Attached
@@ -41,6 +43,7 @@ __all__ = [
     "get",
     "merge",
     "read",
+    "rekey",
     "summary",
     "use_session",
     "write",
@@ -267,6 +270,30 @@ def merge(
 
     given = _options(options, **_write(pool, lake, branch, token, message, metadata))
     return merge_records(records, given, deleted=deleted)
+
+
+def rekey(
+    spark: Any,
+    pool: str,
+    new: str,
+    *,
+    key: str,
+    lake: str | None = None,
+    at: str | int | None = None,
+    kind: str | None = None,
+    message: str | None = None,
+    ranges: int | None = None,
+) -> Rekeyed:
+    """Makes a pool with another key from the readable records of a pool at a revision, by the tasks of a session.
+
+    Tasks read and sort the records as the lake does, and Spark's shuffle brings those of a range together
+    (`log_lake.lake.rekey`).  The new pool is listed when it holds all of them.  `ranges`: split it into so many.
+    Raises AlreadyExists, NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
+    """
+    from spark_apps.frames.rekey import rekey as rekey_pool
+
+    given = _options({}, path=pool, lake=lake, at=at, message=message, ranges=ranges)
+    return rekey_pool(spark, new, given, key=key, kind=kind)
 
 
 def use_session(spark: Any) -> None:

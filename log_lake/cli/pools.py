@@ -21,6 +21,7 @@ from log_lake.console.sink import print_text
 from log_lake.lake import Lake
 from log_lake.lake.counting import records_seen
 from log_lake.lake.pool import Pool
+from log_lake.lake.rekey import rekey
 from log_lake.lake.view import View
 from log_lake.publish.lag import Lag, publication
 from log_lake.publish.place import BESIDE
@@ -72,6 +73,20 @@ def create(args: Namespace) -> None:
         print_json({"pool": pool.name, "id": pool.config.id, "key": str(pool.config.key)})
     else:
         say(f"made the pool {pool.name}, sorted by {pool.config.key}")
+
+
+def rekey_(args: Namespace) -> None:
+    """Make a pool with another key from the records of a pool."""
+    done = rekey(open_lake(args), args.pool, args.new, key=args.key, kind=args.kind, at=args.at)
+    result = done.result
+    if args.json:
+        print_json({"pool": done.pool.name, "id": done.pool.config.id, "of": done.version, **vars(result)})
+        return
+    nokey = f" ({result.nokey:,} without the key)" if result.nokey else ""
+    say(
+        f"made the pool {done.pool.name}, sorted by {done.pool.config.key}: "
+        f"{counted(result.records, 'record')}{nokey} of {args.pool}@{done.version}"
+    )
 
 
 def parse_settings(words: list[str]) -> dict[str, str]:

@@ -47,10 +47,11 @@ LEAST_BYTES, MOST_BYTES = 32 << 20, 512 << 20
 
 @dataclass(frozen=True)
 class Built:
-    """What a worker built; `lost` as in `WrittenObject`."""
+    """What a worker built; `lost` as in `WrittenObject`.  `read`: the records that it read, if they are counted."""
 
     written: list[WrittenObject]
     lost: dict[str, int] = field(default_factory=dict)
+    read: int = 0
 
 
 @dataclass(frozen=True)

@@ -249,6 +249,10 @@ class Lake:
         self.catalog.create(config)
         return self._pool(config, "")
 
+    def unlisted(self, config: PoolConfig) -> Pool:
+        """A pool that the list does not have yet: `catalog.create` makes it visible, with what it holds by then."""
+        return self._pool(config, "")
+
     def own_pool(self, name: str, *, key: str, kind: str, settings: Mapping[str, str]) -> Pool:
         """One of the lake's own pools (`naming.OWN_POOLS`), made if it is not there yet.
 

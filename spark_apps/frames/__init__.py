@@ -4,6 +4,7 @@
     write      a frame as one transaction
     keys       records deleted or replaced by the keys in a frame
     bulk       a frame whose records are sorted by ranges first
+    rekey      a new pool with another key
     look_up    one record by its key, counts and bounds: without a job of Spark
 
 No call needs a handle of the JVM, so Spark Connect is served alike, and any thread may call.

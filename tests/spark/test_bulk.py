@@ -87,3 +87,14 @@ def test_what_cannot_be_imported_is_refused_and_nothing_is_written(spark: Any, l
     pyspark_lake.write(frame, "p", lake=landing.uri, bulk=True)
     with pytest.raises(InvalidInput, match="it has records; lake split divides them"):
         pyspark_lake.write(frame, "p", lake=landing.uri, bulk=True, ranges=2)
+
+
+def test_a_pool_gets_another_key_by_tasks(spark: Any, landing: Landing) -> None:
+    landing.pool("old")
+    landing.file("a.ndjson", [{"k": n, "city": f"c{n % 7}", "t": {"x": [n]}} for n in range(2_000)])
+    landing.load(spark, "old")
+    done = pyspark_lake.rekey(spark, "old", "new", key="city,k:desc", lake=landing.uri, ranges=3)
+    assert (done.version, done.result.records) == (1, 2_000)
+    check_ranges(of(landing, "new"), ranges=3)
+    rows = of(landing, "old").to_table().to_pylist()
+    assert of(landing, "new").to_table().to_pylist() == sorted(rows, key=lambda r: (r["city"], -r["k"]))

@@ -13,6 +13,18 @@ def _ls(parser: ArgumentParser) -> None:
     parser.add_argument("--dropped", action="store_true", help="list dropped pools, which can be restored")
 
 
+def _rekey(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument("new", metavar="NEW")
+    parser.add_argument(
+        "--key", required=True, metavar="FIELD[:desc],...", help="the fields that its records are sorted by"
+    )
+    parser.add_argument(
+        "--kind", metavar="append|upsert", help="the kind of the new pool (default: that of POOL)"
+    )
+    add_at(parser)
+
+
 def _create(parser: ArgumentParser) -> None:
     parser.add_argument("pool", metavar="POOL")
     parser.add_argument(
@@ -106,6 +118,14 @@ COMMANDS = (
         writes=Writes.ALWAYS,
     ),
     Command(name="create", help="make a pool", run="pools.create", writes=Writes.ALWAYS, arguments=_create),
+    Command(
+        name="rekey",
+        help="make a pool NEW with another key from the records of a pool",
+        run="pools.rekey_",
+        writes=Writes.ALWAYS,
+        arguments=_rekey,
+        keeps_metadata=True,
+    ),
     Command(
         name="show",
         help="show a pool: layout, fields, settings",

@@ -1,0 +1,157 @@
+"""Another key for the records of a pool: a new pool that holds them, as one transaction.
+
+Workers read the records of one version by ranges of the old key, and sort them by the new one, as a bulk import
+does (`lake.bulk`).  The new pool is listed last: until then no program sees it, so a process that is killed leaves
+no half of it.  Called by `lake rekey` and `pyspark_lake.rekey`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lake_core.errors import AlreadyExists, InvalidInput
+from lake_core.keys import PoolKey
+from lake_core.keys.ranges import EVERYTHING
+from lake_core.naming import MAIN, NOKEY
+from lake_core.phrases import counted
+from lake_core.records.pools import PoolConfig
+from lake_core.schemas.hidden import ROW
+from log_lake.lake.bulk import Built, Bulk, Divider, whole
+from log_lake.lake.lake import Lake
+from log_lake.lake.loads import commit_written, lease_of
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import LoadResult, PendingLoad
+from log_lake.lake.view import View
+from log_lake.loading.block import Block
+from log_lake.reading.plan import ScanPlan
+from log_lake.reading.scan import scan
+from log_lake.workers import Here, Piece, Worker, Workers, exchange
+
+UNIT_BYTES = 64 << 20
+"""Stored bytes that one task reads, about."""
+
+
+@dataclass(frozen=True)
+class Rekeyed:
+    """The new pool, the version of the old one whose records it holds, and what was written."""
+
+    pool: Pool
+    version: int
+    result: LoadResult
+
+
+@dataclass(frozen=True)
+class RekeyBulk(Bulk):
+    """An import of the records that plans read from a pool with this id."""
+
+    source: str
+
+    def give(
+        self, worker: Worker, number: int, unit: ScanPlan, bounds: tuple[bytes, ...]
+    ) -> Iterator[Piece | Built]:
+        """The pieces of what a plan reads, then what its worker built."""
+        read = 0
+
+        def blocks() -> Iterator[Block]:
+            nonlocal read
+            for table in scan(unit, worker.store, pool_id=self.source):
+                if table.num_rows:
+                    read += table.num_rows
+                    yield Block(table, checked=True)
+
+        for one in self.pieces(worker, blocks(), bounds):
+            yield one if isinstance(one, Piece) else Built(one, read=read)
+
+
+def rekey(
+    lake: Lake,
+    name: str,
+    new: str,
+    *,
+    key: str | PoolKey,
+    kind: str | None = None,
+    at: str = MAIN,
+    message: str = "",
+    workers: Workers | None = None,
+    ranges: int | None = None,
+) -> Rekeyed:
+    """Makes a pool with another key from the readable records of a pool at a revision, `$nokey` included.
+
+    It has the settings of the old pool, and its kind unless `kind` says another one.  No record is combined with
+    another: if two have one new key, an upsert pool is refused.  `ranges`: split the new pool into so many.
+
+    Raises AlreadyExists, NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
+    """
+    old = lake.pool(name)
+    if old.sub_pool:
+        raise InvalidInput(f"rekey of {name!r}: name the pool, without a sub-pool; $nokey is read with it")
+    if new in lake.catalog.load().state.names:
+        raise AlreadyExists(f"pool {new!r} exists already; use another name")
+    config = _config(lake, old.config, new, key=key, kind=kind)
+    with old.leased(at, why="rekey") as view:
+        nokey = lake.pool(f"{name}.{NOKEY}").at_version(view.version, branch=view.branch)
+        _check_key(config.key, (view, nokey))
+        pool = lake.unlisted(config)
+        message = message or f"rekey of {name}@{view.version}"
+        result = _loaded(
+            pool, (view, nokey), old.config.id, message, workers or Here.of(lake.context), ranges
+        )
+        lake.catalog.create(config)
+    return Rekeyed(pool, view.version, result)
+
+
+def _config(lake: Lake, old: PoolConfig, new: str, *, key: str | PoolKey, kind: str | None) -> PoolConfig:
+    kind = old.kind if kind is None else kind
+    if kind == "aggregate":
+        raise InvalidInput(
+            f"pool {old.name!r}: records that are combined already would be combined once more under another key; "
+            "make an append pool of them (--kind append), or load the original records"
+        )
+    settings = {name: text for name, text in old.settings.items() if name != "ingest.source"}
+    return lake.new_pool(new, key=key, kind=kind, settings=settings)
+
+
+def _check_key(key: PoolKey, views: Sequence[View]) -> None:
+    """Raises InvalidInput if no record can have the key."""
+    names = {name for view in views for name in view.schema.names}
+    if views[0].version and names and key.names[0] not in names:
+        raise InvalidInput(
+            f"no record has the key field {key.names[0]!r}; there are: {', '.join(sorted(names))}"
+        )
+
+
+def _loaded(
+    pool: Pool,
+    views: Sequence[View],
+    source: str,
+    message: str,
+    workers: Workers,
+    ranges: int | None,
+) -> LoadResult:
+    branch = pool.branch()
+    job = branch.begin_load(message=message, bulk=True)
+    assert isinstance(job, PendingLoad)  # only a token has a first result
+    units = [plan for view in views for plan in _plans(view)]
+    with lease_of(branch, job, why="rekey"):
+        dividing = Divider(branch, job, workers=workers.size, ranges=ranges)
+        importing = RekeyBulk(pool.config, job, source)
+        built = exchange(workers, importing, units, divide=dividing, bounds=dividing.known)
+        written = whole(built)
+        more = sum(one.read for one in built) - sum(one.action.records for one in written)
+        if more:
+            raise InvalidInput(
+                f"{counted(more, 'record has', 'records have')} the new key of another one, and an upsert pool "
+                "keeps one record of a key; add a field to the key, or make an append pool (--kind append)"
+            )
+        dividing.split()
+        return commit_written(branch, job, written)
+
+
+def _plans(view: View) -> list[ScanPlan]:
+    """Plans that together read the records of the view, in the order of the key."""
+    if not view.references:
+        return []
+    pieces = max(1, sum(reference.size for reference in view.references) // UNIT_BYTES)
+    keep = ROW.names if view.config.settings.get("format", "parquet") != "parquet" else ()
+    return [view.plan(key_range=part, keep=keep) for part in view.split(EVERYTHING, pieces=pieces)]
