@@ -38,6 +38,7 @@ READS: dict[str, list[list[str]]] = {
     "verify-erasure": [["verify-erasure", "RECEIPT"]],
     "jobs": [["jobs"]],
     "leases": [["leases"], ["leases", "p"]],
+    "doctor": [["doctor"]],
     "fsck": [["fsck", "--data"]],
     "completion": [["completion", "bash"]],
     "load": [["load", "p", "FILE", "--dry-run"]],
