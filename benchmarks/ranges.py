@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,15 +105,26 @@ def make_ranges(path: str) -> dict[str, Any]:
     return {"seconds": 1.0, "records": pool.at().records}
 
 
+def compact(*options: str) -> None:
+    """Run `lake compact` over the pool."""
+    command = [
+        str(Path(sys.executable).with_name("lake")),
+        *options[:2],
+        "compact",
+        "p",
+        "--strategy",
+        "full",
+    ]
+    subprocess.run([*command, *options[2:]], check=True, stdout=subprocess.DEVNULL)
+
+
 def compact_ranges(path: str, workers: str) -> dict[str, Any]:
     """All ranges by so many workers, as `lake compact -j` does it; the command's own start counts."""
-    from log_lake.cli.main import main
     from log_lake.lake import Lake
 
     before = Lake.open(path).pool("p").at()
     with timed() as answer:
-        status = main(["--lake", path, "compact", "p", "--strategy", "full", "-j", workers])
-    assert not status, status
+        compact("--lake", path, "-j", workers)
     after = Lake.open(path).pool("p").at()
     return answer | {"records": before.records, "note": f"depth {before.depth} to {after.depth}"}
 
@@ -145,11 +159,8 @@ def scan(path: str) -> dict[str, Any]:
 
 def compact_all(path: str) -> dict[str, Any]:
     """Everything into one run."""
-    from log_lake.cli.main import main
-
     with timed() as answer:
-        status = main(["--lake", path, "compact", "p", "--strategy", "full"])
-    assert not status, status
+        compact("--lake", path)
     return answer | {"records": LOADS * LOAD_ROWS}
 
 

@@ -117,7 +117,7 @@ def describe(started: Started, secrets: credentials.Credentials) -> list[str]:
             f"Airflow:  {airflow_service.url(started.ports['api'])}",
             f"          user {secrets.user}, password {secrets.password}",
             f"          lake {started.lake}",
-            *([] if is_made(started.lake) else no_lake(started.lake)),
+            *([] if is_made(started.lake) else no_lake(started.lake, services.RUN_DIR / services.DEMO_LAKE)),
             f"          log {started.log}",
             "          the agents are paused until you switch them on, in the list of DAGs",
         ]
@@ -128,10 +128,9 @@ def describe(started: Started, secrets: credentials.Credentials) -> list[str]:
     ]
 
 
-def no_lake(lake: str) -> list[str]:
-    """The lines that say what to do if there is no lake: make one, or start again with that of the demo."""
+def no_lake(lake: str, demo: Path) -> list[str]:
+    """The lines that say what to do if there is no lake: make one, or start again with that of the demo, if any."""
     lines = [f"          there is no lake yet; make one: .venv/bin/lake init --lake {shlex.quote(lake)}"]
-    demo = services.RUN_DIR / services.DEMO_LAKE
     if demo.exists():
         again = f"make down && LAKE={shlex.quote(str(demo))} make up"
         lines.append(f"          or show the lake of make demo: {again}")

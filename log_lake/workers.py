@@ -43,7 +43,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SortedPiece:
     """Sorted records that one worker gives to another, as bytes; `size` is their number.
 
     `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit.  `keys`
@@ -57,12 +57,12 @@ class Piece:
     size: int
     data: bytes
 
-    def of_part(self, part: int) -> Piece:
+    def of_part(self, part: int) -> SortedPiece:
         """The same piece in another part."""
         return self if part == self.part else replace(self, part=part)
 
 
-class Exchange(Protocol[U_contra, R_co]):
+class Shuffle(Protocol[U_contra, R_co]):
     """Work in two steps: workers give pieces of their units, and other workers take those of a part.
 
     It is sent to workers, so it holds plain values.
@@ -70,17 +70,17 @@ class Exchange(Protocol[U_contra, R_co]):
 
     def give(
         self, worker: Worker, number: int, unit: U_contra, bounds: tuple[bytes, ...]
-    ) -> Iterator[Piece | R_co]:
+    ) -> Iterator[SortedPiece | R_co]:
         """The pieces of a unit; no piece crosses a bound.  Also results, for which no other worker is needed."""
 
-    def cut_again(self, piece: Piece, bounds: tuple[bytes, ...]) -> Iterator[Piece]:
+    def cut_again(self, piece: SortedPiece, bounds: tuple[bytes, ...]) -> Iterator[SortedPiece]:
         """A piece that was given without bounds, cut at them."""
 
     def take(self, worker: Worker, pieces: Iterator[bytes]) -> R_co:
         """What becomes of the pieces of a part, which come by unit and number."""
 
 
-Divide = Callable[[Sequence[Piece]], tuple[bytes, ...]]
+Divide = Callable[[Sequence[SortedPiece]], tuple[bytes, ...]]
 """The bounds of the parts, from all pieces, which have no `data`."""
 
 
@@ -131,7 +131,7 @@ class Exchanging(Protocol):
 
     def exchange(
         self,
-        work: Exchange[U, R],
+        work: Shuffle[U, R],
         units: Sequence[U],
         *,
         divide: Divide,
@@ -142,7 +142,7 @@ class Exchanging(Protocol):
 
 def exchange(
     workers: Workers,
-    work: Exchange[U, R],
+    work: Shuffle[U, R],
     units: Sequence[U],
     *,
     divide: Divide,
@@ -162,14 +162,14 @@ def exchange(
     return workers.map(alone, [units])[0]
 
 
-def taken_alone(worker: Worker, work: Exchange[U, R], units: Sequence[U]) -> list[R]:
+def taken_alone(worker: Worker, work: Shuffle[U, R], units: Sequence[U]) -> list[R]:
     """The results of an exchange by one worker."""
     results: list[R] = []
 
     def given() -> Iterator[bytes]:
         for number, unit in enumerate(units):
             for one in work.give(worker, number, unit, ()):
-                if isinstance(one, Piece):
+                if isinstance(one, SortedPiece):
                     yield one.data
                 else:
                     results.append(one)

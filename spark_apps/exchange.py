@@ -1,4 +1,4 @@
-"""Spark tasks that give each other pieces (`log_lake.workers.Exchange`), by a shuffle.
+"""Spark tasks that give each other pieces (`log_lake.workers.Shuffle`), by a shuffle.
 
 A row is a piece, or the result of a unit, or its error.  `repartitionById` sends a row to the task of its part, and
 Spark sorts the rows of a task by unit and number, which is their order of arrival.  So Spark moves and orders bytes
@@ -22,7 +22,7 @@ from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
 from lake_core.ids import IdSource
 from lake_core.store import Address, guarded
 from log_lake.stores import open_store
-from log_lake.workers import Divide, Exchange, Piece, Worker
+from log_lake.workers import Divide, Shuffle, SortedPiece, Worker
 from spark_apps.spread import Pair, Passing, gather_frame, passing_errors
 
 R = TypeVar("R")
@@ -50,7 +50,7 @@ TOGETHER = 4 << 20
 """Bytes of pieces that a task hands to Spark at once."""
 
 Batches = Iterable[pa.RecordBatch]
-Given = Callable[[Worker, int, Batches], Iterator["tuple[int, Piece | R]"]]
+Given = Callable[[Worker, int, Batches], Iterator["tuple[int, SortedPiece | R]"]]
 """In a task, from its number and its batches: the pieces and results, each with the number of its unit."""
 
 
@@ -62,7 +62,7 @@ def worker_of(store: Address) -> Worker:
 def exchanged(
     frame: Any,
     give: Given[R],
-    work: Exchange[Any, R],
+    work: Shuffle[Any, R],
     *,
     store: Address,
     divide: Divide,
@@ -87,7 +87,7 @@ def exchanged(
         pieces.unpersist()
 
 
-def _described(pieces: Any) -> list[Piece]:
+def _described(pieces: Any) -> list[SortedPiece]:
     """All pieces without their data.  Raises the error of the first unit that met one."""
     with passing_errors():
         error = f"case when number = {ERROR} then data end as error"
@@ -95,13 +95,13 @@ def _described(pieces: Any) -> list[Piece]:
     for row in sorted((row for row in rows if row.number == ERROR), key=lambda row: row.unit):
         raise from_wire(bytes(row.error).decode())
     return [
-        Piece(0, row.number, _KEYS.decode(bytes(row.keys)), row.records, row.size, b"")
+        SortedPiece(0, row.number, _KEYS.decode(bytes(row.keys)), row.records, row.size, b"")
         for row in rows
         if row.number < RESULT
     ]
 
 
-def _taken(pieces: Any, work: Exchange[Any, R], store: Address, parts: int) -> list[R]:
+def _taken(pieces: Any, work: Shuffle[Any, R], store: Address, parts: int) -> list[R]:
     by_part = pieces.repartitionById(parts, "part").sortWithinPartitions("unit", "number")
     pairs = gather_frame(by_part.select("number", "data"), partial(_take, work, store))
     return [pickle.loads(pair[0]) for pair in sorted(pairs, key=lambda pair: pair[1] != _OF_UNIT)]
@@ -110,7 +110,7 @@ def _taken(pieces: Any, work: Exchange[Any, R], store: Address, parts: int) -> l
 _OF_UNIT, _OF_PART = b"unit", b"part"
 
 
-def _take(work: Exchange[Any, R], store: Address, partition: int, batches: Batches) -> list[Pair]:
+def _take(work: Shuffle[Any, R], store: Address, partition: int, batches: Batches) -> list[Pair]:
     """In a task: what becomes of a part, and the results of units that came with it."""
     results: list[Pair] = []
 
@@ -139,25 +139,27 @@ def _giving(store: Address, give: Given[R], batches: Batches) -> Iterator[pa.Rec
     unit = context.partitionId()
     try:
         for unit, one in give(worker_of(store), unit, batches):  # noqa: B020, the error is of the last unit
-            if isinstance(one, Piece):
+            if isinstance(one, SortedPiece):
                 yield from rows.add(unit, one)
             else:
-                yield from rows.add(unit, Piece(0, RESULT, (), 0, 0, pickle.dumps(one)))
+                yield from rows.add(unit, SortedPiece(0, RESULT, (), 0, 0, pickle.dumps(one)))
     except Unavailable as error:
         raise Passing(error) from error
     except LakeError as error:
-        yield from rows.add(unit, Piece(0, ERROR, (), 0, 0, to_wire(error).encode()))
+        yield from rows.add(unit, SortedPiece(0, ERROR, (), 0, 0, to_wire(error).encode()))
     yield from rows.left()
 
 
-def _cutting(work: Exchange[Any, R], bounds: tuple[bytes, ...], batches: Batches) -> Iterator[pa.RecordBatch]:
+def _cutting(work: Shuffle[Any, R], bounds: tuple[bytes, ...], batches: Batches) -> Iterator[pa.RecordBatch]:
     """In a task: the same rows, with pieces cut at the bounds."""
     rows = _Rows()
     for batch in batches:
         columns = [batch.column(name) for name in PIECE.names]
         for _, unit, number, keys, records, size, data in zip(*columns, strict=True):
             place = number.as_py()
-            piece = Piece(0, place, _KEYS.decode(keys.as_py()), records.as_py(), size.as_py(), data.as_py())
+            piece = SortedPiece(
+                0, place, _KEYS.decode(keys.as_py()), records.as_py(), size.as_py(), data.as_py()
+            )
             for one in [piece] if place >= RESULT else work.cut_again(piece, bounds):
                 yield from rows.add(unit.as_py(), one)
     yield from rows.left()
@@ -167,10 +169,10 @@ class _Rows:
     """Gathers rows into batches of about `TOGETHER` bytes."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, Piece]] = []
+        self._rows: list[tuple[int, SortedPiece]] = []
         self._bytes = 0
 
-    def add(self, unit: int, piece: Piece) -> Iterator[pa.RecordBatch]:
+    def add(self, unit: int, piece: SortedPiece) -> Iterator[pa.RecordBatch]:
         """Takes a row, and gives a batch if there are enough."""
         self._rows.append((unit, piece))
         self._bytes += len(piece.data)

@@ -21,7 +21,7 @@ from lake_core.ids import IdSource
 from lake_core.store import Address, address_of, guarded
 from log_lake.agents.agent import OpenWorkers
 from log_lake.stores import open_store
-from log_lake.workers import Divide, Exchange, Here, Piece, Worker, Workers, exchange
+from log_lake.workers import Divide, Here, Shuffle, SortedPiece, Worker, Workers, exchange
 from spark_apps.exchange import exchanged
 from spark_apps.in_task import InTask
 from spark_apps.session import OpenSpark, session_when_needed
@@ -73,7 +73,7 @@ class OnSpark:
 
     def exchange(
         self,
-        work: Exchange[U, R],
+        work: Shuffle[U, R],
         units: Sequence[U],
         *,
         divide: Divide,
@@ -94,13 +94,13 @@ class OnSpark:
 
 
 def _units(
-    work: Exchange[U, R],
+    work: Shuffle[U, R],
     units: Sequence[U],
     bounds: tuple[bytes, ...],
     worker: Worker,
     _: int,
     batches: Iterable[pa.RecordBatch],
-) -> Iterator[tuple[int, Piece | R]]:
+) -> Iterator[tuple[int, SortedPiece | R]]:
     """In a task: what its units give."""
     for batch in batches:
         for number in batch.column(0).to_pylist():

@@ -37,7 +37,7 @@ from log_lake.loading.opening import is_stream
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject
-from log_lake.workers import Piece, Worker, Workers, exchange
+from log_lake.workers import SortedPiece, Worker, Workers, exchange
 
 log = logging.getLogger(__name__)
 
@@ -214,8 +214,8 @@ class FileBulk(Bulk):
 
     def give(
         self, worker: Worker, number: int, unit: Unit, bounds: tuple[bytes, ...]
-    ) -> Iterator[Piece | Built]:
+    ) -> Iterator[SortedPiece | Built]:
         """The pieces of a unit, then what its worker built."""
         lost = LostValues()
         for one in self.pieces(worker, _blocks(self.work, unit, lost), bounds):
-            yield one if isinstance(one, Piece) else Built(one, dict(lost))
+            yield one if isinstance(one, SortedPiece) else Built(one, dict(lost))

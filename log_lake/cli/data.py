@@ -234,7 +234,7 @@ def _change(args: Namespace) -> None:
     done = execute(
         open_lake(args),
         args.sql,
-        token=args.token,
+        token=args.token or "",
         message=args.message,
         dry_run=args.dry_run,
         files=args.files,

@@ -51,14 +51,14 @@ class Answering:
             question = question_of(request)
             work = self._works.get(_lake_of(question), self._others)
             return await work.run(lambda: self.catalog.answer(question, request))
-        except LakeError as error:
+        except (LakeError, Refusal) as error:
             return self.refusal(error, request)
         except Exception:
             log.exception("the catalog could not answer %s %s", request.method, request.path)
             broken = Refusal(500, "InternalServerError", "the catalog has a fault; its log says more")
             return self.refusal(broken, request)
 
-    def refusal(self, error: LakeError, request: CatalogRequest) -> CatalogResponse:
+    def refusal(self, error: LakeError | Refusal, request: CatalogRequest) -> CatalogResponse:
         """The answer that says the error."""
         return self.catalog.refusal(error, with_body=request.method != "HEAD")
 

@@ -81,7 +81,7 @@ class IcebergCatalog:
             case OneTable(namespace, name, exists):
                 return self._table(namespace, name, exists, request.etag)
 
-    def refusal(self, error: LakeError, *, with_body: bool) -> CatalogResponse:
+    def refusal(self, error: LakeError | Refusal, *, with_body: bool) -> CatalogResponse:
         """The answer that says the error, without what may be a secret in the address of a lake."""
         return refusal_response(
             refused(error), text=self._lakes.without_users(str(error)), with_body=with_body

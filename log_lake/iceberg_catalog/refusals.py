@@ -11,8 +11,11 @@ RETRY_SECONDS = 5
 """After this time a client may ask again, if the store did not answer or too many requests were pending."""
 
 
-class Refusal(LakeError):
-    """A request that is refused: the status, and the type that the specification has for it."""
+class Refusal(Exception):
+    """A request that is refused: the status, and the type that the specification has for it.
+
+    It is no error of the lake: it exists between a request and its answer only.
+    """
 
     def __init__(self, status: int, type: str, message: str) -> None:
         super().__init__(message)
@@ -42,7 +45,7 @@ class Refusal(LakeError):
         return cls(403, "ForbiddenException", message)
 
 
-def refused(error: LakeError) -> Refusal:
+def refused(error: LakeError | Refusal) -> Refusal:
     """The error of the lake as a refusal."""
     if isinstance(error, Refusal):
         return error

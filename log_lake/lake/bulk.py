@@ -36,7 +36,7 @@ from log_lake.objects.write import WrittenObject
 from log_lake.reading.ranges import WeightedSample, even_cuts
 from log_lake.reading.split import whole_keys
 from log_lake.settings import Settings
-from log_lake.workers import Piece, Worker
+from log_lake.workers import SortedPiece, Worker
 
 MOST_PARTS = 2_000
 """Parts of one import, at most: each is a task, and its objects cost requests."""
@@ -63,12 +63,12 @@ class Bulk:
 
     def pieces(
         self, worker: Worker, blocks: Iterable[Block], bounds: tuple[bytes, ...]
-    ) -> Iterator[Piece | list[WrittenObject]]:
+    ) -> Iterator[SortedPiece | list[WrittenObject]]:
         """The pieces of the blocks, then the objects of sub-pools."""
         kind = partial(PieceBuilder, bounds=bounds)
         return pieces_of(builder_as(kind, worker.store, self.config, self.job, worker.new_id), blocks)
 
-    def cut_again(self, piece: Piece, bounds: tuple[bytes, ...]) -> Iterator[Piece]:
+    def cut_again(self, piece: SortedPiece, bounds: tuple[bytes, ...]) -> Iterator[SortedPiece]:
         """A piece that was given without bounds, cut at them."""
         return cut_again(piece, bounds, self.config.key)
 
@@ -94,7 +94,7 @@ class Divider:
         """The bounds, if the pool's points alone say them."""
         return few(self._old) if len(self._old) + 1 >= self._workers else None
 
-    def __call__(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    def __call__(self, pieces: Sequence[SortedPiece]) -> tuple[bytes, ...]:
         """The bounds of the parts, from the keys and sizes of all pieces."""
         ranges = self._ranges or ranges_of(pieces, self._branch.settings)
         bounds, self.points = divided(
@@ -136,7 +136,7 @@ def may_get_points(branch: Line, ranges: int | None) -> bool:
     return False
 
 
-def ranges_of(pieces: Sequence[Piece], settings: Settings) -> int:
+def ranges_of(pieces: Sequence[SortedPiece], settings: Settings) -> int:
     """How many ranges an import makes: of `range.bytes` and `range.records`, otherwise of `compact.max_bytes`."""
     size, records = sum(p.size for p in pieces), sum(p.records for p in pieces)
     by_records = settings["range.records"]
@@ -149,7 +149,7 @@ def ranges_of(pieces: Sequence[Piece], settings: Settings) -> int:
 
 
 def divided(
-    pieces: Sequence[Piece], points: tuple[bytes, ...], key: PoolKey, *, ranges: int, workers: int
+    pieces: Sequence[SortedPiece], points: tuple[bytes, ...], key: PoolKey, *, ranges: int, workers: int
 ) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
     """The bounds of the parts, and the points that the pool gets.
 
@@ -166,7 +166,7 @@ def divided(
     return few(tuple(sorted({*points, *new, *cuts}))), new
 
 
-def _sample(piece: Piece) -> WeightedSample:
+def _sample(piece: SortedPiece) -> WeightedSample:
     *keys, last = piece.keys
     return WeightedSample((*keys, last + b"\0"), (piece.size / len(keys),) * len(keys))
 

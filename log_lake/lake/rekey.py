@@ -26,7 +26,7 @@ from log_lake.lake.view import View
 from log_lake.loading.block import Block
 from log_lake.reading.plan import ScanPlan
 from log_lake.reading.scan import scan
-from log_lake.workers import Here, Piece, Worker, Workers, exchange
+from log_lake.workers import Here, SortedPiece, Worker, Workers, exchange
 
 UNIT_BYTES = 64 << 20
 """Stored bytes that one task reads, about."""
@@ -49,7 +49,7 @@ class RekeyBulk(Bulk):
 
     def give(
         self, worker: Worker, number: int, unit: ScanPlan, bounds: tuple[bytes, ...]
-    ) -> Iterator[Piece | Built]:
+    ) -> Iterator[SortedPiece | Built]:
         """The pieces of what a plan reads, then what its worker built."""
         read = 0
 
@@ -61,7 +61,7 @@ class RekeyBulk(Bulk):
                     yield Block(table, checked=True)
 
         for one in self.pieces(worker, blocks(), bounds):
-            yield one if isinstance(one, Piece) else Built(one, read=read)
+            yield one if isinstance(one, SortedPiece) else Built(one, read=read)
 
 
 def rekey(

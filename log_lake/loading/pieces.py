@@ -24,7 +24,7 @@ from log_lake.loading.block import Block
 from log_lake.loading.builder import ObjectBuilder, groups
 from log_lake.objects.weight import Sizes
 from log_lake.objects.write import WrittenObject, sorted_table
-from log_lake.workers import Piece
+from log_lake.workers import SortedPiece
 
 PIECE_BYTES = 1 << 20
 """Decoded bytes of a piece: so many are looked at, and sent, at once."""
@@ -44,7 +44,7 @@ class PieceBuilder(ObjectBuilder):
     _ordered: list[pa.Table] = field(default_factory=list)
     _number: int = 0
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SortedPiece]:
         """The pieces of all that was sorted since the last call, in their order of arrival."""
         while self._ordered:
             for part, table in cut(self._ordered.pop(0), self.bounds, self.key):
@@ -82,7 +82,7 @@ def cut(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[tupl
         begin = end
 
 
-def piece_of(table: pa.Table, key: PoolKey, *, part: int, number: int) -> Piece:
+def piece_of(table: pa.Table, key: PoolKey, *, part: int, number: int) -> SortedPiece:
     """The piece of sorted records; at least one."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -90,7 +90,7 @@ def piece_of(table: pa.Table, key: PoolKey, *, part: int, number: int) -> Piece:
         stream.write_table(table)
     last, data = table.num_rows - 1, sink.getvalue().to_pybytes()
     keys = keys_at(table, [last * step // SAMPLED for step in range(SAMPLED + 1)], key)
-    return Piece(part, number, tuple(keys), table.num_rows, len(data), data)
+    return SortedPiece(part, number, tuple(keys), table.num_rows, len(data), data)
 
 
 def records_of(data: bytes) -> pa.Table:
@@ -98,7 +98,7 @@ def records_of(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
 
 
-def cut_again(piece: Piece, bounds: Sequence[bytes], key: PoolKey) -> Iterator[Piece]:
+def cut_again(piece: SortedPiece, bounds: Sequence[bytes], key: PoolKey) -> Iterator[SortedPiece]:
     """A piece that knew no bounds, cut at them; its number stays."""
     part = bisect_right(bounds, piece.keys[0])
     if part == len(bounds) or piece.keys[-1] < bounds[part]:
@@ -108,7 +108,7 @@ def cut_again(piece: Piece, bounds: Sequence[bytes], key: PoolKey) -> Iterator[P
         yield piece_of(table, key, part=part, number=piece.number)
 
 
-def pieces_of(building: PieceBuilder, blocks: Iterable[Block]) -> Iterator[Piece | list[WrittenObject]]:
+def pieces_of(building: PieceBuilder, blocks: Iterable[Block]) -> Iterator[SortedPiece | list[WrittenObject]]:
     """The pieces of the blocks, then the objects of sub-pools.  Raises what `ObjectBuilder.add` raises."""
     with building:
         for block in blocks:

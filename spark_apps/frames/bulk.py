@@ -16,7 +16,7 @@ import pyarrow as pa
 from lake_core.store import Address
 from log_lake.lake.bulk import Built, Bulk, Divider, whole
 from log_lake.objects.write import WrittenObject
-from log_lake.workers import Piece, Worker
+from log_lake.workers import SortedPiece, Worker
 from spark_apps.datasource.writer import WriteWork, blocks_of
 from spark_apps.exchange import exchanged
 
@@ -30,11 +30,11 @@ class FrameBulk(Bulk):
 
     def give(
         self, worker: Worker, number: int, unit: Iterable[pa.RecordBatch], bounds: tuple[bytes, ...]
-    ) -> Iterator[Piece | Built]:
+    ) -> Iterator[SortedPiece | Built]:
         """The pieces of a partition, then what its worker built."""
         named = (batch.rename_columns(self.names) for batch in unit)
         for one in self.pieces(worker, blocks_of(self.work, named), bounds):
-            yield one if isinstance(one, Piece) else Built(one)
+            yield one if isinstance(one, SortedPiece) else Built(one)
 
 
 def imported(frame: Any, work: WriteWork, division: Divider) -> list[WrittenObject]:
@@ -54,7 +54,7 @@ def _partition(
     worker: Worker,
     number: int,
     batches: Iterable[pa.RecordBatch],
-) -> Iterator[tuple[int, Piece | Built]]:
+) -> Iterator[tuple[int, SortedPiece | Built]]:
     """In a task: what the partition gives."""
     for one in importing.give(worker, number, batches, bounds):
         yield number, one

@@ -20,7 +20,7 @@ from log_lake.lake.bulk import Built, Bulk, Divider, whole
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
-from log_lake.workers import Here, Piece, Worker, exchange
+from log_lake.workers import Here, SortedPiece, Worker, exchange
 from tests.properties.test_loads_on_disk import AGGREGATES, Case, cases, loaded, points_of
 from tests.support.workers import Shuffling
 
@@ -31,9 +31,9 @@ class TableBulk(Bulk):
 
     def give(
         self, worker: Worker, number: int, unit: list[pa.Table], bounds: tuple[bytes, ...]
-    ) -> Iterator[Piece | Built]:
+    ) -> Iterator[SortedPiece | Built]:
         for one in self.pieces(worker, map(Block, unit), bounds):
-            yield one if isinstance(one, Piece) else Built(one)
+            yield one if isinstance(one, SortedPiece) else Built(one)
 
 
 def imported(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from log_lake.workers import Divide, Exchange, Piece, Worker, Workers
+from log_lake.workers import Divide, Shuffle, SortedPiece, Worker, Workers
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -58,17 +58,17 @@ class Shuffling:
 
     def exchange(
         self,
-        work: Exchange[U, R],
+        work: Shuffle[U, R],
         units: Sequence[U],
         *,
         divide: Divide,
         bounds: tuple[bytes, ...] | None,
     ) -> list[R]:
-        rows: list[tuple[int, Piece]] = []
+        rows: list[tuple[int, SortedPiece]] = []
         results: list[R] = []
         for number, unit in enumerate(units):
             for one in work.give(self.worker, number, unit, bounds or ()):
-                if isinstance(one, Piece):
+                if isinstance(one, SortedPiece):
                     rows.append((number, one))
                 else:
                     results.append(one)
