@@ -31,7 +31,7 @@ from log_lake.console.output import (
 from log_lake.console.progress import shown_progress
 from log_lake.console.read_options import read_options
 from log_lake.lake.results import LoadResult
-from log_lake.lake.view import View
+from log_lake.lake.view import FAIL, View
 from log_lake.loading.preview import Preview
 from log_lake.loading.sources import files_to_read
 from log_lake.reading.scan import result_schema
@@ -231,6 +231,14 @@ def _change(args: Namespace) -> None:
     """An INSERT, UPDATE, DELETE or TRUNCATE."""
     from log_lake.sql_writes import execute
 
+    unread = {
+        "output": args.output,
+        "format": args.format,
+        "lease": args.lease,
+        "on-missing": args.on_missing != FAIL,
+    }
+    if given := [name for name, value in unread.items() if value]:
+        raise InvalidInput(f"--{given[0]} is for a statement that reads; this one changes a pool")
     done = execute(
         open_lake(args),
         args.sql,

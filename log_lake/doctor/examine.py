@@ -63,7 +63,7 @@ def examine(lake: Lake, pools: Sequence[str] = (), *, anew: bool = False, writes
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         examined = tuple(threads.map(health, configs))
-    if not look.store.untried:
+    if not look.store.untried and not pools:  # a look at some pools knows nothing of the others
         memory.write()
     late = [one for pool in examined for one in pool.findings]
     signs = look.signs(now=now, written=_written(configs, notes), late=late)

@@ -287,7 +287,8 @@ def commit_load(
 ) -> LoadResult:
     """Commit the objects of a load, as `Branch.commit` says.
 
-    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.
+    `is_exact`: raises PlanAgain if anything was committed to the branch since the load began.  And `replaced` then
+    hides what was there as a delete does: it overtakes no load that is under way.
     """
     check_rejected(objects, pending.max_rejected)
     removed, seen = None, 0
@@ -298,7 +299,11 @@ def commit_load(
     transaction_id = pending.origin.transaction_id
     actions: tuple[Action, ...] = (
         *([Consume(tuple(sources))] if sources else []),
-        *([replaced.tombstone(transaction_id, reason=pending.message, replaces=True)] if replaced else []),
+        *(
+            [replaced.tombstone(transaction_id, reason=pending.message, replaces=not is_exact)]
+            if replaced
+            else []
+        ),
         *objects,
     )
     if not actions:

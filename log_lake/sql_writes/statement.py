@@ -1,11 +1,12 @@
 """What a writing statement of SQL says, as a value: its pool, its clauses.  Pure.
 
 sqlglot parses the statement, so that a clause which cannot be done is refused by its name.  The clauses themselves
-stay the text that the user wrote: DuckDB and the lake's own conditions read them again.  Called by `execute`.
+stay the text that the user wrote: DuckDB and the lake's own conditions read them again.  Called by `run`.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from lake_core.errors import InvalidInput
 
 _WRITES = ("insert", "update", "delete", "truncate", "merge", "create", "drop", "alter", "replace", "upsert")
 
-_FIRST = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([a-z]+)", re.IGNORECASE | re.DOTALL)
+_FIRST = re.compile(r"(?>\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*([a-z]+)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,10 @@ def is_write(sql: str) -> bool:
 
 def parsed(sql: str) -> ChangeStatement:
     """The statement.  Raises InvalidInput for one that is wrong, or that is not done here; it names the clause."""
+    if "{#" in sql:  # a comment to sqlglot alone
+        raise InvalidInput("SQL: `{#` begins no comment of SQL; write -- or /* */")
     try:
-        trees = [tree for tree in sqlglot.parse(sql, read="duckdb") if tree is not None]
+        trees = [tree for tree in sqlglot.parse(sql, read="duckdb") if _says_something(tree)]
         tokens = sqlglot.tokenize(sql, read="duckdb")
     except (SqlglotError, RecursionError) as error:
         raise InvalidInput(f"SQL: {_first_line(error)}") from error
@@ -111,6 +114,10 @@ def _insert(tree: exp.Insert, text: _Text) -> Insert:
     _refuse_others(tree, {"this", "expression", "by_name"})
     table, fields = tree.this, None
     if isinstance(table, exp.Schema):
+        if wrong := [one for one in table.expressions if not isinstance(one, exp.Identifier)]:
+            raise InvalidInput(f"INSERT: {wrong[0].sql('duckdb')!r} is no name of a field")
+        if tree.args.get("by_name"):
+            raise InvalidInput("INSERT: BY NAME takes the names of the query; leave out the list of fields")
         fields = tuple(column.name for column in table.expressions)
         table = table.this
         if doubled := sorted({name for name in fields if fields.count(name) > 1}):
@@ -122,10 +129,11 @@ def _insert(tree: exp.Insert, text: _Text) -> Insert:
         )
     if tree.expression is None:
         raise InvalidInput("INSERT: give VALUES or a SELECT")
-    begin = {TokenType.SELECT, TokenType.VALUES, TokenType.WITH, TokenType.FROM}
-    query = text.since(begin)
+    query = text.query(named=fields is not None)
     if isinstance(tree.expression, exp.Values):
         query = f"SELECT * FROM ({query})"
+    elif not isinstance(tree.expression, exp.Query):
+        raise InvalidInput("INSERT: give VALUES or a SELECT")
     return Insert(_target(table), query, fields)
 
 
@@ -148,9 +156,12 @@ def _update(tree: exp.Update, text: _Text) -> Update:
         sets.append(one.this.name)
     if doubled := sorted({name for name in sets if sets.count(name) > 1}):
         raise InvalidInput(f"UPDATE: field {doubled[0]!r} is set twice")
+    values = text.assigned()
+    if len(values) != len(sets):
+        raise InvalidInput("UPDATE: write SET FIELD = EXPRESSION, and a comma between two of them")
     return Update(
         _target(tree.this),
-        tuple(zip(sets, text.assigned(), strict=True)),
+        tuple(zip(sets, values, strict=True)),
         text.clause(TokenType.WHERE),
     )
 
@@ -195,6 +206,10 @@ def _target(table: Any) -> ChangeTarget:
     return ChangeTarget(pool, branch or "main")
 
 
+def _says_something(tree: Any) -> bool:
+    return tree is not None and not isinstance(tree, exp.Semicolon)
+
+
 def _one(expressions: Sequence[Any], *, what: str) -> Sequence[Any]:
     if len(expressions) != 1:
         raise InvalidInput(f"{what}: name one pool; a statement is one transaction of one pool")
@@ -235,10 +250,17 @@ class _Text:
         at = next((token for token in self._outer() if token.token_type == kind), None)
         return None if at is None else self._between(at.end + 1, self._end)
 
-    def since(self, kinds: set[TokenType]) -> str:
-        """The text from the first of these words on."""
-        first = next(token for token in self.tokens if token.token_type in kinds)
-        return self._between(first.start, self._end)
+    def query(self, *, named: bool) -> str:
+        """The query of an INSERT: what follows the list of fields if these are `named`, otherwise BY NAME."""
+        depth = 0
+        for before, token in itertools.pairwise(self.tokens):
+            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            words = (before.text.upper(), token.text.upper())
+            if not depth and (token.token_type == TokenType.R_PAREN if named else words == ("BY", "NAME")):
+                return self._between(token.end + 1, self._end)
+        raise InvalidInput(
+            "INSERT: write INSERT INTO POOL (a, b) SELECT ..., or INSERT INTO POOL BY NAME SELECT ..."
+        )
 
     def assigned(self) -> list[str]:
         """The expressions of SET."""
@@ -256,4 +278,7 @@ class _Text:
             if token.token_type == TokenType.COMMA:
                 commas.append(token.start)
                 is_value = False
-        return [self._between(a, b) for a, b in zip(equals, [*commas, end], strict=True)]
+        ends = [*commas, end]
+        if len(equals) != len(ends):
+            raise InvalidInput("UPDATE: write SET FIELD = EXPRESSION, and a comma between two of them")
+        return [self._between(begin, end) for begin, end in zip(equals, ends, strict=True)]

@@ -26,8 +26,10 @@ from log_lake.system_tables.names import is_system_table, pool_and_shape, system
 log = logging.getLogger(__name__)
 
 
-def dataset(view: View) -> PoolDataset:
-    """The records of a view as an Arrow data set, which an engine scans as often as it likes.
+def as_dataset(view: View) -> PoolDataset:
+    """The records of a view as an Arrow data set for DuckDB and polars, which scan it as often as they like.
+
+    It has no fragments, so methods of Arrow that need them (`join`, `sort_by`, `take`) raise NotImplementedError.
 
     Names and JSON are those of SQL (docs/python.md).  Raises InvalidInput if SQL has no name for a field.  What a
     scan raises, its engine raises as an error of its own, with the message.
@@ -40,10 +42,14 @@ def register(
 ) -> list[str]:
     """Makes views of pools in a connection, frozen at their present versions; returns the names of the views.
 
+    A view hides a table of the connection that has its name.
+
     `pools`: any table that `query` knows (`logs`, `logs@2`, `logs:objects`); None: all pools of the lake.  Of all
     pools, one that cannot be read is left out, with a warning in the log.  Raises InvalidInput for names that
     differ in case only, NotFound.
     """
+    if isinstance(pools, str):
+        raise InvalidInput(f"register: pools={pools!r} is one text; give a list of names: pools=[{pools!r}]")
     names = [pool.name for pool in lake.pools()] if pools is None else list(pools)
     alike: dict[str, str] = {}
     for name in names:

@@ -51,10 +51,26 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         self, columns: list[str] | None = None, filter: pc.Expression | None = None, **_: Any
     ) -> _Scanner:
         """The records, projected and filtered.  DuckDB relies on both being done exactly."""
+        if isinstance(columns, dict):
+            raise NotImplementedError("columns by expressions: name columns, and compute with the table")
         names = self.schema.names if columns is None else list(columns)
         needed = names if filter is None else self._needed(names, filter)
         schema = pa.schema([self.schema.field(name) for name in names])
         return _Scanner(schema, self._batches(needed, names, filter, schema))
+
+    def get_fragments(self, *_: Any, **__: Any) -> Iterator[Any]:
+        """Raises NotImplementedError: records are merged from objects, and no object is a part of them."""
+        raise NotImplementedError(
+            "a pool has no fragments; read it by to_table, to_batches or View.to_reader"
+        )
+
+    def _not_by_arrow(self, *_: Any, **__: Any) -> Any:
+        """Raises NotImplementedError in place of a method of Arrow that would read no records."""
+        raise NotImplementedError(
+            "Arrow does not do this with a pool: call to_table, or use DuckDB or polars"
+        )
+
+    filter = join = join_asof = sort_by = take = replace_schema = _not_by_arrow
 
     @property
     def stored(self) -> pa.Schema:

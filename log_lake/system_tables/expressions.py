@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lake_core.errors import InvalidInput
 from lake_core.values.types import is_json
 from log_lake.columns.json_text import typed_inside
 from log_lake.system_tables.answers import carried, marked, quoted
-from log_lake.system_tables.columns import as_type, sql_names, stored_type
 from log_lake.system_tables.dataset import as_sql_sees
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 
@@ -39,37 +39,62 @@ def values_of(
 
     Raises InvalidInput for an expression that is wrong, and for a value that the field's type cannot hold.
     """
-    names = sql_names(records.schema.names)
     seen = as_sql_sees(records).append_column(_ROW, pa.array(range(records.num_rows), pa.int64()))
-    stored = dict(zip(names, records.schema.names, strict=True))
     chosen = ", ".join(
         f"to_json({one.sql}\n)" if is_json(one.field) else f"({one.sql}\n)" for one in expressions
     )
+    for one in expressions:
+        if _holds_records(one.field.type):
+            raise InvalidInput(f"UPDATE: field {one.field.name!r} holds records, which SQL does not set here")
     with connected(limits) as connection:
         connection.register("records", seen)
         try:
             relation = carried(
-                connection.sql(f'SELECT {chosen} FROM records AS {quoted(table)} ORDER BY "{_ROW}"')
+                connection.sql(f'SELECT {chosen}, "{_ROW}" FROM records AS {quoted(table)} ORDER BY "{_ROW}"')
             )
             answer = relation.to_arrow_table()
         except duckdb.Error as error:
             first, _, _ = str(error).partition("\n")
             raise InvalidInput(f"UPDATE: {first.strip()}") from error
         kinds = [marked(field, kind) for field, kind in zip(answer.schema, relation.types, strict=True)]
-    if answer.num_rows != records.num_rows:
-        raise InvalidInput("UPDATE: an expression gives several values for a record; it must give one")
+    if answer.num_columns != len(expressions) + 1 or answer.columns[-1].to_pylist() != list(
+        range(records.num_rows)
+    ):
+        raise InvalidInput("UPDATE: an expression gives no value, or several, for a record; it must give one")
     return [
-        _in_field(column, kind.with_type(stored_type(kind.type, stored)), one.field, kind)
-        for column, kind, one in zip(answer.columns, kinds, expressions, strict=True)
+        _in_field(column, one.field, kind, old=(records.column(one.field.name), seen.column(place)))
+        for column, kind, one, place in zip(
+            answer.columns[:-1],
+            kinds[:-1],
+            expressions,
+            [records.schema.get_field_index(one.field.name) for one in expressions],
+            strict=True,
+        )
     ]
 
 
-def _in_field(column: pa.ChunkedArray, own: pa.Field, field: pa.Field, kind: pa.Field) -> pa.ChunkedArray:
-    values = as_type(typed_inside(column, kind).combine_chunks(), own.type)
+def _holds_records(kind: pa.DataType) -> bool:
+    inside = (kind.field(place).type for place in range(kind.num_fields))
+    return pa.types.is_struct(kind) or (pa.types.is_list(kind) and any(map(_holds_records, inside)))
+
+
+def _in_field(
+    column: pa.ChunkedArray, field: pa.Field, kind: pa.Field, *, old: tuple[pa.ChunkedArray, pa.ChunkedArray]
+) -> pa.ChunkedArray:
+    """The values in the field's type.  A value of JSON that the expression left alone stays as it is stored."""
+    values = typed_inside(column, kind).combine_chunks()
+    if pa.types.is_null(field.type):  # a field without a value has no type yet
+        return pa.chunked_array([values])
     try:
-        return pa.chunked_array([values.cast(field.type)])
+        values = values.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         first, _, _ = str(error).partition("\n")
+        advice = "SQL cannot set it" if pa.types.is_duration(field.type) else "cast it"
         raise InvalidInput(
-            f"UPDATE: field {field.name!r} is {field.type}, and does not take the new value: {first}; cast it"
+            f"UPDATE: field {field.name!r} is {field.type}, and does not take the new value: {first}; {advice}"
         ) from error
+    if is_json(field):
+        stored, shown = (one.combine_chunks() for one in old)
+        same = pc.equal(column.combine_chunks().cast(pa.string()), shown.storage)
+        values = pc.if_else(pc.fill_null(same, False), stored, values)
+    return pa.chunked_array([values])

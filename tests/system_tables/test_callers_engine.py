@@ -23,7 +23,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.plan import ScanPlan
-from log_lake.system_tables import dataset, register
+from log_lake.system_tables import as_dataset, register
 
 ROWS = [
     {"ts": 1, "level": "info", "user": {"id": 1}},
@@ -114,7 +114,7 @@ def test_an_engine_that_scans_a_data_set_reads_the_columns_and_objects_that_it_n
     pool: Pool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "log_lake.lake.view")
-    logs = dataset(pool.at())
+    logs = as_dataset(pool.at())
     assert logs.to_table(columns=["ts"], filter=pc.field("ts") > 20).to_pylist() == [{"ts": 21}]
     assert reads(caplog) == "reads 1 of 3 objects"
     lazy = polars.scan_pyarrow_dataset(logs).filter(polars.col("ts") < 10).select("level")
@@ -158,7 +158,7 @@ def test_a_missing_object_is_an_error_with_its_name_and_never_a_shorter_answer(
     lake: Lake, pool: Pool
 ) -> None:
     view = pool.at()
-    logs, connection = dataset(view), duckdb.connect()
+    logs, connection = as_dataset(view), duckdb.connect()
     register(lake, connection)
     name = view.object_name(view.references[1])
     lake.store.delete(name)
@@ -181,3 +181,17 @@ def test_of_all_pools_one_that_cannot_be_read_is_left_out_with_a_warning(
     assert "pool broken is left out: " in caplog.text
     with pytest.raises(Corrupt):
         register(again, duckdb.connect(), ["broken"])
+
+
+def test_what_arrow_would_do_without_the_records_is_refused(lake: Lake, pool: Pool) -> None:
+    logs = as_dataset(pool.at())
+    with pytest.raises(NotImplementedError):
+        logs.sort_by("ts")
+    with pytest.raises(NotImplementedError):
+        logs.join(logs, "ts")
+    with pytest.raises(NotImplementedError):
+        list(logs.get_fragments())
+    with pytest.raises(NotImplementedError):
+        logs.to_table(columns={"ts": pc.field("ts") * 10})
+    with pytest.raises(InvalidInput, match=r"pools=\['logs'\]"):
+        register(lake, duckdb.connect(), "logs")

@@ -4,7 +4,7 @@
 |---|---|
 | INSERT | a load of the query's records |
 | DELETE, TRUNCATE | a delete: a tombstone, whose condition is the WHERE |
-| UPDATE of an append pool | a replace: the tombstone of its WHERE, and the records with their new values |
+| UPDATE of an append pool | a delete by its WHERE and the records with their new values, in one transaction |
 | UPDATE of an upsert pool | a load of the records with their new values, which are the newest of their keys |
 
 An UPDATE reads records and writes what follows from them.  So it commits only if nothing was committed to its
@@ -25,18 +25,20 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput, PlanAgain
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import NOKEY
+from lake_core.naming import MAIN, NOKEY
 from lake_core.phrases import counted, did_you_mean
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import TRIES, planned
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
-from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of, load_blocks
+from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult
 from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
+from log_lake.objects.write import WrittenObject
+from log_lake.reading.plan import plan_scan
 from log_lake.sql_writes.statement import ChangeTarget, Delete, Insert, Update, parsed
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
 from log_lake.system_tables.expressions import Expression, values_of
@@ -78,7 +80,7 @@ def execute(
     and what loads and deletes raise.
     """
     statement = parsed(sql)
-    work = _Work(lake, statement.target, token, message, files, limits)
+    work = _Work(lake, statement.target, token, message, files, limits, deletes=isinstance(statement, Delete))
     match statement:
         case Insert():
             return work.counted_insert(statement) if dry_run else work.insert(statement)
@@ -99,19 +101,30 @@ class _Work:
     message: str
     files: Sequence[str]
     limits: SqlLimits
+    deletes: bool
 
     def __post_init__(self) -> None:
         self.pool: Pool = self.lake.pool(self.target.pool)
-        self.branch: Branch = self.pool.branch(self.target.branch)
+        self.branch: Branch = self.pool.branch(self.target.branch, to_delete=self.deletes)
 
     # --- INSERT
 
     def insert(self, statement: Insert) -> StatementResult:
         """Load the records of the query."""
-        write = WriteArguments(token=self.token, message=self.message)
-        with closing(self._queried(statement)) as tables:
-            blocks = (self.branch.block(table) for table in tables)
-            return self._loaded(load_blocks(self.branch, blocks, write), "inserted")
+        branch = self.branch
+        pending = begin_load(branch, WriteArguments(token=self.token, message=self.message))
+        if isinstance(pending, LoadResult):
+            return self._loaded(pending, "inserted")
+        with (
+            builder_of(branch, pending, alone=True) as builder,
+            lease_of(branch, pending, why="insert"),
+            closing(self._queried(statement)) as tables,
+        ):
+            for table in tables:
+                builder.add(branch.block(table))
+            written = builder.finish()
+            _check_keys(written, "INSERT", branch)
+            return self._loaded(commit_written(branch, pending, written), "inserted")
 
     def counted_insert(self, statement: Insert) -> StatementResult:
         """How many records an INSERT would load."""
@@ -137,6 +150,22 @@ class _Work:
     def check_sets(self, statement: Update) -> None:
         """Raises InvalidInput if a pool of this kind cannot be updated so."""
         rule, key = self.branch.rule, self.branch.key
+        if self.branch.name != MAIN:
+            raise InvalidInput(
+                f"UPDATE: works on the branch {MAIN} only, because a merge could not tell what it read; on "
+                f"{self.branch.name!r} use lake replace"
+            )
+        if self.pool.settings["format"] in ("zng", "zst"):
+            raise InvalidInput(
+                f"UPDATE: the records of pool {self.target.pool!r} have types of their own (format="
+                f"{self.pool.settings['format']}), which SQL does not keep; use lake replace"
+            )
+        paths = [name for name in key.names if "." in name]
+        for name, _ in statement.sets:
+            if any(name in (path, path.partition(".")[0]) for path in paths):
+                raise InvalidInput(
+                    f"UPDATE: SET {name}: the key is a path into records, which SQL does not set"
+                )
         if rule.kind == "aggregate":
             raise InvalidInput(
                 f"UPDATE: pool {self.target.pool!r} is an aggregate pool, which combines many records; "
@@ -164,33 +193,43 @@ class _Work:
         pending = begin_load(branch, WriteArguments(token=self.token, message=self.message))
         if isinstance(pending, LoadResult):
             return self._loaded(pending, "updated")
+        if not pending.read_version:  # nothing was ever loaded
+            return self._would("updated", 0)
         view = self.pool.at_version(pending.read_version, branch=branch.name)
         spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
         if spec is None:
             return self._would("updated", 0)
-        expressions = _expressions(statement, view)
+        expressions = self._expressions(statement, view)
         with builder_of(branch, pending, alone=True) as builder, lease_of(branch, pending, why="update"):
             for table in _matching(view, spec):
                 builder.add(Block(self._with_values(table, expressions)))
             written = builder.finish()
             if not written:
                 return self._would("updated", 0)
-            if lost := sum(one.action.records for one in written if one.action.sub_pool == NOKEY):
-                raise InvalidInput(
-                    f"UPDATE: {counted(lost, 'record')} would have no key; nothing was changed"
-                )
+            _check_keys(written, "UPDATE", branch)
             replaced = spec if branch.rule.keeps_all else None
             done = commit_written(branch, pending, written, replaced=replaced, is_exact=True)
         return self._loaded(done, "updated")
 
     def _with_values(self, records: pa.Table, expressions: Sequence[Expression]) -> pa.Table:
-        if not records.num_rows:
-            return records
         columns = values_of(expressions, records, table=self.target.pool, limits=self.limits)
         for one, column in zip(expressions, columns, strict=True):
             place = records.schema.get_field_index(one.field.name)
-            records = records.set_column(place, records.schema.field(place), column)
+            field = records.schema.field(place)
+            if pa.types.is_null(field.type):  # its first values give it a type
+                field = field.with_type(column.type)
+            records = records.set_column(place, field, column)
         return records
+
+    def _expressions(self, statement: Update, view: View) -> list[Expression]:
+        """The expressions, tried on no record.  Raises InvalidInput for one that is wrong."""
+        names = view.schema.names
+        for name, _ in statement.sets:
+            if name not in names:
+                raise InvalidInput(f"UPDATE: SET {name}: no such field; {did_you_mean(name, names)}")
+        expressions = [Expression(view.schema.field(name), sql) for name, sql in statement.sets]
+        self._with_values(view.schema.empty_table(), expressions)
+        return expressions
 
     # --- results
 
@@ -198,10 +237,13 @@ class _Work:
         """How many records the statement would meet."""
         view = self.pool.at_branch(self.target.branch)
         spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
+        if spec is None:
+            return self._would(verb, 0)
+        expressions = self._expressions(statement, view) if isinstance(statement, Update) else []
         records = 0
-        for table in [] if spec is None else _matching(view, spec):
-            if isinstance(statement, Update):
-                self._with_values(table, _expressions(statement, view))  # an expression may be wrong
+        for table in _matching(view, spec):
+            if expressions:
+                self._with_values(table, expressions)  # a value may not fit
             records += table.num_rows
         return self._would(verb, records)
 
@@ -237,12 +279,15 @@ def _names(statement: Insert, schema: pa.Schema) -> list[str]:
 
 
 def _matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
-    return view.scan(key_range=spec.key_range, where=spec.condition)
+    """The records that a tombstone of the condition would hide, also those that have aged off: they would come back
+    if the setting `age_off` changed."""
+    return view.run(plan_scan(view, key_range=spec.key_range, where=spec.condition, ages=False))
 
 
-def _expressions(statement: Update, view: View) -> list[Expression]:
-    names = view.schema.names
-    for name, _ in statement.sets:
-        if name not in names:
-            raise InvalidInput(f"UPDATE: SET {name}: no such field; {did_you_mean(name, names)}")
-    return [Expression(view.schema.field(name), sql) for name, sql in statement.sets]
+def _check_keys(written: Sequence[WrittenObject], verb: str, branch: Branch) -> None:
+    """Raises InvalidInput if a record has no key, because no reader of the pool would see it."""
+    if lost := sum(one.action.records for one in written if one.action.sub_pool == NOKEY):
+        raise InvalidInput(
+            f"{verb}: {counted(lost, 'record')} would have no key; nothing was changed. The key is "
+            f"{', '.join(branch.key.names)}"
+        )
