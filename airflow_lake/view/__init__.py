@@ -1,6 +1,7 @@
 """The web view in Airflow's own UI: the pages of `log_lake.view`, and buttons that start agents.
 
     plugin     what Airflow is told             app        who may see the pages; what only Airflow can answer
+    catalog    the Iceberg catalog of the lakes, by the same login
 
     the page --GET--> app -> log_lake.view      reads only: nothing here writes to a lake
     the page --POST-> Airflow's own API         starts an agent, with the rights of the user

@@ -1,4 +1,4 @@
-"""The view as a plugin of Airflow: an app below `/lake`, and an entry in the menu.
+"""The view and the catalog as a plugin of Airflow: two apps, and an entry in the menu.
 
 Airflow imports this module in the scheduler and in every task too, so it imports nothing else.  The app is built
 at the first request.
@@ -14,15 +14,18 @@ from typing import Any, ClassVar
 from airflow.plugins_manager import AirflowPlugin
 
 PREFIX = "/lake"
-"""Where the app is mounted, below the address of Airflow.  Everything in the page is relative to it."""
+"""Where the pages are mounted, below the address of Airflow.  Everything in a page is relative to it."""
+CATALOG = "/lake-catalog"
+"""Where the Iceberg catalog is mounted."""
 
 App = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
 
 
 class LazyApp:
-    """The app as ASGI, which is built when the first request comes."""
+    """An app as ASGI, which `build` builds when the first request comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, build: Callable[[], App]) -> None:
+        self._build = build
         self._app: App | None = None
         self._building = threading.Lock()
 
@@ -30,9 +33,7 @@ class LazyApp:
         """The app, built at the first call; safe to call from several threads."""
         with self._building:
             if self._app is None:
-                from airflow_lake.view.app import build
-
-                self._app = build()
+                self._app = self._build()
             return self._app
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
@@ -40,11 +41,26 @@ class LazyApp:
         await app(scope, receive, send)
 
 
+def _view() -> App:
+    from airflow_lake.view.app import build
+
+    return build()
+
+
+def _catalog() -> App:
+    from airflow_lake.view.catalog import build
+
+    return build()
+
+
 class LakeView(AirflowPlugin):
     """The plugin."""
 
     name = "lake_view"
-    fastapi_apps: ClassVar[list[Any]] = [{"app": LazyApp(), "url_prefix": PREFIX, "name": "Lake"}]
+    fastapi_apps: ClassVar[list[Any]] = [
+        {"app": LazyApp(_view), "url_prefix": PREFIX, "name": "Lake"},
+        {"app": LazyApp(_catalog), "url_prefix": CATALOG, "name": "Lake catalog"},
+    ]
     external_views: ClassVar[list[Any]] = [
         {
             "name": "Lake",
