@@ -23,7 +23,7 @@ def serve(args: Namespace) -> None:
     from log_lake.iceberg_catalog.serving import serve as serve_lakes
 
     lakes = lakes_of(args.lake, args.also)
-    token = token_in(args.token_file) if args.token_file else ""
+    token = "" if args.token_file is None else token_in(args.token_file)
     with (
         bound(args.host, args.port, has_token=bool(token)) as listening,
         ended_by_signal(),

@@ -36,6 +36,8 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 def token_in(path: str) -> str:
     """The token in a file, without white space around it.  Raises InvalidInput."""
+    if not path:  # as from a variable that is not set
+        raise InvalidInput("--token-file is empty; name a file with a token, or leave the option out")
     try:
         with Path(path).open("rb") as file:
             text = file.read(MAX_TOKEN + 2).strip().decode("latin-1")

@@ -172,6 +172,7 @@ def test_what_the_command_refuses(lake: Command, tmp_path: Path) -> None:
         (["--host", "example.org"], "an address of this machine"),
         (["--token-file", str(short)], "16 to 4,096 characters"),
         (["--token-file", str(tmp_path / "none")], "No such file"),
+        (["--token-file", ""], "--token-file is empty"),
         (["--also", "x"], "NAME=URI"),
         (["--also", f"lake={uri}"], "given once"),
         (["--also", f"a/b={uri}"], "NAME=URI"),
