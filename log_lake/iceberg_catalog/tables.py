@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from lake_core.errors import Denied, InvalidInput, NotFound
 from lake_core.naming import MAIN, is_own
+from lake_core.store import guarded
+from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.compact.publication import publish
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
@@ -37,6 +39,11 @@ class PoolTable:
     def to(self) -> str:
         """Where it is published."""
         return (self.pool.settings["publish.iceberg"] if self.ref == MAIN else "") or BESIDE
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether this process may not change the lake; then it writes nowhere else either."""
+        return isinstance(guarded(self.pool.store).behind, ReadOnlyStore)
 
     @property
     def name(self) -> str:
@@ -84,6 +91,8 @@ def loaded(table: PoolTable) -> Loaded:
 
     Raises Refusal, InvalidInput (what Iceberg cannot express, and what to do), Corrupt, Unavailable.
     """
+    if table.is_read_only:  # its place may be on another store, which is not
+        return _newest_published(table)
     try:
         publish(table.pool, branch=table.ref, to=table.to)
     except Denied as error:
@@ -103,6 +112,8 @@ def _newest_published(table: PoolTable) -> Loaded:
             f"it run: lake publish {table.name}"
         )
     lag = lag_of(table.pool, published, branch=table.ref)
+    if not lag.transactions:
+        return _loaded(table, published, {})
     behind = {BEHIND_TRANSACTIONS: str(lag.transactions), BEHIND_SECONDS: f"{lag.seconds:.3f}"}
     return _loaded(table, published, behind)
 

@@ -184,6 +184,19 @@ def test_a_server_that_may_only_read_serves_the_newest_published_and_says_how_ol
     assert read_table(location(response)).num_rows == 4
 
 
+def test_a_server_that_may_only_read_writes_nothing_at_the_place_of_the_setting(
+    lake: Lake, tmp_path: Path
+) -> None:
+    lake.configure_pool("logs", {"publish.iceberg": str(tmp_path / "elsewhere")})
+    location(ask(served(lake=lake.store.uri), table_path("logs")))
+    hint = tmp_path / "elsewhere" / "metadata" / "version-hint.text"
+    hint.unlink()  # as a publisher leaves it that is killed before it writes the hint
+    answering = Answering(IcebergCatalog(Lakes({"lake": lake.store.uri}, opener=open_to_read)))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert location(ask(answering, table_path("logs"))).endswith("/elsewhere/metadata/v1.metadata.json")
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
 def test_an_answer_that_the_client_has_is_not_sent_again(lake: Lake) -> None:
     answering = served(lake=lake.store.uri)
     etag = ask(answering, table_path("logs")).headers["ETag"]
