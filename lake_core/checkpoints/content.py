@@ -1,4 +1,7 @@
-"""How much the rows of a checkpoint may hold; reads a row group only if all that were read hold no more.
+"""How much the rows of a checkpoint may hold; reads a row group only if all that a reader keeps hold no more.
+
+References are read a row group at a time, and few groups are kept, so the bound is one of each such group.  Of
+other sections a reader keeps all rows, so the bound is one of all that were read.
 
 A dictionary holds a value once, however many rows have it: from 12 KB a reader could make 40 GB.  So texts are
 read as dictionaries, and their bytes are counted before they are expanded.  Sizes that the file itself states
@@ -19,18 +22,18 @@ TEXTS = [field.name for field in ROW if pa.types.is_string(field.type) or pa.typ
 """The columns that are read as dictionaries."""
 
 FREE = 1 << 28
-"""Bytes that the rows of any checkpoint may hold."""
+"""Bytes that the rows that a reader of any checkpoint keeps may hold."""
 TIMES, LARGE = 1_000, 1 << 30
 """Or this many times the bytes of the checkpoint, as in files that are loaded (decision 152), up to `LARGE`."""
 FEW_TIMES = 20
-"""Or this many times, however large: rows of a pool hold about five times their bytes in the file."""
+"""Or this many times, however large."""
 
 SMALL = 1 << 16
 """Bytes of a column that are not counted."""
 
 
 def most_content(size: int) -> int:
-    """The maximum number of bytes in all rows, for a checkpoint of this size."""
+    """The maximum number of bytes in the rows that a reader keeps, for a checkpoint of this size."""
     return max(FREE, min(TIMES * size, LARGE), FEW_TIMES * size)
 
 

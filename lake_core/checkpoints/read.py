@@ -266,8 +266,9 @@ class CheckpointFile:
         try:
             many = self.footer.groups[number].rows > _FEW
             ranges.plan(self._source, lambda: self._chunks(number, columns), keeps=True)
+            kept = self.footer.groups[number].section != "reference"  # of references only few groups are kept
             before = self._contents.get(number, 0)
-            left = self._most - self._content + before
+            left = self._most - self._content + before if kept else self._most
             read = read_group(self._file, number, columns, most=left, use_threads=many)
         except FileNotFoundError as error:
             raise CheckpointGone(f"{self.name}: a purge deleted this checkpoint; load again") from error
@@ -282,7 +283,7 @@ class CheckpointFile:
         if read is None:
             raise self._damaged(number, f"the rows up to it hold more than {human_size(self._most)}")
         table, content = read
-        if content > before:
+        if kept and content > before:
             self._contents[number], self._content = content, self._content + content - before
         if table.num_rows != self.footer.groups[number].rows or table["key"].null_count:
             raise self._damaged(number, "it does not have the rows that the footer lists")

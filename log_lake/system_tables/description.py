@@ -109,7 +109,9 @@ class _Column:
         """The value as a double for a histogram; "" if there is none."""
         kind = self.field.type
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            return f"epoch({self.name})"
+            is_exact = pa.types.is_timestamp(kind) and kind.unit == "ns"
+            # DuckDB 2.0.1 takes the epoch of seconds and milliseconds by way of nanoseconds, which hold 584 years
+            return f"epoch({self.name})" if is_exact else f"epoch(CAST({self.name} AS TIMESTAMP))"
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         return f"CAST({self.name} AS DOUBLE)" if is_number else ""
 

@@ -307,7 +307,7 @@ def test_damage_in_a_row_group_is_told_when_it_is_read(small: bytes) -> None:
 # ---------------------------------------------------------------- content
 
 
-def bomb(column: str, *, count: int = 1_000, groups: int = 1) -> bytes:
+def bomb(column: str, *, count: int = 1_000, groups: int = 1, section: str = "token") -> bytes:
     """A checkpoint of a few KB, one value of which stands in so many rows of each row group: 1 GB."""
     dictionary = {
         name: pa.dictionary(pa.int32(), kind) for name, kind in zip(ROW.names, ROW.types, strict=True)
@@ -315,7 +315,7 @@ def bomb(column: str, *, count: int = 1_000, groups: int = 1) -> bytes:
     schema = pa.schema(
         [(name, dictionary[name] if name in TEXTS else ROW.field(name).type) for name in ROW.names]
     )
-    values = {"section": "token", "branch": "", "sub": "", "key": b"k"} | {
+    values = {"section": section, "branch": "", "sub": "", "key": b"k"} | {
         column: b"x" * 1_000_000 if pa.types.is_binary(ROW.field(column).type) else "x" * 1_000_000
     }
     arrays = []
@@ -328,7 +328,7 @@ def bomb(column: str, *, count: int = 1_000, groups: int = 1) -> bytes:
             arrays.append(pa.DictionaryArray.from_arrays(there, dense))
         else:
             arrays.append(pa.nulls(count, field.type))
-    group = RowGroup("token", "", "", first=b"k", last=b"k", reach=b"", rows=count)
+    group = RowGroup(section, "", "", first=b"k", last=b"k", reach=b"", rows=count)
     file = io.BytesIO()
     with pq.ParquetWriter(
         file, schema, store_schema=False, compression="zstd", dictionary_pagesize_limit=1 << 30
@@ -361,6 +361,15 @@ def test_small_row_groups_that_hold_much_together_are_damage() -> None:
         assert [next(file.scan("token")).num_rows for _ in range(3)] == [80] * 3
     with pytest.raises(CheckpointDamaged, match=r"row group 3 .* the rows up to it hold more than 268.4 MB"):
         list(file.scan("token"))
+
+
+def test_references_of_a_large_pool_hold_much_more_than_the_bound_of_one_row_group() -> None:
+    """A reader keeps a few of their row groups, and those of wide records hold 30 times their bytes in the file."""
+    store = MemoryStore()
+    store.put(NAME, bomb("value", count=200, groups=4, section="reference"))
+    file = CheckpointFile(store, NAME)
+    for number in range(4):
+        assert file._read(number, keep=False).num_rows == 200
 
 
 @pytest.mark.parametrize(("size", "most"), [(1_000, FREE), (1 << 20, 1_000 << 20), (10 << 20, 1 << 30)])
