@@ -11,7 +11,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from lake_core.errors import Unavailable
 
@@ -21,54 +22,85 @@ THREADS = 4
 """Requests that read at once; the table of all pools reads with more threads below."""
 MAX_PENDING = 32
 """Requests that read or wait; the next one is refused."""
-
-
 MAX_SECONDS = 30.0
 """For an answer: then the page is told that the lake does not answer."""
 
 
 class LakeThreads:
-    """The threads for one lake.
+    """The threads for one lake: never more than `threads`, even if the store answers none of them.
 
-    They are daemon threads: a store that does not answer must not keep Airflow's server from ending.
+    A call that waits has no thread yet, and it is dropped when nobody waits for it any more.  They are daemon
+    threads: a store that does not answer must not keep Airflow's server from ending.
     """
 
     def __init__(
         self, *, threads: int = THREADS, max_pending: int = MAX_PENDING, max_seconds: float = MAX_SECONDS
     ) -> None:
-        self._slots = threading.Semaphore(threads)
-        self._max_pending, self._pending, self._max_seconds = max_pending, 0, max_seconds
+        self._threads, self._max_pending, self._max_seconds = threads, max_pending, max_seconds
+        self._waiting: dict[Future[Any], Callable[[], Any]] = {}
+        self._running = 0
         self._changing = threading.Lock()
 
     async def run(self, call: Callable[[], T]) -> T:
         """The result of the call.  Raises what it raises; Unavailable if too many calls are pending, or if it
         takes too long."""
-        with self._changing:
-            if self._pending >= self._max_pending:
-                raise Unavailable(
-                    f"the server is busy with this lake: {self._pending} requests wait; ask again in a minute"
-                )
-            self._pending += 1
+        future = self.start(call)
+        try:
+            return await self.result_of(future)
+        finally:
+            future.cancel()  # one that has not begun yet; one that has begun goes on
+
+    def start(self, call: Callable[[], T]) -> Future[T]:
+        """Begin the call as soon as a thread is free.  Raises Unavailable if too many calls are pending."""
         future: Future[T] = Future()
-        future.add_done_callback(self._ended)  # a page that has gone away does not end the reading
-        threading.Thread(target=self._do, args=(future, call), name="lake-view", daemon=True).start()
+        with self._changing:
+            pending = len(self._waiting) + self._running
+            if pending >= self._max_pending:
+                raise Unavailable(
+                    f"the server is busy with this lake: {pending} requests wait; ask again in a minute"
+                )
+            self._waiting[future] = call
+            is_free = self._running < self._threads
+            self._running += is_free
+        future.add_done_callback(self._drop)
+        if is_free:
+            threading.Thread(target=self._work, name="lake-view", daemon=True).start()
+        return future
+
+    async def result_of(self, future: Future[T]) -> T:
+        """The result of a call that was started; the call goes on even if nobody waits for it any more.
+
+        Raises what the call raises; Unavailable if it takes too long.
+        """
         try:
             return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), self._max_seconds)
         except TimeoutError as error:
-            future.cancel()  # one that has not begun yet
             raise Unavailable(
                 f"the lake did not answer within {self._max_seconds:g} s; ask again in a minute"
             ) from error
 
-    def _do(self, future: Future[T], call: Callable[[], T]) -> None:
-        with self._slots:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
+    def _work(self) -> None:
+        """Does what waits, then ends."""
+        while (call := self._next()) is not None:
+            call()
 
-    def _ended(self, _: object) -> None:
+    def _next(self) -> Callable[[], None] | None:
         with self._changing:
-            self._pending -= 1
+            future = next(iter(self._waiting), None)
+            if future is None:
+                self._running -= 1
+                return None
+            return partial(_do, future, self._waiting.pop(future))
+
+    def _drop(self, future: Future[Any]) -> None:
+        with self._changing:
+            self._waiting.pop(future, None)
+
+
+def _do(future: Future[T], call: Callable[[], T]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)
