@@ -1,35 +1,36 @@
 """The catalog as ASGI: reads a request, lets threads of its lake answer, sends the answer.
 
-A store that does not answer delays only requests for its own lake.  If too many wait, the next one is refused.
+A store that does not answer delays only requests for its own lake.  If too many wait, the next one is refused.  A
+table is published once at a time, so a slow one holds one thread; what only reads has threads of its own.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import partial
 from typing import Any
 
 from lake_core.errors import LakeError
-from log_lake.iceberg_catalog.catalog import IcebergCatalog
+from log_lake.iceberg_catalog.catalog import IcebergCatalog, table_response
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.iceberg_catalog.request import CatalogRequest, CatalogResponse
 from log_lake.iceberg_catalog.routes import (
     AllTables,
-    ClientSettings,
-    OneNamespace,
     OneTable,
-    Question,
     question_of,
 )
+from log_lake.iceberg_catalog.tables import Loaded, parts_of_name
+from log_lake.iceberg_catalog.turns import Turns
 from log_lake.view.guard import is_foreign
 from log_lake.view.work import LakeThreads
 
 log = logging.getLogger(__name__)
 
 THREADS = 4
-"""Requests that read one lake at once."""
+"""Requests that read one lake at once, and as many tables of it that are published at once."""
 MAX_PENDING = 400
-"""Requests that read one lake or wait for it; the next one is refused.  Each takes a thread."""
+"""Requests of one lake at once; the next one is refused.  All that wait for one table count as one."""
 MAX_SECONDS = 120.0
 """For an answer.  A publication goes on afterwards, so a client that asks again later finds it done."""
 
@@ -42,21 +43,36 @@ class Answering:
 
     def __init__(self, catalog: IcebergCatalog) -> None:
         self.catalog = catalog
-        self._works = {name: _threads() for name in catalog.namespaces}
-        self._others = _threads()
+        self._reading = {name: _threads() for name in catalog.namespaces}
+        self._publishing = {name: _threads() for name in catalog.namespaces}
+        self._turns: Turns[Loaded] = Turns()
 
     async def answer(self, request: CatalogRequest) -> CatalogResponse:
         """The answer; errors of the lake are answers too."""
         try:
             question = question_of(request)
-            work = self._works.get(_lake_of(question), self._others)
-            return await work.run(lambda: self.catalog.answer(question, request))
+            match question:
+                case OneTable(exists=False):
+                    return table_response(await self._loaded(question), etag=request.etag)
+                case OneTable() | AllTables():
+                    self.catalog.check(question.namespace)
+                    reading = partial(self.catalog.read, question)
+                    return await self._reading[question.namespace].run(reading)
+                case _:
+                    return self.catalog.answer(question)
         except (LakeError, Refusal) as error:
             return self.refusal(error, request)
         except Exception:
             log.exception("the catalog could not answer %s %s", request.method, request.path)
             broken = Refusal(500, "InternalServerError", "the catalog has a fault; its log says more")
             return self.refusal(broken, request)
+
+    async def _loaded(self, question: OneTable) -> Loaded:
+        self.catalog.check(question.namespace)
+        threads = self._publishing[question.namespace]
+        table = (question.namespace, *parts_of_name(question.table))
+        begin = partial(threads.start, partial(self.catalog.loaded, question))
+        return await threads.result_of(self._turns.join(table, begin))
 
     def refusal(self, error: LakeError | Refusal, request: CatalogRequest) -> CatalogResponse:
         """The answer that says the error."""
@@ -109,12 +125,3 @@ class CatalogApp:
 
 def _threads() -> LakeThreads:
     return LakeThreads(threads=THREADS, max_pending=MAX_PENDING, max_seconds=MAX_SECONDS)
-
-
-def _lake_of(question: Question) -> str:
-    match question:
-        case OneNamespace(namespace) | AllTables(namespace) | OneTable(namespace):
-            return namespace
-        case ClientSettings(warehouse):
-            return warehouse
-    return ""

@@ -60,9 +60,15 @@ class Loaded:
     behind: dict[str, str]
 
 
+def parts_of_name(name: str) -> tuple[str, str]:
+    """The pool and the branch or tag that a client names; POOL is POOL@main."""
+    pool, sign, ref = name.partition("@")
+    return pool, ref if sign else MAIN
+
+
 def table_of(lake: Lake, name: str) -> PoolTable:
     """The table of that name.  Raises Refusal if there is none, Corrupt, Unavailable."""
-    pool_name, sign, ref = name.partition("@")
+    pool_name, ref = parts_of_name(name)
     try:
         pool = lake.pool(pool_name)
         if pool.sub_pool or is_own(pool_name):
@@ -70,7 +76,7 @@ def table_of(lake: Lake, name: str) -> PoolTable:
         state = pool.at_branch().state
     except (NotFound, InvalidInput) as error:
         raise Refusal.no_table(str(error)) from error
-    if not sign:
+    if ref == MAIN:
         return PoolTable(pool, MAIN)
     tag = state.tags.get(ref)
     if ref not in state.branches and (tag is None or is_publication(tag)):

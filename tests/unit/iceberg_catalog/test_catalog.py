@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import threading
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,9 +16,13 @@ import pytest
 
 pytest.importorskip("pyiceberg")
 
-from log_lake.iceberg_catalog.app import Answering
+from lake_core.errors import Unavailable
+from log_lake.iceberg_catalog.app import THREADS, Answering
 from log_lake.iceberg_catalog.catalog import IcebergCatalog
 from log_lake.iceberg_catalog.request import CatalogRequest, CatalogResponse
+from log_lake.iceberg_catalog.routes import OneTable
+from log_lake.iceberg_catalog.tables import Loaded
+from log_lake.iceberg_catalog.turns import Turns
 from log_lake.lake import Lake
 from log_lake.view.lakes import Lakes
 from log_lake.view.serving import open_to_read
@@ -231,6 +237,72 @@ def test_many_clients_at_once_get_the_same_table_and_it_is_published_once(lake: 
 
     locations = {location(response) for response in asyncio.run(all_of_them())}
     assert [one.rpartition("/")[2] for one in locations] == ["v1.metadata.json"]
+
+
+def test_tables_that_take_long_delay_no_other_answer_and_each_is_loaded_once_for_all_that_wait(
+    lake: Lake,
+) -> None:
+    pools, published = [f"slow{number}" for number in range(THREADS)], threading.Event()
+    begun: list[str] = []
+
+    class Slow(IcebergCatalog):
+        def loaded(self, question: OneTable) -> Loaded:
+            begun.append(question.table)
+            if question.table.startswith("slow"):
+                published.wait()
+            return super().loaded(OneTable(question.namespace, "logs", exists=False))
+
+    answering = Answering(Slow(Lakes({"lake": lake.store.uri})))
+
+    async def asked(name: str, method: str = "GET") -> CatalogResponse:
+        return await answering.answer(CatalogRequest(method, name))
+
+    async def ask_all() -> None:
+        slow = [asyncio.create_task(asked(table_path(name))) for name in pools[1:] * 10]
+        await asyncio.sleep(0)
+        assert (await asked(table_path("logs"))).status == 200  # one thread is free
+        slow += [asyncio.create_task(asked(table_path(pools[0]))) for _ in range(10)]
+        await asyncio.sleep(0)
+        for path in ("/v1/config", "/v1/namespaces", "/v1/namespaces/lake", "/v1/namespaces/lake/tables"):
+            assert (await asked(path)).status == 200
+        assert (await asked(table_path("logs"), "HEAD")).status == 204
+        published.set()
+        assert {answer.status for answer in await asyncio.gather(*slow)} == {200}
+
+    asyncio.run(ask_all())
+    assert sorted(begun) == sorted(["logs", *pools, *pools])
+
+
+def test_a_request_that_came_while_a_table_was_published_gets_the_next_publication() -> None:
+    turns: Turns[str] = Turns()
+    calls: list[Future[str]] = []
+
+    def start() -> Future[str]:
+        calls.append(Future())
+        return calls[-1]
+
+    first, second, third = (turns.join("logs", start) for _ in range(3))
+    other = turns.join("users", start)
+    assert len(calls) == 2
+    calls[0].set_exception(Unavailable("the store"))
+    assert not second.done()
+    calls[2].set_result("new")
+    assert [isinstance(first.exception(), Unavailable), second.result(), third.result()] == [
+        True,
+        "new",
+        "new",
+    ]
+    assert not other.done()
+    again = turns.join("logs", start)
+    assert again is calls[3], "no turn is left over"
+    refused = turns.join("logs", busy)
+    calls[3].set_result("newer")
+    assert isinstance(refused.exception(), Unavailable)
+    assert turns.join("logs", start) is calls[4]
+
+
+def busy() -> Future[str]:
+    raise Unavailable("busy")
 
 
 def test_passwords_in_the_address_of_a_lake_are_not_shown(tmp_path: Path) -> None:
