@@ -31,6 +31,9 @@ from log_lake.view.serving import open_to_read
 ADDRESS = "127.0.0.1"
 MIN_TOKEN, MAX_TOKEN = 16, 4_096
 """Characters of a token: fewer can be guessed; more are no token but another file."""
+MAX_CONNECTIONS = 500
+"""At once; who comes next gets 503.  A process may often have 1,024 open files; reading a lake needs some too."""
+HTTP_PORT = 80
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
@@ -93,14 +96,18 @@ class Admitting:
     def __init__(self, *, host: str, port: int, token: str) -> None:
         names = (f"[{host}]" if ":" in host else host, "localhost")
         self._hosts = {f"{name}:{port}".encode() for name in names}
-        self._bearer = f"Bearer {token}".encode() if token else b""
+        if port == HTTP_PORT:  # clients leave it out
+            self._hosts |= {name.encode() for name in names}
+        self._token = token.encode()
 
     def __call__(self, headers: Headers) -> None:
         """Raises Refusal if a request with these headers may not ask."""
-        if not self._bearer:
+        if not self._token:
             if headers.get(b"host") not in self._hosts:
                 raise Refusal.no_right("refused: the address names another host than this machine")
-        elif not secrets.compare_digest(headers.get(b"authorization", b""), self._bearer):
+            return
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer" or not secrets.compare_digest(token.strip(), self._token):
             raise Refusal.no_login("refused: send the token of this server (Authorization: Bearer TOKEN)")
 
 
@@ -137,6 +144,12 @@ def serve(
         IcebergCatalog(Lakes(lakes, opener=opener)), admit=Admitting(host=host, port=port, token=token)
     )
     config = uvicorn.Config(
-        app, lifespan="off", log_level="warning", access_log=False, server_header=False, ws="none"
+        app,
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        limit_concurrency=MAX_CONNECTIONS,
     )
     _Telling(config, started).run(sockets=[listening])

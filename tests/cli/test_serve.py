@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -146,6 +149,33 @@ def test_without_the_token_nothing_is_answered(guarded: ServedCatalog, path: str
 def test_with_the_token_the_client_reads(there: Lake, guarded: ServedCatalog) -> None:
     table = client(guarded, token=TOKEN).load_table(("lake", "logs")).scan().to_arrow()
     assert values(table.to_pylist()) == shown(there.pool("logs").at())
+
+
+def test_the_word_before_the_token_may_be_in_any_case(guarded: ServedCatalog) -> None:
+    for word in ("bearer", "BEARER"):
+        assert guarded.ask("/v1/config", Authorization=f"{word} {TOKEN}")[0] == 200
+    assert guarded.ask("/v1/config", Authorization=f"Basic {TOKEN}")[0] == 401
+
+
+def test_at_port_80_a_client_may_leave_the_port_out() -> None:
+    from log_lake.iceberg_catalog.refusals import Refusal
+    from log_lake.iceberg_catalog.serving import Admitting
+
+    for host in (b"127.0.0.1", b"localhost", b"localhost:80"):
+        Admitting(host="127.0.0.1", port=80, token="")({b"host": host})
+    for host, port in ((b"evil.example", 80), (b"localhost", 8181)):
+        with pytest.raises(Refusal, match="another host"):
+            Admitting(host="127.0.0.1", port=port, token="")({b"host": host})
+
+
+def test_connections_have_a_bound(there: Lake) -> None:
+    from log_lake.iceberg_catalog.serving import MAX_CONNECTIONS
+
+    with serving_catalog(there.store.uri, "--read-only") as served, contextlib.ExitStack() as idle:
+        place = urlsplit(served.address)
+        for _ in range(MAX_CONNECTIONS):
+            idle.enter_context(socket.create_connection((place.hostname, place.port), timeout=60))
+        assert served.ask("/v1/config")[0] == 503
 
 
 def test_a_slash_that_is_encoded_or_dots_lead_nowhere_else(served: ServedCatalog) -> None:

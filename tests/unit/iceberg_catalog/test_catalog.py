@@ -158,6 +158,7 @@ def test_pools_that_cannot_be_tables_say_why_and_hide_no_others(lake: Lake, tmp_
         "lost": (500, "missing"),
         "logs.$nokey": (404, "no table"),
     }
+    assert ask(answering, table_path("empty"), method="HEAD").status == 204, "the name is there"
     for name, (status, part) in says.items():
         answered, message = error(ask(answering, table_path(name)))
         assert (answered, part in message) == (status, True), message
