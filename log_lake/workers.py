@@ -46,8 +46,9 @@ class Worker:
 class SortedPiece:
     """Sorted records that one worker gives to another, as bytes; `size` is their number.
 
-    `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit.  `keys`
-    are some of its keys, encoded, about equally far apart: the first one, and at the end the last one.
+    `part`: the number of the share to which it belongs; `number`: its place among the pieces of its unit,
+    and no other piece of its unit and part has it.  `keys` are some of its keys, encoded, about equally far apart:
+    the first one, and at the end the last one.
     """
 
     part: int

@@ -69,16 +69,22 @@ class PieceBuilder(ObjectBuilder):
 
 def cut(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[tuple[int, pa.Table]]:
     """Sorted records as slices of at most `PIECE_BYTES` that cross no bound, each with the number of its part."""
-    begin, rows = 0, table.num_rows
-    width = Sizes.of(table.schema).record(table) if rows else 1
+    width = Sizes.of(table.schema).record(table) if table.num_rows else 1
     most = max(1, int(PIECE_BYTES // max(1, width)))
+    for part, share in shares(table, bounds, key):
+        for at in range(0, share.num_rows, most):
+            yield part, share.slice(at, most)
+
+
+def shares(table: pa.Table, bounds: Sequence[bytes], key: PoolKey) -> Iterator[tuple[int, pa.Table]]:
+    """Sorted records divided at the bounds: one slice for each part that has some, with the part's number."""
+    begin, rows = 0, table.num_rows
     while begin < rows:  # every turn takes records
         part = bisect_right(bounds, key_at(table, begin, key))
         end = rows
         if part < len(bounds):
             end = bisect_left(range(rows), bounds[part], lo=begin, key=lambda row: key_at(table, row, key))
-        for at in range(begin, end, most):
-            yield part, table.slice(at, min(most, end - at))
+        yield part, table.slice(begin, end - begin)
         begin = end
 
 
@@ -99,12 +105,15 @@ def records_of(data: bytes) -> pa.Table:
 
 
 def cut_again(piece: SortedPiece, bounds: Sequence[bytes], key: PoolKey) -> Iterator[SortedPiece]:
-    """A piece that knew no bounds, cut at them; its number stays."""
+    """A piece that knew no bounds, cut at them.
+
+    Its number stays, so each part gets one slice of it: two pieces of a unit with one number would have no order.
+    """
     part = bisect_right(bounds, piece.keys[0])
     if part == len(bounds) or piece.keys[-1] < bounds[part]:
         yield piece.of_part(part)
         return
-    for part, table in cut(records_of(piece.data), bounds, key):
+    for part, table in shares(records_of(piece.data), bounds, key):
         yield piece_of(table, key, part=part, number=piece.number)
 
 

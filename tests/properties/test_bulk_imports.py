@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from log_lake.lake import Lake
 from log_lake.lake.bulk import Built, Bulk, Divider, whole
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
+from log_lake.loading import pieces
 from log_lake.loading.block import Block
 from log_lake.workers import Here, SortedPiece, Worker, exchange
 from tests.properties.test_loads_on_disk import AGGREGATES, Case, cases, loaded, points_of
@@ -37,14 +39,20 @@ class TableBulk(Bulk):
 
 
 def imported(
-    case: Case, *, units: int, points: tuple[bytes, ...] = (), ranges: int | None = None, alone: bool = False
+    case: Case,
+    *,
+    units: int,
+    points: tuple[bytes, ...] = (),
+    ranges: int | None = None,
+    alone: bool = False,
+    memory: str = "1000",
 ) -> Pool:
     pool = Lake.create_on(MemoryStore()).create_pool(
         "p",
         key=case.key,
         kind=case.kind,
         aggregates=AGGREGATES if case.kind == "aggregate" else None,
-        settings={"format": case.format, "load.memory": "1000"},
+        settings={"format": case.format, "load.memory": memory},
     )
     branch = pool.branch()
     pending = branch.begin_load(bulk=True)
@@ -98,3 +106,16 @@ def test_an_import_into_an_empty_pool_sets_its_points(
     check_apart(found, points)
     if not alone and ranges > 1 and len({reference.low for reference in found.at().references}) > 1:
         assert points
+
+
+def test_pieces_that_are_cut_again_keep_the_order_of_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wide records of a piece are more than a piece may hold, if only these are looked at."""
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2_000)
+    columns = {
+        "k": pa.array([row // 6 for row in range(240)], pa.int64()),
+        "n": pa.array(range(240), pa.int64()),
+        "x": pa.array(["x" * (500 if row > 120 else 1) for row in range(240)]),
+    }
+    case = Case("k", "upsert", "parquet", [pa.table(columns)], [])
+    found = imported(case, units=1, ranges=7, memory="1MiB")
+    assert repr(answers(found)) == repr(answers(loaded(case)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,7 +46,10 @@ class Watched:
 
 @dataclass
 class Shuffling:
-    """Workers of this process that give each other pieces, as Spark tasks do."""
+    """Workers of this process that give each other pieces, as Spark tasks do.
+
+    Pieces of equal unit and number come in any order, as in Spark's sort; there must be none in a part.
+    """
 
     worker: Worker
     size: int = 3
@@ -76,8 +80,10 @@ class Shuffling:
             bounds = divide([replace(piece, data=b"") for _, piece in rows])
             rows = [(unit, cut) for unit, piece in rows for cut in work.cut_again(piece, bounds)]
         for part in range(len(bounds) + 1):
-            mine = sorted(
-                (row for row in rows[::-1] if row[1].part == part), key=lambda row: (row[0], row[1].number)
-            )
+            mine = [row for row in rows if row[1].part == part]
+            random.Random(part).shuffle(mine)
+            mine.sort(key=lambda row: (row[0], row[1].number))
+            places = [(unit, piece.number) for unit, piece in mine]
+            assert len(set(places)) == len(places), "pieces without an order"
             results.append(work.take(self.worker, iter([piece.data for _, piece in mine])))
         return results
