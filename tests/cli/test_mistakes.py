@@ -133,9 +133,9 @@ COMMANDS: list[tuple[list[str], int, str]] = [
         "a text stands in single quotes",
     ),
     (
-        ["query", "DELETE FROM flights"],
+        ["query", "MERGE INTO flights USING late ON a = b WHEN MATCHED THEN DELETE"],
         INVALID_INPUT,
-        "write one SELECT; a lake is changed by other commands",
+        "MERGE is not done. An upsert pool does it at each INSERT",
     ),
     (["query", "SELECT * FROM '/etc/passwd'"], NOT_FOUND, "let the SQL read it: --files"),
     (["query", 'SELECT * FROM "flights@77"'], NOT_FOUND, "the newest is 2"),

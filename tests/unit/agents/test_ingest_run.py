@@ -148,7 +148,7 @@ def test_a_run_hands_over_plain_values_and_a_dry_run_nothing(
     [
         ({"pols": ["p"]}, "unknown parameter 'pols': did you mean 'pools'?"),
         ({"dryrun": True}, "unknown parameter 'dryrun': did you mean 'dry_run'?"),
-        ({"branch": "main"}, "The parameters are lake, pools, dry_run, wait, limit; nothing was done"),
+        ({"branch": "main"}, "The parameters are lake, pools, dry_run, wait, bulk, limit; nothing was done"),
         ({"pools": "p"}, r"parameter 'pools' must be a list of texts \(got 'p'\)"),
         ({"dry_run": "yes"}, "parameter 'dry_run' must be true or false"),
         ({"lake": ""}, "no lake: set the parameter `lake` of the run, or the variable LAKE"),
