@@ -29,7 +29,7 @@ MAX_SECONDS = 30.0
 class LakeThreads:
     """The threads for one lake: never more than `threads`, even if the store answers none of them.
 
-    A call that waits has no thread yet, and it is dropped when nobody waits for it any more.  They are daemon
+    A call that waits has no thread yet, and it is dropped when its caller has given up.  They are daemon
     threads: a store that does not answer must not keep Airflow's server from ending.
     """
 
@@ -68,7 +68,7 @@ class LakeThreads:
         return future
 
     async def result_of(self, future: Future[T]) -> T:
-        """The result of a call that was started; the call goes on even if nobody waits for it any more.
+        """The result of a call that was started; the call goes on even if its caller has given up.
 
         Raises what the call raises; Unavailable if it takes too long.
         """
