@@ -74,7 +74,7 @@ class Catalog:
 
         `own`: the lake makes the pool itself, so no user chose its name.
         """
-        self._check_new(config, own=own)
+        self.check_new(config, own=own)
 
         def propose(state: PoolsState) -> PoolAction:
             if config.name in state.names:
@@ -101,7 +101,7 @@ class Catalog:
         Raises PlanAgain if a name was taken, or a pool is not as it was when the change was planned; InvalidInput.
         """
         for config in created:
-            self._check_new(config)
+            self.check_new(config)
 
         def propose(state: PoolsState) -> tuple[PoolAction, ...]:
             for config in created:
@@ -192,7 +192,7 @@ class Catalog:
 
         return self._append(propose)
 
-    def _check_new(self, config: PoolConfig, *, own: bool = False) -> None:
+    def check_new(self, config: PoolConfig, *, own: bool = False) -> None:
         """Raises InvalidInput for a name, fields or settings that no new pool can have."""
         if not own:
             naming.check_chosen_name(config.name, what="pool")

@@ -37,7 +37,7 @@ from log_lake.loading.opening import is_stream
 from log_lake.loading.source_files import SourceFile
 from log_lake.loading.sources import find_files
 from log_lake.objects.write import WrittenObject
-from log_lake.workers import SortedPiece, Worker, Workers, exchange
+from log_lake.workers import Exchanging, SortedPiece, Worker, Workers, exchange
 
 log = logging.getLogger(__name__)
 
@@ -100,8 +100,10 @@ def load_files(
     )
     work = LoadWork(target.config, job, format, readings)
     with lease_of(target, job, why="load on Spark"):
-        dividing = Divider(target, job, workers=workers.size, ranges=ranges) if bulk else None
-        if dividing is not None:
+        dividing = None
+        if bulk:
+            alone = not isinstance(workers, Exchanging)
+            dividing = Divider(target, job, workers=workers.size, ranges=ranges, alone=alone)
             importing = FileBulk(target.config, job, work)
             built = exchange(workers, importing, units, divide=dividing, bounds=dividing.known)
             written = whole(built)

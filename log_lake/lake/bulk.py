@@ -4,7 +4,8 @@ Workers read units of the input, and give each other sorted pieces (`loading.pie
 its part of the keys.  If the pool has at least as many ranges as workers work at a time, its split points are the
 bounds of the parts.  Otherwise the pieces say the bounds, after all is read.  A pool without records and points
 gets points then, if the import is large enough for several ranges.  They are a transaction before that of the
-records, because points are of the pool and records of a branch (decision 331).
+records, because points are of the pool and records of a branch (decision 331).  So an import that is refused after
+that may leave points.
 
 Called by `agents.load_files` and `spark_apps.frames.bulk`.
 """
@@ -19,12 +20,11 @@ import msgspec
 
 from lake_core.context import INLINES_SINCE
 from lake_core.errors import InvalidInput
-from lake_core.history import Draft
+from lake_core.history import Draft, PoolState
 from lake_core.keys import PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted
 from lake_core.records import Split
-from lake_core.records.points import MAX_POINTS
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.line import Line
 from log_lake.lake.loads import builder, builder_as
@@ -81,13 +81,20 @@ class Bulk:
 class Divider:
     """Divides an import of a branch among workers; `points` are those that the pool gets, empty: none.
 
-    `ranges`: so many ranges a pool without records and points gets; None: as its settings say.
+    `ranges`: so many ranges a pool without records and points gets; None: as its settings say.  `alone`: the
+    workers give each other no pieces, so a pool can get no points.
     """
 
-    def __init__(self, branch: Line, job: PendingLoad, *, workers: int, ranges: int | None = None) -> None:
+    def __init__(
+        self, branch: Line, job: PendingLoad, *, workers: int, ranges: int | None = None, alone: bool = False
+    ) -> None:
         self.points: tuple[bytes, ...] = ()
-        self._branch, self._old, self._workers = branch, job.points, workers
+        self._branch, self._job, self._old, self._workers = branch, job, job.points, workers
         self._ranges = ranges if may_get_points(branch, ranges) else 1
+        if alone and self._ranges not in (None, 1):
+            raise InvalidInput(
+                f"ranges={ranges}: one process alone makes no ranges; import by Spark, or use lake split afterwards"
+            )
 
     @property
     def known(self) -> tuple[bytes, ...] | None:
@@ -103,14 +110,25 @@ class Divider:
         return bounds
 
     def split(self) -> None:
-        """Gives the pool its points, if it gets some."""
-        if self.points:
-            context, history = self._branch.context, self._branch.history
-            message = f"split at {counted(len(self.points), 'key')}, by a bulk import"
-            version = history.load_open().version
-            history.commit(
-                Draft(context.ids.new(), "", version, context.author, (Split(self.points),), message=message)
+        """Gives the pool its points, if it gets some and nothing was written to it meanwhile."""
+        if not self.points:
+            return
+        context, history = self._branch.context, self._branch.history
+        loaded = history.load_open()
+        used = history.first_use(loaded.state, self._job.token, branch=self._branch.name)
+        if used is not None or loaded.state.points or has_records(loaded.state):
+            return
+        message = f"split at {counted(len(self.points), 'key')}, by a bulk import"
+        history.commit(
+            Draft(
+                context.ids.new(), "", loaded.version, context.author, (Split(self.points),), message=message
             )
+        )
+
+
+def has_records(state: PoolState) -> bool:
+    """Whether a branch of the pool has objects."""
+    return any(there.snapshot.totals().references for _, there in state.branches.items())
 
 
 def may_get_points(branch: Line, ranges: int | None) -> bool:
@@ -118,10 +136,12 @@ def may_get_points(branch: Line, ranges: int | None) -> bool:
 
     Raises InvalidInput if ranges are named, and it cannot have them.
     """
-    if ranges is not None and not 1 <= ranges <= MAX_POINTS + 1:
-        raise InvalidInput(f"ranges={ranges}: name 1 to {MAX_POINTS + 1:,} ranges (inclusive)")
+    if ranges is not None and not 1 <= ranges <= MOST_PARTS:
+        raise InvalidInput(
+            f"ranges={ranges}: name 1 to {MOST_PARTS:,} ranges (inclusive); lake split makes more of them later"
+        )
     state = branch.revision().state
-    is_empty = not any(there.snapshot.totals().references for _, there in state.branches.items())
+    is_empty = not has_records(state)
     if is_empty and not state.points and branch.context.format_version >= INLINES_SINCE:
         return True
     if ranges is not None and ranges != len(state.points) + 1:
@@ -158,12 +178,18 @@ def divided(
     size = sum(piece.size for piece in pieces)
     samples = [_sample(piece) for piece in pieces]
     shares = max(ranges, min(workers, size // LEAST_BYTES), -(-size // MOST_BYTES))
-    parts = -(-min(shares, MOST_PARTS) // ranges) * ranges  # so that cuts of ranges are cuts of parts
+    ranges = min(ranges, MOST_PARTS)
+    parts = (
+        min(-(-shares // ranges), MOST_PARTS // ranges) * ranges
+    )  # so that cuts of ranges are cuts of parts
     cuts = whole_keys(even_cuts(samples, EVERYTHING, pieces=parts), key)
     new: tuple[bytes, ...] = ()
     if not points and ranges > 1:
         new = whole_keys(even_cuts(samples, EVERYTHING, pieces=ranges), key)
-    return few(tuple(sorted({*points, *new, *cuts}))), new
+    bounds = tuple(sorted({*points, *new, *cuts}))
+    if new and len(bounds) >= MOST_PARTS:
+        return new, new  # `few` may leave out a point, which an object would cross then
+    return few(bounds), new
 
 
 def _sample(piece: SortedPiece) -> WeightedSample:

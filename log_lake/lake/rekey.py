@@ -7,26 +7,36 @@ no half of it.  Called by `lake rekey` and `pyspark_lake.rekey`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lake_core.errors import AlreadyExists, InvalidInput
+import pyarrow as pa
+
+from lake_core.errors import AlreadyExists, InvalidInput, LakeError, Unavailable
 from lake_core.keys import PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.naming import MAIN, NOKEY
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
-from lake_core.schemas.hidden import ROW
+from lake_core.schemas.hidden import ROW, without_rows
 from log_lake.lake.bulk import Built, Bulk, Divider, whole
 from log_lake.lake.lake import Lake
 from log_lake.lake.loads import commit_written, lease_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.lake.view import View
-from log_lake.loading.block import Block
+from log_lake.loading.block import Block, Reading
+from log_lake.loading.checks import faults
+from log_lake.loading.declared import declared_columns
+from log_lake.loading.key_paths import may_have_key, with_key_paths
 from log_lake.reading.plan import ScanPlan
 from log_lake.reading.scan import scan
-from log_lake.workers import Here, SortedPiece, Worker, Workers, exchange
+from log_lake.settings import Settings
+from log_lake.workers import Exchanging, Here, SortedPiece, Worker, Workers, exchange
+
+SOURCES = ("ingest.source", "intervals.source")
+"""Settings that only one pool should have.  The place of a table is one too (`publish.iceberg`)."""
 
 UNIT_BYTES = 64 << 20
 """Stored bytes that one task reads, about."""
@@ -58,10 +68,29 @@ class RekeyBulk(Bulk):
             for table in scan(unit, worker.store, pool_id=self.source):
                 if table.num_rows:
                     read += table.num_rows
-                    yield Block(table, checked=True)
+                    yield Block(keyed(table, self.config), checked=True)
 
         for one in self.pieces(worker, blocks(), bounds):
             yield one if isinstance(one, SortedPiece) else Built(one, read=read)
+
+
+def keyed(table: pa.Table, config: PoolConfig) -> pa.Table:
+    """Records of another pool with the fields of this pool's key as a load makes them, at the declared types.
+
+    Raises InvalidInput for a value that does not fit a key.
+    """
+    names = config.key.names
+    types = Settings(config.settings).declared
+    declared = {name: types[name] for name in names if name in types}
+    fields = without_rows(table)
+    with_paths = with_key_paths(fields, names, declared)
+    for why in with_paths.wrong.values():
+        raise InvalidInput(f"a record of the pool: {why}")
+    ready = declared_columns(with_paths.table, declared, source="a record of the pool")
+    of_key = ready.select([name for name in names if name in ready.schema.names])
+    for why in faults(of_key, Reading("", key=tuple(names))).values():
+        raise InvalidInput(f"a record of the pool: {why}")
+    return table if ready.schema.equals(fields.schema) else ready  # a changed record is no more as it came
 
 
 def rekey(
@@ -80,7 +109,7 @@ def rekey(
 
     It has the settings of the old pool, and its kind unless `kind` says another one.  No record is combined with
     another: if two have one new key, an upsert pool is refused.  `ranges`: split the new pool into so many.
-
+    If it fails after records were written, the error names the folder that is left.
     Raises AlreadyExists, NotFound, InvalidInput, Conflict, OutcomeUnknown, Unavailable.
     """
     old = lake.pool(name)
@@ -89,16 +118,35 @@ def rekey(
     if new in lake.catalog.load().state.names:
         raise AlreadyExists(f"pool {new!r} exists already; use another name")
     config = _config(lake, old.config, new, key=key, kind=kind)
+    lake.catalog.check_new(config)
     with old.leased(at, why="rekey") as view:
-        nokey = lake.pool(f"{name}.{NOKEY}").at_version(view.version, branch=view.branch)
-        _check_key(config.key, (view, nokey))
+        views = [view]
+        if view.version:
+            views.append(lake.pool(f"{name}.{NOKEY}").at_version(view.version, branch=view.branch))
+        _check_key(config.key, views)
         pool = lake.unlisted(config)
         message = message or f"rekey of {name}@{view.version}"
-        result = _loaded(
-            pool, (view, nokey), old.config.id, message, workers or Here.of(lake.context), ranges
-        )
-        lake.catalog.create(config)
+        with _names_what_is_left(pool):
+            result = _loaded(pool, views, old.config.id, message, workers or Here.of(lake.context), ranges)
+            lake.catalog.create(config)
     return Rekeyed(pool, view.version, result)
+
+
+@contextlib.contextmanager
+def _names_what_is_left(pool: Pool) -> Iterator[None]:
+    """Lets an error say the folder of an unlisted pool, if the store has it."""
+    try:
+        yield
+    except LakeError as error:
+        id, may_be_there = pool.config.id, True
+        with contextlib.suppress(Unavailable):
+            may_be_there = any(True for _ in pool.store.list(id))
+        if may_be_there:
+            error.args = (
+                f"{str(error).rstrip('.')}. What was written is in the folder {id}; if no pool has it: "
+                f"lake drop {id} --yes",
+            )
+        raise
 
 
 def _config(lake: Lake, old: PoolConfig, new: str, *, key: str | PoolKey, kind: str | None) -> PoolConfig:
@@ -108,17 +156,22 @@ def _config(lake: Lake, old: PoolConfig, new: str, *, key: str | PoolKey, kind: 
             f"pool {old.name!r}: records that are combined already would be combined once more under another key; "
             "make an append pool of them (--kind append), or load the original records"
         )
-    settings = {name: text for name, text in old.settings.items() if name != "ingest.source"}
+    settings = {
+        name: text
+        for name, text in old.settings.items()
+        if name not in SOURCES and (name != "publish.iceberg" or text == "beside")
+    }
     return lake.new_pool(new, key=key, kind=kind, settings=settings)
 
 
 def _check_key(key: PoolKey, views: Sequence[View]) -> None:
-    """Raises InvalidInput if no record can have the key."""
+    """Raises InvalidInput if no record can have a field of the key."""
     names = {name for view in views for name in view.schema.names}
-    if views[0].version and names and key.names[0] not in names:
-        raise InvalidInput(
-            f"no record has the key field {key.names[0]!r}; there are: {', '.join(sorted(names))}"
-        )
+    for field in key.names if names else ():
+        if not may_have_key(field, names):
+            raise InvalidInput(
+                f"no record has the key field {field!r}; there are: {', '.join(sorted(names))}"
+            )
 
 
 def _loaded(
@@ -134,7 +187,9 @@ def _loaded(
     assert isinstance(job, PendingLoad)  # only a token has a first result
     units = [plan for view in views for plan in _plans(view)]
     with lease_of(branch, job, why="rekey"):
-        dividing = Divider(branch, job, workers=workers.size, ranges=ranges)
+        dividing = Divider(
+            branch, job, workers=workers.size, ranges=ranges, alone=not isinstance(workers, Exchanging)
+        )
         importing = RekeyBulk(pool.config, job, source)
         built = exchange(workers, importing, units, divide=dividing, bounds=dividing.known)
         written = whole(built)

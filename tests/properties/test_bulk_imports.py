@@ -15,9 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
-from log_lake.lake.bulk import Built, Bulk, Divider, whole
+from log_lake.lake.bulk import MOST_PARTS, Built, Bulk, Divider, divided, whole
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading import pieces
@@ -119,3 +121,45 @@ def test_pieces_that_are_cut_again_keep_the_order_of_arrival(monkeypatch: pytest
     case = Case("k", "upsert", "parquet", [pa.table(columns)], [])
     found = imported(case, units=1, ranges=7, memory="1MiB")
     assert repr(answers(found)) == repr(answers(loaded(case)))
+
+
+@pytest.mark.parametrize("ranges", [1_200, 1_999, 5_000])
+def test_every_point_is_a_bound(ranges: int) -> None:
+    key = PoolKey.parse("k")
+    given = [
+        pieces.piece_of(pa.table({"k": range(at, at + 9)}), key, part=0, number=at)
+        for at in range(0, 36_000, 9)
+    ]
+    heavy = [replace(piece, size=1 << 30) for piece in given]
+    bounds, points = divided(heavy, (), key, ranges=ranges, workers=3)
+    assert points
+    assert set(points) <= set(bounds)
+    assert len(bounds) < MOST_PARTS
+
+
+def test_points_are_only_for_an_empty_pool() -> None:
+    pool = Lake.create_on(MemoryStore()).create_pool("p", key="k", settings={"load.memory": "1000"})
+    branch, workers = pool.branch(), Shuffling(Here.of(pool.context).worker)
+    begun = []
+    for ranges in (3, 4):
+        job = branch.begin_load(bulk=True, token="t")
+        assert isinstance(job, PendingLoad)
+        begun.append((job, Divider(branch, job, workers=3, ranges=ranges)))
+    tables = [[pa.table({"k": range(at, at + 9)})] for at in range(0, 900, 9)]
+    for number, (job, divider) in enumerate(begun):
+        written = whole(exchange(workers, TableBulk(pool.config, job), tables, divide=divider))
+        divider.split()
+        done = branch.commit(job, objects=[w.action for w in written], schemas=[w.schema for w in written])
+        assert done.repeated == bool(number)
+        assert len(pool.at().points) == 2
+
+
+def test_ranges_that_cannot_be_made_are_refused() -> None:
+    branch = Lake.create_on(MemoryStore()).create_pool("p", key="k").branch()
+    job = branch.begin_load(bulk=True)
+    assert isinstance(job, PendingLoad)
+    with pytest.raises(InvalidInput, match="name 1 to 2,000 ranges"):
+        Divider(branch, job, workers=3, ranges=2_001)
+    with pytest.raises(InvalidInput, match="one process alone makes no ranges"):
+        Divider(branch, job, workers=1, ranges=3, alone=True)
+    Divider(branch, job, workers=1, ranges=1, alone=True)
