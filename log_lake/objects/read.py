@@ -55,10 +55,13 @@ FIRST_RECORD = 4 << 10
 
 
 class Open(Protocol):
-    """A function that opens an object of a format; `footer` is that of an earlier reader."""
+    """A function that opens an object of a format; `footer` is that of an earlier reader.
+
+    `whole`: decoded bytes that it may hold of a tiny object.
+    """
 
     def __call__(
-        self, file: pa.NativeFile, footer: Footer | None, /, *, name: str, object_id: str
+        self, file: pa.NativeFile, footer: Footer | None, /, *, name: str, object_id: str, whole: int
     ) -> Container:
         """Raises Corrupt, and what Arrow raises."""
         ...
@@ -81,10 +84,11 @@ class DataObject:
         size: int | None = None,
         share: int = BATCH_BYTES,
         data: bytes = b"",
+        whole: int = BATCH_BYTES,
     ) -> None:
         """`size`: bytes that a reference says the object has.  `share`: bytes of a request to a server.
 
-        `data`: the bytes of an inlined object.
+        `data`: the bytes of an inlined object.  `whole`: decoded bytes that may be held of a tiny object.
 
         Raises ObjectMissing, Corrupt (also if the object has another size), Unavailable.
         """
@@ -105,7 +109,9 @@ class DataObject:
                         f"{store.uri}/{self.name}: this object has {self._file.size():,} bytes; {size:,} are on "
                         "record: it is damaged, or another object took its name"
                     )
-                self._container = OPEN[self.format](self._file, kept, name=self.name, object_id=object_id)
+                self._container = OPEN[self.format](
+                    self._file, kept, name=self.name, object_id=object_id, whole=whole
+                )
         except BaseException as error:
             self._forget_damaged(error)
             self._file.close()
@@ -118,9 +124,19 @@ class DataObject:
         """All columns, the hidden ones too."""
 
     @classmethod
-    def at(cls, store: Store, one: Locates, *, pool_id: str, share: int = BATCH_BYTES) -> DataObject:
+    def at(
+        cls, store: Store, one: Locates, *, pool_id: str, share: int = BATCH_BYTES, whole: int = BATCH_BYTES
+    ) -> DataObject:
         """Opens the object that a reference or an action names.  Raises what the constructor raises."""
-        return cls(store, pool_id=pool_id, object_id=one.object, size=one.size, share=share, data=one.data)
+        return cls(
+            store,
+            pool_id=pool_id,
+            object_id=one.object,
+            size=one.size,
+            share=share,
+            data=one.data,
+            whole=whole,
+        )
 
     def __enter__(self) -> DataObject:
         return self

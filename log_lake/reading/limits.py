@@ -58,7 +58,8 @@ class ScanLimits:
     """Stored bytes of a small object; only small ones are grouped, so that a group takes little space on disk."""
 
     max_tiny_bytes: int = 64 << 10
-    """Stored bytes of a tiny object; tiny ones are sorted together (`reading.merge.together`, decision 336)."""
+    """Stored bytes of a tiny object; tiny ones are sorted together (`reading.merge.together`, decision 336).
+    0: they are read as others are."""
 
     max_tiny_records: int = 4_096
     """Records of a tiny object."""

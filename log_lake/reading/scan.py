@@ -252,25 +252,39 @@ class _Windows:
             has_sequence=self._needs_sequence,
             most_bytes=together.limits.share_bytes(together.streams),
             batch_bytes=together.batch_bytes,
-            spool=self._spool,
+            instead=self._one_by_one,
         ).stream(group)
 
+    def _one_by_one(self, group: Sequence[Reference]) -> Iterator[pa.Table]:
+        """Tiny objects whose records are too large to be sorted at once; with others they become a run on disk,
+        one group at a time."""
+        if self._together.streams == 1:
+            yield from self._merge_of(group)(group)
+            return
+        with self._spool.turn:
+            stream = self._run(group)
+        yield from stream.open()
+
     def _run(self, group: Sequence[Reference]) -> ClosedStream:
-        """Small objects, merged into a run on disk.  They may use the memory of the whole merge, and are not
-        grouped again."""
-        reading = self._reading.narrowed(group)
-        limits = replace(reading.limits, max_streams=max(1, len(group)))
+        """Small objects, merged into a run on disk."""
         return run(
             group,
-            partial(
-                _in_windows,
-                reading=replace(reading, streams=len(group), limits=limits),
-                has_sequence=self._has_sequence,
-            ),
+            self._merge_of(group),
             spool=self._spool,
             # larger batches are no faster, and take three times the memory
             batch_bytes=self._together.batch_bytes // 4,
             has_sequence=self._needs_sequence,
+        )
+
+    def _merge_of(self, group: Sequence[Reference]) -> Callable[[Sequence[Reference]], Iterator[pa.Table]]:
+        """How a group is merged, a stream each.  They may use the memory of the whole merge, and are not grouped
+        again."""
+        reading = self._reading.narrowed(group)
+        limits = replace(reading.limits, max_streams=max(1, len(group)), max_tiny_bytes=0)
+        return partial(
+            _in_windows,
+            reading=replace(reading, streams=len(group), limits=limits),
+            has_sequence=self._has_sequence,
         )
 
 

@@ -22,7 +22,7 @@ from log_lake.objects.checksums import check_tail
 from log_lake.objects.column_chunks import check_column_chunks
 from log_lake.objects.containers import Footer
 from log_lake.objects.containers.parquet_rows import rows_at_once, text_bytes
-from log_lake.objects.containers.parquet_tiny import read_whole
+from log_lake.objects.containers.parquet_tiny import Whole, read_whole
 from log_lake.objects.containers.stored_names import fields_of_columns, renamed
 from log_lake.objects.weight import Weight, leaves_of, weigh
 
@@ -60,10 +60,11 @@ class ParquetFooter(Footer):
 
 
 def open_parquet(
-    file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str
+    file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str, whole: int
 ) -> ParquetContainer:
     """The open object; reads and checks the footer, unless the caller passes one from an earlier reader.
 
+    `whole`: decoded bytes of a tiny file that the container may hold; 0: none is decoded as a whole.
     Raises Corrupt if the object is damaged, is another object, or contradicts itself.
     """
     kept = footer if isinstance(footer, ParquetFooter) else None
@@ -71,13 +72,21 @@ def open_parquet(
     decoded = kept or _footer(parquet, name, object_id)
     if kept is None:
         check_tail(file, decoded.parquet.metadata or {}, decoded.metadata.data_end, name=name)
-        if whole := read_whole(file, decoded.parquet, parquet.schema_arrow):
-            decoded.longest.update(whole.longest)
-            return ParquetContainer(name, file, parquet, decoded, whole.records)
+        if tiny := _whole(file, decoded.parquet, parquet.schema_arrow, whole):
+            decoded.longest.update(tiny.longest)
+            return ParquetContainer(name, file, parquet, decoded, tiny.records)
         check_column_chunks(decoded.parquet, size=file.size())
     if decoded.largest_group > BUFFERED_GROUP:
         parquet = _opened(file, decoded, buffer_size=max(4 << 10, BUFFERS // decoded.parquet.num_columns))
     return ParquetContainer(name, file, parquet, decoded)
+
+
+def _whole(file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema, most_bytes: int) -> Whole | None:
+    """A tiny file as a whole; None if it is not tiny, or damaged: then the columns that are read decide."""
+    try:
+        return read_whole(file, footer, schema, most_bytes) if most_bytes else None
+    except Exception:  # Arrow raises classes of many families
+        return None
 
 
 def _opened(file: pa.NativeFile, footer: ParquetFooter | None, *, buffer_size: int = 0) -> pq.ParquetFile:
@@ -116,7 +125,7 @@ class ParquetContainer:
     parquet: pq.ParquetFile
     footer: ParquetFooter
     whole: pa.Table | None = None
-    """All records of a tiny file, if they were decoded when it was opened (`parquet_tiny`)."""
+    """All records of a tiny file, if they were decoded when it was opened and are few bytes (`parquet_tiny`)."""
 
     @property
     def written_schema(self) -> pa.Schema:

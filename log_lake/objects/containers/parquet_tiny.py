@@ -34,14 +34,19 @@ TEXT_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class Whole:
-    """All records of a tiny file, and the bytes of the longest text of each column that has texts."""
+    """All records of a tiny file, if they are few bytes, and the bytes of the longest text of each column that has
+    texts."""
 
-    records: pa.Table
+    records: pa.Table | None
     longest: dict[str, int]
 
 
-def read_whole(file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema) -> Whole | None:
-    """All records of a tiny file; None if it is not tiny, or has lists or records in its fields.
+def read_whole(
+    file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema, most_bytes: int
+) -> Whole | None:
+    """A tiny file; None if it is not tiny, or has lists or records in its fields.
+
+    Its records, if they take at most `most_bytes`: each batch that a reader takes of them holds them all.
 
     Raises what Arrow raises if the file is damaged, or describes impossible column chunks.
     """
@@ -62,8 +67,16 @@ def read_whole(file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema) 
     if records.num_rows != footer.num_rows or records.num_columns != len(schema):
         return None
     longest = {name: _longest(records.column(name)) for name in texts}
-    if sum(longest.values()) * records.num_rows > TEXT_BYTES:
+    texts_bytes = sum(longest.values()) * records.num_rows
+    if texts_bytes > TEXT_BYTES:
         return None
+    others = sum(
+        column.nbytes
+        for column, field in zip(records.columns, schema, strict=True)
+        if field.name not in longest
+    )
+    if others + texts_bytes > most_bytes:
+        return Whole(None, longest)
     columns = [
         column.cast(field.type) if field.name in longest else column
         for column, field in zip(records.columns, schema, strict=True)

@@ -30,8 +30,13 @@ from log_lake.zng.wire import MAX_VALUE_BYTES, uvarint
 from log_lake.zng.writer import ZngWriter
 
 
-def open_zng(file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str) -> ZngContainer:
-    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt."""
+def open_zng(
+    file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str, whole: int
+) -> ZngContainer:
+    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt.
+
+    No object is held as a `whole`.
+    """
     decoded = footer if isinstance(footer, TypedFooter) else None
     if decoded is None:
         size = file.size()

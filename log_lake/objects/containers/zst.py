@@ -39,8 +39,13 @@ class ZstFooter(TypedFooter):
     maps: ZstFile = None  # type: ignore[assignment]
 
 
-def open_zst(file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str) -> ZstContainer:
-    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt."""
+def open_zst(
+    file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str, whole: int
+) -> ZstContainer:
+    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt.
+
+    No object is held as a `whole`.
+    """
     if isinstance(footer, ZstFooter):
         return ZstContainer(name, file, footer)
     size = file.size()

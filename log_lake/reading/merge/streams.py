@@ -83,7 +83,11 @@ def read_reference(
     clip = reading.key_range.intersect(reference.key_range)
     schema = pa.schema([*reading.schema, *ORDER]) if has_sequence else reading.schema
     sizes = Sizes.of(schema)
-    with DataObject.at(reading.store, reference, pool_id=reading.pool_id, share=reading.batch_bytes) as data:
+    share = reading.batch_bytes
+    whole_bytes = share if reading.limits.max_tiny_bytes else 0
+    with DataObject.at(
+        reading.store, reference, pool_id=reading.pool_id, share=share, whole=whole_bytes
+    ) as data:
         parts = parts_within(reading.ranges, clip)
         groups = sorted({group for part in parts or (clip,) for group in data.groups(part)})
         decoded = partial(_tables, data, clip, reference, reading, has_sequence=has_sequence)

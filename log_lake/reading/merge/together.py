@@ -2,9 +2,9 @@
 
 A stream of a merge costs about a millisecond, whatever it holds: its thread, its batches, its bounds.  A pool with
 a thousand loads of ten records would spend its time on that.  So very small objects that follow each other by age
-become one stream.  It reads them all when the merge reaches the first of them, and sorts their records once.  If
-they take more memory than a stream may have, they become several sorted runs in the merge's `Spool`, which are
-merged.
+become one stream.  It reads them all when the merge reaches the first of them, and sorts their records once.  A few
+stored bytes may be many decoded ones.  If they take more memory than a stream may have, they are merged as others
+are, a stream each.
 
 `small_clusters_joined` does the same for objects that share no key: neighbours become one cluster.  The first
 clusters stay alone, so that a reader who wants few records reads few objects.
@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
-from log_lake.objects.merge import ClosedStream, in_order, merge
-from log_lake.objects.spool import Spool, SpooledBatch
+from log_lake.columns.owned import owned
+from log_lake.objects.merge import ClosedStream, in_order
 from log_lake.objects.weight import Sizes
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.clusters import Cluster
@@ -44,7 +44,7 @@ class Gathering:
     """How very small references become one stream.
 
     `schema`: the columns of the merge, with those of `hidden.ORDER` if `has_sequence`.  `most_bytes`: decoded bytes
-    that the stream may hold.
+    that the stream may hold.  `instead`: merges references whose records take more.
     """
 
     read: Read
@@ -53,7 +53,7 @@ class Gathering:
     has_sequence: bool
     most_bytes: int
     batch_bytes: int
-    spool: Spool
+    instead: Callable[[Sequence[Reference]], Iterator[pa.Table]]
 
     def stream(self, group: Sequence[Reference]) -> ClosedStream:
         """The records of references that are given by age, as one stream."""
@@ -67,30 +67,22 @@ class Gathering:
         )
 
     def _records(self, group: Sequence[Reference]) -> Iterator[pa.Table]:
-        runs: list[list[SpooledBatch]] = []
         tables: list[pa.Table] = []
         size = 0
         threads = ThreadPoolExecutor(READERS)
         try:
             for table in _read_all(self.read, group, threads):
-                tables.append(table)
+                tables.append(owned(table))
                 size += table.nbytes
                 if size > self.most_bytes:
-                    runs.append(self._spooled(tables, threads))
-                    tables, size = [], 0
-            if not runs:
+                    break
+            else:
                 yield from self._sorted(tables, threads)
                 return
-            if tables:
-                runs.append(self._spooled(tables, threads))
         finally:  # if the reader stops early too: objects that were not begun are not read
             threads.shutdown(cancel_futures=True)
-        yield from merge(
-            [ClosedStream(b"", at, 0, self._taken(run), self.has_sequence) for at, run in enumerate(runs)],
-            key=self.key,
-            schema=self.schema,
-            most_bytes=self.batch_bytes,
-        )
+        del tables, table
+        yield from self.instead(group)
 
     def _sorted(self, tables: list[pa.Table], threads: Executor) -> Iterator[pa.Table]:
         """The tables, which come by age, in order, about a batch at a time."""
@@ -103,20 +95,6 @@ class Gathering:
             rows = max(1, int(self.batch_bytes // Sizes.of(table.schema).record(table)))
             for start in range(0, table.num_rows, rows):
                 yield table.slice(start, rows)
-
-    def _spooled(self, tables: list[pa.Table], threads: Executor) -> list[SpooledBatch]:
-        return [
-            self.spool.put(batch)
-            for table in self._sorted(tables, threads)
-            for batch in table.combine_chunks().to_batches()
-        ]
-
-    def _taken(self, run: Sequence[SpooledBatch]) -> Callable[[], Iterator[pa.Table]]:
-        def take() -> Iterator[pa.Table]:
-            for piece in run:
-                yield pa.Table.from_batches([self.spool.take(piece, self.schema)])
-
-        return take
 
 
 def _read_all(read: Read, group: Sequence[Reference], threads: Executor) -> Iterator[pa.Table]:

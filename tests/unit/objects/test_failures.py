@@ -22,7 +22,7 @@ from log_lake.agents.checkpoint import run as checkpoint
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
-from log_lake.objects.containers import parquet, parquet_sink, parquet_tiny
+from log_lake.objects.containers import parquet, parquet_sink
 from log_lake.objects.failures import unreadable
 from log_lake.system_tables.inspection import inspect_object
 from tests.support.pools import compact_all
@@ -130,7 +130,7 @@ def refused(act: Callable[[], object]) -> LakeError:
     return error.value
 
 
-@pytest.mark.parametrize("call", ["", "iter_batches", "read", "metadata", "schema_arrow"])
+@pytest.mark.parametrize("call", ["", "iter_batches", "metadata", "schema_arrow"])
 @pytest.mark.parametrize("act", READS.values(), ids=READS.keys())
 def test_what_arrow_raises_while_reading_is_an_error_of_the_lake(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, fault: Exception, act: Callable[[Pool], object], call: str
@@ -139,8 +139,7 @@ def test_what_arrow_raises_while_reading_is_an_error_of_the_lake(
     pool = Lake.open_on(MemoryCopy(lake.store), author="test").pool("p")
     if call == "iter_batches":  # an object whose footer is known is not decoded when it is opened
         pool.at().to_table()
-    module = parquet_tiny if call == "read" else parquet
-    monkeypatch.setattr(module, "pq", FaultyParquet("ParquetFile", call, fault))
+    monkeypatch.setattr(parquet, "pq", FaultyParquet("ParquetFile", call, fault))
     refused(lambda: act(pool))
     monkeypatch.undo()
     assert state(lake) == before

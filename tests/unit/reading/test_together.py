@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from lake_core.errors import Corrupt
 from lake_core.history import Reference
 from lake_core.keys.encoding import encode_value
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
-from log_lake.objects.containers import parquet_tiny
+from log_lake.lake.pool import Pool
+from log_lake.objects.containers import parquet, parquet_tiny
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.passes import groups
 from log_lake.reading.merge.together import small_clusters_joined
@@ -100,3 +108,69 @@ def test_a_field_of_json_keeps_its_mark_when_its_file_is_decoded_as_a_whole() ->
     pool = a_pool(pa.table({"k": [1], "x": ["text"]}), pa.table({"k": [2], "x": [[1, 2]]}))
     compact_all(pool)
     assert [keys["k"].to_pylist() for keys in pool.at().scan(where="x = 'text'")] == [[1]]
+
+
+@contextmanager
+def measured_memory() -> Iterator[pa.MemoryPool]:
+    """A pool that measures what Arrow allocates in this context."""
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(pool)
+    try:
+        yield pool
+    finally:
+        pa.set_memory_pool(before)
+
+
+def pool_of_long_texts(loads: int, limits: ScanLimits) -> Pool:
+    lake = Lake.create_on(MemoryStore(), limits=limits)
+    pool = lake.create_pool("p", key="k", settings={"load.inline": "64KiB"})
+    for _ in range(loads):
+        pool.branch().append(pa.table({"k": range(500), "s": ["x" * 1_000] * 500}))
+    return pool
+
+
+def test_loads_of_a_few_stored_bytes_and_many_decoded_ones_are_merged_in_bounded_memory() -> None:
+    limits = ScanLimits(buffer_bytes=1 << 20, max_batch_bytes=1 << 20)
+    view = pool_of_long_texts(40, limits).at()
+    assert sum(r.size for r in view.references) < limits.max_gathered_bytes
+    with measured_memory() as pool:
+        keys = [k for table in view.scan() for k in table["k"].to_pylist()]
+        most = pool.max_memory()
+    assert keys == sorted(list(range(500)) * 40)
+    assert most < 12 * limits.buffer_bytes, most
+
+
+def test_a_stream_that_waits_holds_no_more_of_a_tiny_object_than_its_share() -> None:
+    limits = ScanLimits(buffer_bytes=1 << 20, max_batch_bytes=1 << 20)
+    limits = replace(limits, max_tiny_records=0)  # each is a stream
+    view = pool_of_long_texts(40, limits).at()
+    with measured_memory() as pool:
+        assert sum(table.num_rows for table in view.scan()) == 40 * 500
+        most = pool.max_memory()
+    assert most < 12 * limits.buffer_bytes, most
+
+
+def test_no_tiny_object_is_decoded_as_a_whole_if_the_limits_know_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = list[int]()
+    monkeypatch.setattr(parquet, "read_whole", lambda file, *rest: read.append(file.size()))
+    view = a_pool(pa.table({"k": [1]}), limits=ScanLimits(max_tiny_bytes=0)).at()
+    assert view.to_table().num_rows == 1
+    assert not read
+    assert replace(view, limits=ScanLimits()).to_table().num_rows == 1
+
+
+def test_damage_in_one_column_of_a_tiny_object_leaves_its_others_readable(tmp_path: Path) -> None:
+    pool = Lake.create(str(tmp_path / "lake")).create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1, 2], "s": ["one", "two"]}))
+    (path,) = (tmp_path / "lake").rglob("*.parquet")
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(1)
+    data = bytearray(path.read_bytes())
+    data[chunk.data_page_offset + chunk.total_compressed_size // 4] ^= 0xFF
+    path.write_bytes(data)
+    view = Lake.open(str(tmp_path / "lake")).pool("p").at()
+    assert view.to_table(columns=["k"])["k"].to_pylist() == [1, 2]
+    with pytest.raises(Corrupt):
+        view.to_table()
