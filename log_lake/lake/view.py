@@ -6,7 +6,7 @@ A view is a revision and a store.  The command, SQL, and PySpark read through it
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -133,9 +133,9 @@ class View(Revision):
                 if left <= 0:
                     return
 
-    def _scanned(self, plan: ScanPlan) -> Generator[pa.Table]:
+    def _scanned(self, plan: ScanPlan, check: Callable[[], None] = lambda: None) -> Generator[pa.Table]:
         with self.absence_explained():
-            yield from scan(plan, self.store, pool_id=self.config.id)
+            yield from scan(plan, self.store, pool_id=self.config.id, reads=lambda records: check())
 
     def _in_parts(self, plan: ScanPlan, jobs: int) -> Generator[pa.Table]:
         with self.absence_explained():

@@ -2,24 +2,26 @@
 
 A part is one key range of the plan, so what a scan gives is what its parts give one after another.  Threads read
 the next parts while the first is given out.  Each holds a bounded number of bytes ahead, and then waits for its
-turn.  If the reader ends early, the threads stop at their next table.
+turn.  If the reader ends early, the threads stop at their next table, or at the next
+that the condition leaves empty.
 
 Callers: `lake.view`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from threading import Condition
+from threading import Condition, Thread
 from typing import Protocol
 
 import pyarrow as pa
 
 from lake_core.keys import KeyRange
+from log_lake.columns.owned import owned
 from log_lake.reading.plan import ScanPlan
 
 PART_BYTES = 16 << 20
@@ -27,6 +29,10 @@ PART_BYTES = 16 << 20
 
 MOST_PARTS = 1_024
 """Parts of a scan, at most."""
+
+
+Read = Callable[[Callable[[], None]], Iterator[pa.Table]]
+"""The tables of a part; it calls the function that it gets whenever it has read something."""
 
 
 class CutEvenly(Protocol):
@@ -62,29 +68,34 @@ class _Part:
     ended: bool | BaseException = False
 
 
-def side_by_side(
-    reads: Sequence[Callable[[], Iterator[pa.Table]]], *, at_once: int, most_bytes: int
-) -> Generator[pa.Table]:
+def side_by_side(reads: Sequence[Read], *, at_once: int, most_bytes: int) -> Generator[pa.Table]:
     """The tables of all reads one after another; `at_once` of them are read at the same time.
 
-    Each holds at most one table more than `most_bytes`.  Raises what the first read that fails raises.
+    Each holds at most one table more than `most_bytes`.  Raises what the first read that fails raises.  A read gets
+    a function that raises if its tables are wanted no more; it calls it at times.
     """
     reading = _SideBySide(reads, most_bytes)
-    threads = ThreadPoolExecutor(at_once, thread_name_prefix="scan")
+    threads: list[Thread] = []
     try:
-        started = 0
         for number in range(len(reads)):
-            while started < min(number + at_once, len(reads)):
-                threads.submit(reading.read, started)
-                started += 1
+            for next_one in range(len(threads), min(number + at_once, len(reads))):
+                # a daemon: a process whose program leaves the scan where it is ends anyway
+                threads.append(Thread(target=reading.read, args=[next_one], name="scan", daemon=True))
+                threads[-1].start()
             yield from reading.taken(number)
     finally:
-        reading.stop()
-        threads.shutdown(cancel_futures=True)
+        if not sys.is_finalizing():  # threads do not run any more then, and may hold the lock
+            reading.stop()
+            for thread in threads:
+                thread.join()
+
+
+class _Stopped(Exception):
+    """The tables of a part are wanted no more."""
 
 
 class _SideBySide:
-    def __init__(self, reads: Sequence[Callable[[], Iterator[pa.Table]]], most_bytes: int) -> None:
+    def __init__(self, reads: Sequence[Read], most_bytes: int) -> None:
         self._reads, self._most = reads, most_bytes
         self._parts = [_Part() for _ in reads]
         self._changed = Condition()
@@ -96,13 +107,19 @@ class _SideBySide:
             self._stopped = True
             self._changed.notify_all()
 
+    def check(self) -> None:
+        """Raises if no table is wanted any more."""
+        if self._stopped:
+            raise _Stopped
+
     def read(self, number: int) -> None:
         """In a thread: read a part, and wait whenever it holds enough."""
         part = self._parts[number]
         ended: bool | BaseException = True
         try:
-            with closing(_generated(self._reads[number])) as tables:
-                for table in tables:
+            with closing(_generated(self._reads[number], self.check)) as tables:
+                for decoded in tables:
+                    table = owned(decoded)
                     with self._changed:
                         part.tables.append(table)
                         part.size += table.nbytes
@@ -133,5 +150,5 @@ class _SideBySide:
             yield table
 
 
-def _generated(read: Callable[[], Iterator[pa.Table]]) -> Generator[pa.Table]:
-    yield from read()
+def _generated(read: Read, check: Callable[[], None]) -> Generator[pa.Table]:
+    yield from read(check)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -113,30 +115,74 @@ def test_an_empty_range_and_no_jobs_are_refused() -> None:
 def test_a_reader_that_ends_early_ends_the_threads() -> None:
     ended = threading.Event()
 
-    def endless() -> Iterator[pa.Table]:
+    def endless(check: Callable[[], None]) -> Iterator[pa.Table]:
         try:
             while True:
                 yield pa.table({"k": [1]})
         finally:
             ended.set()
 
-    before = threading.active_count()
     tables = side_by_side([endless, endless, endless], at_once=2, most_bytes=64)
     assert next(tables).num_rows == 1
     tables.close()
     assert ended.is_set()
-    assert threading.active_count() == before
+    assert not [thread for thread in threading.enumerate() if thread.name == "scan"]
+
+
+def test_a_part_whose_condition_leaves_nothing_ends_with_its_reader() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def nothing(check: Callable[[], None]) -> Iterator[pa.Table]:
+        begun.set()
+        try:
+            while True:
+                check()
+        finally:
+            ended.set()
+        yield pa.table({"k": [2]})
+
+    def one(check: Callable[[], None]) -> Iterator[pa.Table]:
+        begun.wait()
+        yield pa.table({"k": [1]})
+
+    reading = side_by_side([one, nothing], at_once=2, most_bytes=64)
+    assert next(reading)["k"].to_pylist() == [1]
+    reading.close()
+    assert ended.is_set()
+    checked = list[int]()
+    view = a_pool(pa.table({"k": [1, 2], "n": [1, 9]})).at()
+    assert not list(view._scanned(view.plan(where="n = 5"), lambda: checked.append(1)))
+    assert checked
+
+
+def test_a_process_that_leaves_a_scan_by_parts_ends() -> None:
+    program = """
+import pyarrow as pa
+from log_lake.reading.parts import side_by_side
+
+def endless(*check):
+    while True:
+        yield pa.table({"k": [1]})
+
+tables = side_by_side([endless, endless], at_once=2, most_bytes=8)
+print(next(tables).num_rows, flush=True)
+raise SystemExit(3)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout) == (3, "1\n"), ended.stderr
 
 
 def test_a_part_holds_a_bounded_number_of_bytes_ahead() -> None:
     given: list[int] = []
 
-    def counted() -> Iterator[pa.Table]:
+    def counted(check: Callable[[], None]) -> Iterator[pa.Table]:
         for number in range(100):
             given.append(number)
             yield pa.table({"k": [number]})
 
-    tables = side_by_side([lambda: iter(()), counted], at_once=2, most_bytes=8 * 10)
+    tables = side_by_side([lambda check: iter(()), counted], at_once=2, most_bytes=8 * 10)
     numbers = [next(tables)["k"][0].as_py() for _ in range(3)]
     assert numbers == [0, 1, 2]
     assert len(given) <= 3 + 10 + 1
