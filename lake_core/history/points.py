@@ -40,12 +40,12 @@ def pointed(points: HashTrieSet[bytes], actions: Iterable[Action]) -> HashTrieSe
                 if point in points:
                     raise Corrupt(f"split point {point.hex()}: added, but the pool has it already")
                 points = points.insert(point)
-            check_number(len(points))
         elif isinstance(action, Join):
             for point in action.points:
                 if point not in points:
                     raise Corrupt(f"split point {point.hex()}: removed, but the pool does not have it")
                 points = points.remove(point)
+    check_number(len(points))
     return points
 
 

@@ -147,3 +147,10 @@ def test_a_lake_of_version_2_has_no_split_points() -> None:
         old.commit(draft(1, Split((A,)), branch="", schemas=()))
     old.commit(draft(2, SetTag("t", 1, "main"), branch="", schemas=()))
     assert (store.get(naming.entry("p/journal", 1)) or b"")[3] == 2
+
+
+def test_a_pool_that_is_full_takes_a_transaction_that_adds_a_point_and_removes_another() -> None:
+    many = tuple(number.to_bytes(3) for number in range(MAX_POINTS))
+    actions = [Split((b"x",)), Join((many[0],))]
+    assert list(pointing(many, actions)) == actions
+    assert len(pointed(HashTrieSet(many), actions)) == MAX_POINTS
