@@ -182,8 +182,9 @@ def _ranges(path: str, view: View) -> list[KeyRange]:
     """The ranges of a file; `-`: of standard input."""
     name = "standard input" if path == "-" else path
     try:
-        with nullcontext(sys.stdin) if path == "-" else open(path, encoding="utf-8") as file:
-            return ranges_of_lines(file, view.key, view.key_classes, name=name)
+        with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+            lines = (line.decode("utf-8-sig") for line in file)
+            return ranges_of_lines(lines, view.key, view.key_classes, name=name)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise InvalidInput(f"--ranges {path}: {why}; name a file with a range a line") from error

@@ -54,6 +54,11 @@ def _range(line: str, key: PoolKey, bound: Callable[[list[Any]], bytes]) -> KeyR
         raise InvalidInput(f"{line.strip()[:60]!r} is not JSON; {FORM}") from error
     if not isinstance(fields, dict) or set(fields) not in ({"key"}, {"from"}, {"to"}, {"from", "to"}):
         raise InvalidInput(f"{line.strip()[:60]!r} is no range; {FORM}")
+    for name, value in fields.items():
+        if value == []:
+            raise InvalidInput(f'"{name}" has no value; {FORM}')
+        if value is None and name != "key":
+            raise InvalidInput(f'"{name}" is null; leave it out, if the range is open there')
     values = {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
     if "key" in values:
         prefix = bound(values["key"])

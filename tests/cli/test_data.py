@@ -192,6 +192,19 @@ def test_a_scan_of_a_file_of_ranges_gives_each_record_once(lake: Command, pool: 
     assert "no range" in lake.fails(INVALID_INPUT, "scan", pool, "--ranges", str(ranges))
 
 
+def test_ranges_of_standard_input_are_read_as_those_of_a_file(
+    lake: Command, pool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def given(data: bytes) -> None:
+        stdin = io.TextIOWrapper(io.BytesIO(data), errors="surrogateescape")
+        monkeypatch.setattr("sys.stdin", stdin)
+
+    given(b'\xef\xbb\xbf{"key": 10}\r\n')
+    assert ks(lake.scan(pool, "--ranges", "-")) == [(10, "c")]
+    given(b'{"key": "\xff"}\n')
+    assert "--ranges -: not UTF-8" in lake.fails(INVALID_INPUT, "scan", pool, "--ranges", "-")
+
+
 def test_scan_chooses_columns_by_their_whole_names(lake: Command) -> None:
     lake.pool("p", key="ts")
     lake.load_records("p", [{"ts": 1, "id.orig_h": "x", "id": 5, "id.orig_p": 80}])

@@ -218,6 +218,9 @@ def test_a_file_of_ranges_has_one_a_line() -> None:
         ('{"from": 9, "to": 5}', "is empty"),
         ('{"from": "x"}', "the field is a number"),
         ('{"key": [1, 2]}', "has 2 values"),
+        ('{"key": []}', '"key" has no value'),
+        ('{"from": []}', '"from" has no value'),
+        ('{"to": null}', '"to" is null; leave it out'),
     ],
 )
 def test_a_line_that_is_no_range_is_named(line: str, why: str) -> None:
