@@ -122,6 +122,8 @@ class View(Revision):
             raise InvalidInput(f"jobs={jobs}: give a number of parts to read at a time, from 1 on")
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit={limit}: give a number of records from 0 on, or None for all")
+        if limit == 0:
+            return
         left = limit
         with closing(self._in_parts(plan, jobs) if jobs > 1 else self._scanned(plan)) as tables:
             for table in tables:
@@ -139,7 +141,8 @@ class View(Revision):
 
     def _in_parts(self, plan: ScanPlan, jobs: int) -> Generator[pa.Table]:
         with self.absence_explained():
-            parts = parts_of_plan(plan, self.points, jobs, self.split)
+            only = {(r.object, r.low) for r in plan.references}
+            parts = parts_of_plan(plan, self.points, jobs, partial(self.split, only=only))
         reads = [partial(self._scanned, part) for part in parts]
         yield from side_by_side(reads, at_once=jobs, most_bytes=plan.limits.buffer_bytes)
 

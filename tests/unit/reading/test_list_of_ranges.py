@@ -81,7 +81,11 @@ def test_each_object_is_opened_once_and_none_outside_of_the_ranges() -> None:
     assert sum(t.num_rows for t in view.scan(ranges=ranges)) == 20 * 3 + 5 + 4
     assert store.asked("open_input") == 3
     store.requests.clear()
+    assert sum(t.num_rows for t in view.scan(ranges=[span(10, 13), span(9_500, 9_503)], jobs=2)) == 6
+    assert store.asked("open_input") <= 4  # of two objects, for their footers and records
+    store.requests.clear()
     assert list(view.scan(ranges=[])) == []
+    assert [t.num_rows for t in view.scan(limit=0, jobs=2)] == []
     assert store.asked("open_input") == 0
 
 
