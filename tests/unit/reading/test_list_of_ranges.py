@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from lake_core.errors import InvalidInput, LakeError
+from lake_core.errors import InvalidInput, LakeError, Unavailable
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import parts_within, united
@@ -52,8 +53,8 @@ def test_a_list_of_ranges_gives_the_records_of_their_keys_once_and_in_order(kind
     chance = random.Random(seed)
     view = some_pool(chance, kind).at()
     whole = view.to_table()
-    for count in (1, 3, 12, 80):
-        lows = [chance.randrange(KEYS) for _ in range(count)]
+    for ranges_wanted in (1, 3, 12, 80):
+        lows = [chance.randrange(KEYS) for _ in range(ranges_wanted)]
         ranges = [span(low, low + chance.randint(1, 9)) for low in lows]
         wanted = [any(r.contains(encode_value(k)) for r in ranges) for k in whole["k"].to_pylist()]
         expected = whole.filter(pa.array(wanted))
@@ -139,7 +140,7 @@ def test_a_part_whose_condition_leaves_nothing_ends_with_its_reader() -> None:
     def nothing(check: Callable[[], None]) -> Iterator[pa.Table]:
         begun.set()
         try:
-            while True:
+            for _ in count():
                 check()
         finally:
             ended.set()
@@ -194,6 +195,24 @@ def test_a_part_holds_a_bounded_number_of_bytes_ahead() -> None:
 
 
 def test_the_error_of_a_part_comes_where_its_records_would() -> None:
+    failed = threading.Event()
+
+    def first(check: Callable[[], None]) -> Iterator[pa.Table]:
+        failed.wait()
+        yield pa.table({"k": [1]})
+
+    def second(check: Callable[[], None]) -> Iterator[pa.Table]:
+        yield pa.table({"k": [2]})
+        failed.set()
+        raise Unavailable("gone")
+
+    tables = side_by_side([first, second], at_once=2, most_bytes=64)
+    assert [next(tables)["k"].to_pylist() for _ in range(2)] == [[1], [2]]
+    with pytest.raises(Unavailable, match="gone"):
+        next(tables)
+
+
+def test_the_error_of_a_store_ends_a_scan_by_parts() -> None:
     store = ScriptedStore()
     pool = some_pool(random.Random(1), "append", store=store)
     view = pool.at()
