@@ -5,6 +5,7 @@
     answers    the bodies of answers, as the specification names their fields (pure)
     refusals   an error of the lake as an error of the specification (pure)
     tables     the table of a pool: published if it lags behind
+    ages       when a table was last published for its age
     turns      one publication of a table at a time, shared by the requests that wait for it
     catalog    the answer to a request, over several lakes
     app        the catalog as ASGI, in threads of its own

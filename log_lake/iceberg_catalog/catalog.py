@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from lake_core.errors import LakeError, NotFound, Unavailable
+from log_lake.iceberg_catalog.ages import Ages
 from log_lake.iceberg_catalog.answers import (
     Config,
     Identifier,
@@ -40,6 +41,7 @@ class IcebergCatalog:
 
     def __init__(self, lakes: Lakes) -> None:
         self._lakes = lakes
+        self._ages = Ages()
         self._labels = {choice.key: choice.label for choice in lakes.choices}
 
     @property
@@ -71,7 +73,7 @@ class IcebergCatalog:
 
     def loaded(self, question: OneTable) -> Loaded:
         """The table, published first if it lags behind.  Raises Refusal, LakeError."""
-        return loaded(table_of(self._lake(question.namespace), question.table))
+        return loaded(table_of(self._lake(question.namespace), question.table), self._ages)
 
     def refusal(self, error: LakeError | Refusal, *, with_body: bool) -> CatalogResponse:
         """The answer that says the error, without what may be a secret in the address of a lake."""

@@ -1,7 +1,8 @@
 """The table of a pool: its main branch, or a named branch or tag, published first if it lags behind.
 
-A table is never older than the pool when the request came, unless the lake may only be read: then it is the newest
-that was published, and the answer says how far it is behind.
+A table is never older than the pool when the request came, but records that age hid may show some minutes longer
+(`ages`).  That is not so if the lake may only be read: then it is the newest that was published, and the answer
+says how far it is behind.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from lake_core.naming import MAIN, is_own
 from lake_core.store import guarded
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.compact.publication import publish
+from log_lake.iceberg_catalog.ages import Ages
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -92,21 +94,31 @@ def table_names(lake: Lake) -> list[str]:
     return [config.name for config in lake.pools() if not is_own(config.name)]
 
 
-def loaded(table: PoolTable) -> Loaded:
-    """The table, published first if it lags behind and the lake may be written.
+def loaded(table: PoolTable, ages: Ages) -> Loaded:
+    """The table, published first if it lags behind and the lake may be written.  For its age alone it is published
+    once in some minutes (`ages`).
 
     Raises Refusal, InvalidInput (what Iceberg cannot express, and what to do), Corrupt, Unavailable.
     """
     if table.is_read_only:  # its place may be on another store, which is not
         return _newest_published(table)
+    view = table.pool.at(table.ref)
+    policy, now = view.settings["age_off"], table.pool.context.now()
+    id, version = table.pool.config.id, view.held.tip
+    if policy and ages.are_shown(id, table.ref, version=version, policy=policy, now=now):
+        before = published_at(place_of(table.pool, branch=table.ref, to=table.to))
+        if before is not None and before.version == version and before.tag in table.pool.tags:
+            return _loaded(table, before, {})
     try:
-        publish(table.pool, branch=table.ref, to=table.to)
+        done = publish(table.pool, branch=table.ref, to=table.to)
     except Denied as error:
         log.info("%s: not published: %s", table.name, error)
         return _newest_published(table)
     published = published_at(place_of(table.pool, branch=table.ref, to=table.to))
     if published is None:
         raise Refusal.no_table(f"{table.name}: its published table was deleted just now; ask again")
+    if policy:
+        ages.note(id, table.ref, version=done.version, policy=policy, now=now)
     return _loaded(table, published, {})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
 import shutil
 import threading
@@ -17,6 +18,8 @@ import pytest
 pytest.importorskip("pyiceberg")
 
 from lake_core.errors import Unavailable
+from lake_core.ids import IdSource
+from log_lake.iceberg_catalog.ages import SECONDS
 from log_lake.iceberg_catalog.app import THREADS, Answering
 from log_lake.iceberg_catalog.catalog import IcebergCatalog
 from log_lake.iceberg_catalog.request import CatalogRequest, CatalogResponse
@@ -211,6 +214,39 @@ def test_an_answer_that_the_client_has_is_not_sent_again(lake: Lake) -> None:
     assert (again.status, again.body) == (304, b"")
     lake.pool("logs").branch().append(pa.table({"k": [9], "s": ["new"]}))
     assert ask(answering, table_path("logs"), etag=etag).status == 200
+
+
+def test_for_its_age_alone_a_table_is_published_once_in_some_minutes(lake: Lake) -> None:
+    start = dt.datetime.now(dt.UTC)
+    seconds = [-7_200, -3_590, 0]  # hidden; hidden ten seconds later; shown
+    times = pa.array([start + dt.timedelta(seconds=one) for one in seconds], pa.timestamp("us", "UTC"))
+    lake.create_pool("aged", key="k", settings={"age_off": "t:1h"})
+    lake.pool("aged").branch().append(pa.table({"k": [0, 1, 2], "t": times}))
+    now = start.timestamp()
+
+    def opened(uri: str) -> Lake:
+        return Lake.open(uri, ids=IdSource(clock=lambda: now))
+
+    answering = Answering(IcebergCatalog(Lakes({"lake": lake.store.uri}, opener=opened)))
+
+    def numbers() -> list[int]:
+        return sorted(read_table(location(ask(answering, table_path("aged")))).column("k").to_pylist())
+
+    def written() -> int:
+        return lake.pool("aged").at().version
+
+    assert numbers() == [1, 2]
+    before, tags = written(), set(lake.pool("aged").tags)
+    for later in (20, SECONDS - 1):
+        now = start.timestamp() + later
+        assert numbers() == [1, 2]
+        assert (written(), set(lake.pool("aged").tags)) == (before, tags)
+    now = start.timestamp() + SECONDS
+    assert numbers() == [2]
+    tags = set(lake.pool("aged").tags)
+    lake.pool("aged").branch().append(pa.table({"k": [3], "t": times[2:]}))
+    assert numbers() == [2, 3], "a new version is published at once"
+    assert set(lake.pool("aged").tags) != tags
 
 
 def test_inlined_objects_are_written_out_first(lake: Lake) -> None:

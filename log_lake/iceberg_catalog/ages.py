@@ -1,0 +1,30 @@
+"""When a table was last published for its age: `age_off` hides more records with time, without a new version."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+SECONDS = 300.0
+"""A table with `age_off` is published again for its age after this time.  Each such publication is two transactions
+and often a new table, so a client that asks each second must not cause one each time.  Ages are hours or more, and
+a query may itself run for minutes with a table that it has."""
+
+
+@dataclass
+class Ages:
+    """What this process published: safe to use from several threads."""
+
+    shown: dict[tuple[str, str], tuple[int, str, float]] = field(default_factory=dict)
+    changing: threading.Lock = field(default_factory=threading.Lock)
+
+    def are_shown(self, pool: str, ref: str, *, version: int, policy: str, now: float) -> bool:
+        """Whether this version was published with the policy, less than `SECONDS` before now."""
+        with self.changing:
+            last_version, last_policy, time = self.shown.get((pool, ref), (-1, "", 0.0))
+        return (last_version, last_policy) == (version, policy) and 0 <= now - time < SECONDS
+
+    def note(self, pool: str, ref: str, *, version: int, policy: str, now: float) -> None:
+        """Note a publication that looked at the ages of `now`."""
+        with self.changing:
+            self.shown[pool, ref] = version, policy, now
