@@ -170,7 +170,11 @@ HOSTILE = {
         "13:3: the pools up to here have more than 200 settings, with those",
     ),
     "many merges": (MERGE_BOMB, "aliases written out; split it into several"),
-    "deep lists": ("pools: " + "[" * 5000, "1:13: the text is nested deeper than 6; write it flat"),
+    "deep lists": ("pools: " + "[" * 500, "1:13: the text is nested deeper than 6; write it flat"),
+    "lists deeper than YAML goes": (
+        "pools: " + "[" * 5000,
+        "nest",
+    ),  # PyYAML refuses 1,000, older ones do not
     "deep blocks": ("".join("  " * i + "a:\n" for i in range(40)), "the text is nested deeper than 6"),
     "a tab": (
         "pools:\n\tp: {key: k}\n",
