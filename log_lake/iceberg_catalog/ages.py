@@ -12,7 +12,7 @@ a query may itself run for minutes with a table that it has."""
 
 
 @dataclass
-class Ages:
+class PublicationAges:
     """What this process published: safe to use from several threads."""
 
     shown: dict[tuple[str, str], tuple[int, str, float]] = field(default_factory=dict)

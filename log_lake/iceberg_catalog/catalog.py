@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from lake_core.errors import LakeError, NotFound, Unavailable
-from log_lake.iceberg_catalog.ages import Ages
+from log_lake.iceberg_catalog.ages import PublicationAges
 from log_lake.iceberg_catalog.answers import (
     Config,
     Identifier,
@@ -41,7 +41,7 @@ class IcebergCatalog:
 
     def __init__(self, lakes: Lakes) -> None:
         self._lakes = lakes
-        self._ages = Ages()
+        self._ages = PublicationAges()
         self._labels = {choice.key: choice.label for choice in lakes.choices}
 
     @property

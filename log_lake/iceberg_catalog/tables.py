@@ -15,7 +15,7 @@ from lake_core.naming import MAIN, is_own
 from lake_core.store import guarded
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.compact.publication import publish
-from log_lake.iceberg_catalog.ages import Ages
+from log_lake.iceberg_catalog.ages import PublicationAges
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -94,7 +94,7 @@ def table_names(lake: Lake) -> list[str]:
     return [config.name for config in lake.pools() if not is_own(config.name)]
 
 
-def loaded(table: PoolTable, ages: Ages) -> Loaded:
+def loaded(table: PoolTable, ages: PublicationAges) -> Loaded:
     """The table, published first if it lags behind and the lake may be written.  For its age alone it is published
     once in some minutes (`ages`).
 

@@ -31,7 +31,7 @@ MOST_PARTS = 1_024
 """Parts of a scan, at most."""
 
 
-Read = Callable[[Callable[[], None]], Iterator[pa.Table]]
+PartRead = Callable[[Callable[[], None]], Iterator[pa.Table]]
 """The tables of a part; it calls the function that it gets whenever it has read something."""
 
 
@@ -68,7 +68,7 @@ class _Part:
     ended: bool | BaseException = False
 
 
-def side_by_side(reads: Sequence[Read], *, at_once: int, most_bytes: int) -> Generator[pa.Table]:
+def side_by_side(reads: Sequence[PartRead], *, at_once: int, most_bytes: int) -> Generator[pa.Table]:
     """The tables of all reads one after another; `at_once` of them are read at the same time.
 
     Each holds at most one table more than `most_bytes`.  Raises what the first read that fails raises.  A read gets
@@ -95,7 +95,7 @@ class _Stopped(Exception):
 
 
 class _SideBySide:
-    def __init__(self, reads: Sequence[Read], most_bytes: int) -> None:
+    def __init__(self, reads: Sequence[PartRead], most_bytes: int) -> None:
         self._reads, self._most = reads, most_bytes
         self._parts = [_Part() for _ in reads]
         self._changed = Condition()
@@ -150,5 +150,5 @@ class _SideBySide:
             yield table
 
 
-def _generated(read: Read, check: Callable[[], None]) -> Generator[pa.Table]:
+def _generated(read: PartRead, check: Callable[[], None]) -> Generator[pa.Table]:
     yield from read(check)

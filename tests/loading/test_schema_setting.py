@@ -185,7 +185,7 @@ def test_of_two_first_loads_the_second_is_refused_under_freeze(
     begun = pool.branch().begin_load()
     assert isinstance(begun, PendingLoad)
     late = pool.branch().builder(begun)
-    late.add(pool.branch()._block(pa.table({"k": [1], "n": second})))
+    late.add(pool.branch().block(pa.table({"k": [1], "n": second})))
     written = late.finish()
     pool.branch().append(pa.table({"k": [1], "n": first}))
     with pytest.raises(Conflict, match=r"field n: .* becomes json.*start the load again"):

@@ -110,16 +110,15 @@ def test_an_import_into_an_empty_pool_sets_its_points(
         assert points
 
 
-def test_pieces_that_are_cut_again_keep_the_order_of_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_that_are_cut_again_keep_the_order_of_arrival() -> None:
     """The wide records of a piece are more than a piece may hold, if only these are looked at."""
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 2_000)
     columns = {
         "k": pa.array([row // 6 for row in range(240)], pa.int64()),
         "n": pa.array(range(240), pa.int64()),
-        "x": pa.array(["x" * (500 if row > 120 else 1) for row in range(240)]),
+        "x": pa.array(["x" * (pieces.PIECE_BYTES // 4 if row > 120 else 1) for row in range(240)]),
     }
     case = Case("k", "upsert", "parquet", [pa.table(columns)], [])
-    found = imported(case, units=1, ranges=7, memory="1MiB")
+    found = imported(case, units=1, ranges=7, memory="256MiB")
     assert repr(answers(found)) == repr(answers(loaded(case)))
 
 

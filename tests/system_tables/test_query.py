@@ -157,8 +157,8 @@ def test_the_bounds_of_a_reference_are_shown_as_values_of_the_key(lake: Command)
         ("selec 1", INVALID_INPUT, "syntax error"),
         ("", INVALID_INPUT, "write one SELECT"),
         ("select 1; select 2", INVALID_INPUT, "write one SELECT"),
-        ("create table x as select 1", INVALID_INPUT, "write one SELECT"),
-        ("insert into \"logs.day\" values (1)", INVALID_INPUT, "write one SELECT"),
+        ("create table x as select 1", INVALID_INPUT, "CREATE is not done, because a pool needs a key"),
+        ("insert into \"logs.day\" values (1)", INVALID_INPUT, "a pool's fields have no order: name them"),
         ("copy (select 1) to '/tmp/x'", INVALID_INPUT, "write one SELECT"),
         ("attach '/tmp/x.db'", INVALID_INPUT, "write one SELECT"),
         ('select nope from "logs.day"', INVALID_INPUT, '"nope" not found'),
@@ -170,7 +170,7 @@ def test_the_bounds_of_a_reference_are_shown_as_values_of_the_key(lake: Command)
         ('select * from "logs.day@side"', NOT_FOUND, "revision 'side' does not exist"),
         ('select * from "logs.day:nope"', NOT_FOUND, "there are: branches, log, objects, ranges, references"),
         ('select * from "nope:log"', NOT_FOUND, "pool 'nope' does not exist"),
-        ('select * from "lake:nope"', NOT_FOUND, 'there is "lake:pools"'),
+        ('select * from "lake:nope"', NOT_FOUND, 'there are "lake:pools" and "lake:health"'),
     ],
 )  # fmt: skip
 def test_a_question_that_cannot_be_answered_says_why(

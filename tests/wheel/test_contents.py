@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 PACKAGES = ("airflow_lake", "lake_core", "log_lake", "pyspark_lake", "spark_apps")
 CORE = {
     "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "pyorc",
-    "pyyaml", "rich", "rpds-py",
+    "pyyaml", "rich", "rpds-py", "sqlglot",
 }  # fmt: skip
 EXTRAS = {
     "s3": {"s3fs"},
@@ -32,6 +32,7 @@ EXTRAS = {
     "spark": {"pyspark", "pandas"},
     "iceberg": {"pyiceberg"},
     "ui": {"fastapi", "uvicorn"},
+    "serve": {"uvicorn", "pyiceberg"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
     "airflow-spark": {
         "apache-airflow",

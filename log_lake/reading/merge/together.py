@@ -120,7 +120,10 @@ def is_tiny(reference: Reference, limits: ScanLimits) -> bool:
 
 
 def tiny_runs(by_age: Iterable[Reference], limits: ScanLimits) -> Iterator[list[Reference]]:
-    """The references in this order: as many tiny neighbours together as are read at once, others alone."""
+    """The references in this order: as many tiny neighbours together as are read at once, others alone.
+
+    Only those that overlap the first one: of a chain in the order of keys, few are read for few records.
+    """
     run: list[Reference] = []
     size = requests = 0
     for reference in by_age:
@@ -128,6 +131,8 @@ def tiny_runs(by_age: Iterable[Reference], limits: ScanLimits) -> Iterator[list[
         if run and (
             not is_tiny(reference, limits)
             or not is_tiny(run[-1], limits)
+            or reference.low > run[0].high
+            or reference.high < run[0].low
             or size + reference.size > limits.max_gathered_bytes
             or requests + more > limits.max_gathered
         ):
