@@ -29,6 +29,7 @@ from log_lake.lake.loads import builder, lease_of
 from log_lake.lake.replace_checks import check_inside
 from log_lake.lake.results import LoadResult, PendingLoad, repeated_line
 from log_lake.loading.block import Block, Reading
+from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.contract import LostValues, lost_line
 from log_lake.loading.detect import format_of, read_blocks, read_row_groups
 from log_lake.loading.formats.parquet import row_group_sizes
@@ -189,7 +190,9 @@ def _units(
 def build_unit(work: LoadWork, worker: Worker, unit: Unit) -> list[WrittenObject]:
     """Reads, sorts and writes a unit; returns its objects."""
     first_ordinal = unit.number * ORDINALS_PER_UNIT
-    building = builder(worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal)
+    building = builder(
+        ObjectBuilder, worker.store, work.config, work.job, worker.new_id, first_ordinal=first_ordinal
+    )
     lost = LostValues()
     with building:
         for block in _blocks(work, unit, lost):

@@ -27,9 +27,10 @@ from lake_core.phrases import counted
 from lake_core.records import Split
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.line import Line
-from log_lake.lake.loads import builder, builder_as
+from log_lake.lake.loads import builder
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
+from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.contract import LostValues
 from log_lake.loading.pieces import PieceBuilder, cut_again, pieces_of, run_of
 from log_lake.objects.write import WrittenObject
@@ -66,7 +67,7 @@ class Bulk:
     ) -> Iterator[SortedPiece | list[WrittenObject]]:
         """The pieces of the blocks, then the objects of sub-pools."""
         kind = partial(PieceBuilder, bounds=bounds)
-        return pieces_of(builder_as(kind, worker.store, self.config, self.job, worker.new_id), blocks)
+        return pieces_of(builder(kind, worker.store, self.config, self.job, worker.new_id), blocks)
 
     def cut_again(self, piece: SortedPiece, bounds: tuple[bytes, ...]) -> Iterator[SortedPiece]:
         """A piece that was given without bounds, cut at them."""
@@ -74,7 +75,7 @@ class Bulk:
 
     def take(self, worker: Worker, pieces: Iterator[bytes]) -> Built:
         """The run of a part."""
-        building = builder(worker.store, self.config, self.job, worker.new_id)
+        building = builder(ObjectBuilder, worker.store, self.config, self.job, worker.new_id)
         return Built(run_of(building, pieces))
 
 

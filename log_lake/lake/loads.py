@@ -101,32 +101,6 @@ def _united(schemas: tuple[bytes, ...]) -> pa.Schema:
 
 
 def builder(
-    store: Store,
-    config: PoolConfig,
-    pending: PendingLoad,
-    new_id: Callable[[], str],
-    *,
-    first_ordinal: int = 0,
-    limits: ObjectLimits = OBJECT_LIMITS,
-    inline: int = 0,
-) -> ObjectBuilder:
-    """A builder of objects for a load, in any process; `first_ordinal` is that of the first object.
-
-    `inline`: 0 if other builders build objects of the same load, because an entry has room for one.
-    """
-    return builder_as(
-        ObjectBuilder,
-        store,
-        config,
-        pending,
-        new_id,
-        first_ordinal=first_ordinal,
-        limits=limits,
-        inline=inline,
-    )
-
-
-def builder_as(
     kind: Callable[..., B],
     store: Store,
     config: PoolConfig,
@@ -137,7 +111,11 @@ def builder_as(
     limits: ObjectLimits = OBJECT_LIMITS,
     inline: int = 0,
 ) -> B:
-    """Like `builder`, of a class that the caller names."""
+    """A builder of objects for a load, in any process; `kind` is its class, an `ObjectBuilder`.
+
+    `first_ordinal` is that of the first object.  `inline`: 0 if other builders build objects of the same load,
+    because an entry has room for one.
+    """
 
     def id_of_load() -> str:
         return not_below(new_id(), pending.first)
@@ -171,6 +149,7 @@ def builder_of(
     `alone`: it builds all objects of the load, so these may lie in the journal.
     """
     return builder(
+        ObjectBuilder,
         branch.store,
         branch.config,
         pending,

@@ -48,6 +48,7 @@ from log_lake.lake.loads import builder
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import LoadResult, PendingLoad, check_same, repeated_line
 from log_lake.loading.block import Block
+from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.declared import declared_columns
 from log_lake.loading.key_paths import may_have_key
 from log_lake.loading.misfits import Misfits, summed
@@ -143,9 +144,8 @@ def built(
 ) -> list[WrittenObject]:
     """Called in a task: sorts and writes these records, and returns the objects.  Raises InvalidInput,
     Unavailable."""
-    building = builder(
-        guarded(open_store(work.store)), work.config, work.job, IdSource().new, first_ordinal=first_ordinal
-    )
+    store, new_id = guarded(open_store(work.store)), IdSource().new
+    building = builder(ObjectBuilder, store, work.config, work.job, new_id, first_ordinal=first_ordinal)
     with building:
         for block in blocks_of(work, batches):
             building.add(block)
