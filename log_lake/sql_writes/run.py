@@ -16,8 +16,8 @@ Called by the `lake` command and by users.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ from log_lake.objects.write import WrittenObject
 from log_lake.reading.plan import plan_scan
 from log_lake.sql_writes.statement import ChangeTarget, Delete, Insert, Update, parsed
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
-from log_lake.system_tables.expressions import Expression, values_of
+from log_lake.system_tables.expressions import Expression, setting
 from log_lake.system_tables.sql import query
 
 
@@ -199,10 +199,13 @@ class _Work:
         spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
         if spec is None:
             return self._would("updated", 0)
-        expressions = self._expressions(statement, view)
-        with builder_of(branch, pending, alone=True) as builder, lease_of(branch, pending, why="update"):
+        with (
+            builder_of(branch, pending, alone=True) as builder,
+            lease_of(branch, pending, why="update"),
+            self._setting(statement, view) as new,
+        ):
             for table in _matching(view, spec):
-                builder.add(Block(self._with_values(table, expressions)))
+                builder.add(Block(new(table)))
             written = builder.finish()
             if not written:
                 return self._would("updated", 0)
@@ -211,25 +214,20 @@ class _Work:
             done = commit_written(branch, pending, written, replaced=replaced, is_exact=True)
         return self._loaded(done, "updated")
 
-    def _with_values(self, records: pa.Table, expressions: Sequence[Expression]) -> pa.Table:
-        columns = values_of(expressions, records, table=self.target.pool, limits=self.limits)
-        for one, column in zip(expressions, columns, strict=True):
-            place = records.schema.get_field_index(one.field.name)
-            field = records.schema.field(place)
-            if pa.types.is_null(field.type):  # its first values give it a type
-                field = field.with_type(column.type)
-            records = records.set_column(place, field, column)
-        return records
+    @contextmanager
+    def _setting(self, statement: Update, view: View) -> Iterator[Callable[[pa.Table], pa.Table]]:
+        """Gives a function that sets the fields of records.
 
-    def _expressions(self, statement: Update, view: View) -> list[Expression]:
-        """The expressions, tried on no record.  Raises InvalidInput for one that is wrong."""
+        It is tried on no record, so that a wrong expression is refused also if no record fulfils the condition.
+        """
         names = view.schema.names
         for name, _ in statement.sets:
             if name not in names:
                 raise InvalidInput(f"UPDATE: SET {name}: no such field; {did_you_mean(name, names)}")
         expressions = [Expression(view.schema.field(name), sql) for name, sql in statement.sets]
-        self._with_values(view.schema.empty_table(), expressions)
-        return expressions
+        with setting(expressions, table=self.target.pool, limits=self.limits) as new:
+            new(view.schema.empty_table())
+            yield new
 
     # --- results
 
@@ -239,12 +237,12 @@ class _Work:
         spec = check_delete(view, key_range=EVERYTHING, where=statement.where, narrow=True)
         if spec is None:
             return self._would(verb, 0)
-        expressions = self._expressions(statement, view) if isinstance(statement, Update) else []
         records = 0
-        for table in _matching(view, spec):
-            if expressions:
-                self._with_values(table, expressions)  # a value may not fit
-            records += table.num_rows
+        with self._setting(statement, view) if isinstance(statement, Update) else nullcontext() as new:
+            for table in _matching(view, spec):
+                if new is not None:
+                    new(table)  # a value may not fit
+                records += table.num_rows
         return self._would(verb, records)
 
     def _would(self, verb: str, records: int) -> StatementResult:

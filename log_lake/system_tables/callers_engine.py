@@ -21,7 +21,7 @@ from log_lake.lake.by_type import records_of
 from log_lake.lake.view import View
 from log_lake.system_tables.columns import folded
 from log_lake.system_tables.dataset import PoolDataset
-from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
+from log_lake.system_tables.names import is_system_table, pool_table, system_table
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,6 @@ def register(
 def _table(lake: Lake, name: str) -> Any:
     if is_system_table(name):
         return system_table(lake, name)
-    table, shape = pool_and_shape(name)
-    pool, _, revision = table.partition("@")
-    view = lake.pool(pool).at(revision or "main")
+    pool, at, shape = pool_table(lake, name)
+    view = pool.at(at)
     return PoolDataset(view, records_of(view, shape), [])

@@ -1,4 +1,4 @@
-"""The values of SQL expressions over the fields of each record of a table.
+"""Sets fields of records to the values of SQL expressions over the fields of the same record.
 
 The connection is locked as that of `sql`, and sees the records as `sql` shows them: JSON as JSON, durations as
 text, fields that differ in case by their other names.  Called by `sql_writes`.
@@ -6,7 +6,8 @@ text, fields that differ in case by their other names.  Called by `sql_writes`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import duckdb
@@ -32,45 +33,50 @@ class Expression:
     sql: str
 
 
-def values_of(
-    expressions: Sequence[Expression], records: pa.Table, *, table: str, limits: SqlLimits = SQL_LIMITS
-) -> list[pa.ChunkedArray]:
-    """The value of each expression for each record, in the type of its field; expressions may call these `table`.
+@contextmanager
+def setting(
+    expressions: Sequence[Expression], *, table: str, limits: SqlLimits = SQL_LIMITS
+) -> Iterator[Callable[[pa.Table], pa.Table]]:
+    """Gives a function that sets the fields of records to the values of their expressions.
 
-    Raises InvalidInput for an expression that is wrong, and for a value that the field's type cannot hold.
+    Expressions may call the records `table`.  The function raises InvalidInput for an expression that is wrong, and
+    for a value that the field's type cannot hold.  Raises InvalidInput for a field that cannot be set.
     """
-    seen = as_sql_sees(records).append_column(_ROW, pa.array(range(records.num_rows), pa.int64()))
-    chosen = ", ".join(
-        f"to_json({one.sql}\n)" if is_json(one.field) else f"({one.sql}\n)" for one in expressions
-    )
     for one in expressions:
         if _holds_records(one.field.type):
             raise InvalidInput(f"UPDATE: field {one.field.name!r} holds records, which SQL does not set here")
+    chosen = ", ".join(
+        f"to_json({one.sql}\n)" if is_json(one.field) else f"({one.sql}\n)" for one in expressions
+    )
+    sql = f'SELECT {chosen}, "{_ROW}" FROM records AS {quoted(table)} ORDER BY "{_ROW}"'
     with connected(limits) as connection:
-        connection.register("records", seen)
-        try:
-            relation = carried(
-                connection.sql(f'SELECT {chosen}, "{_ROW}" FROM records AS {quoted(table)} ORDER BY "{_ROW}"')
-            )
-            answer = relation.to_arrow_table()
-        except duckdb.Error as error:
-            first, _, _ = str(error).partition("\n")
-            raise InvalidInput(f"UPDATE: {first.strip()}") from error
-        kinds = [marked(field, kind) for field, kind in zip(answer.schema, relation.types, strict=True)]
-    if answer.num_columns != len(expressions) + 1 or answer.columns[-1].to_pylist() != list(
-        range(records.num_rows)
-    ):
+        yield lambda records: _set(connection, sql, expressions, records)
+
+
+def _set(
+    connection: duckdb.DuckDBPyConnection, sql: str, expressions: Sequence[Expression], records: pa.Table
+) -> pa.Table:
+    rows = pa.array(range(records.num_rows), pa.int64())
+    seen = as_sql_sees(records).append_column(_ROW, rows)
+    connection.register("records", seen)
+    try:
+        relation = carried(connection.sql(sql))
+        answer = relation.to_arrow_table()
+    except duckdb.Error as error:
+        first, _, _ = str(error).partition("\n")
+        raise InvalidInput(f"UPDATE: {first.strip()}") from error
+    if answer.num_columns != len(expressions) + 1 or not answer.columns[-1].combine_chunks().equals(rows):
         raise InvalidInput("UPDATE: an expression gives no value, or several, for a record; it must give one")
-    return [
-        _in_field(column, one.field, kind, old=(records.column(one.field.name), seen.column(place)))
-        for column, kind, one, place in zip(
-            answer.columns[:-1],
-            kinds[:-1],
-            expressions,
-            [records.schema.get_field_index(one.field.name) for one in expressions],
-            strict=True,
-        )
-    ]
+    kinds = [marked(field, kind) for field, kind in zip(answer.schema, relation.types, strict=True)]
+    result = records
+    for one, column, kind in zip(expressions, answer.columns[:-1], kinds[:-1], strict=True):
+        place = records.schema.get_field_index(one.field.name)
+        values = _in_field(column, one.field, kind, old=(records.column(place), seen.column(place)))
+        field = records.schema.field(place)
+        if pa.types.is_null(field.type):  # its first values give it a type
+            field = field.with_type(values.type)
+        result = result.set_column(place, field, values)
+    return result
 
 
 def _holds_records(kind: pa.DataType) -> bool:

@@ -34,7 +34,7 @@ from log_lake.system_tables.columns import Renamed, as_type, stored_type
 from log_lake.system_tables.dataset import PoolDataset
 from log_lake.system_tables.ends import End, end_of
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
-from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
+from log_lake.system_tables.names import is_system_table, pool_table, system_table
 from log_lake.system_tables.statement import parsed
 from log_lake.texts.is_text import require_text
 
@@ -174,9 +174,7 @@ class _Question:
     def _table(self, lake: Lake, name: str) -> Any:
         if is_system_table(name):
             return system_table(lake, name)
-        table_name, shape = pool_and_shape(name)
-        pool_name, _, revision = table_name.partition("@")
-        pool, at = lake.pool(pool_name), revision or "main"
+        pool, at, shape = pool_table(lake, name)
         if self._lease:
             leased = pool.leased(at, why="lake query", on_missing=self._on_missing)
             view = self._leases.enter_context(leased)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
+from log_lake.lake.view import View
 from log_lake.sql_writes import StatementResult, execute
 from log_lake.sql_writes.run import _Work
 from log_lake.sql_writes.statement import ChangeTarget, Update, parsed
@@ -256,15 +259,21 @@ def test_an_update_begins_again_if_records_are_loaded_while_it_computes(logs: Po
 
     def meddle(sql: str) -> StatementResult:
         work = _Work(Lake.open_on(store), ChangeTarget("logs", "main"), "", "", (), SQL_LIMITS, deletes=False)
-        with_values = work._with_values
+        setting = work._setting
 
-        def slow(records: pa.Table, expressions: Any) -> pa.Table:
-            seen.append(records.num_rows)
-            if others and records.num_rows:
-                Lake.open_on(store).pool("logs").branch().append(others.pop())
-            return with_values(records, expressions)
+        @contextlib.contextmanager
+        def slow(statement: Update, view: View) -> Iterator[Callable[[pa.Table], pa.Table]]:
+            with setting(statement, view) as new:
 
-        work._with_values = slow  # type: ignore[method-assign]
+                def meddled(records: pa.Table) -> pa.Table:
+                    seen.append(records.num_rows)
+                    if others:
+                        Lake.open_on(store).pool("logs").branch().append(others.pop())
+                    return new(records)
+
+                yield meddled
+
+        work._setting = slow  # type: ignore[method-assign]
         statement = parsed(sql)
         assert isinstance(statement, Update)
         return work.update(statement)
