@@ -15,7 +15,7 @@ from log_lake.extras import need
 def ui(args: Namespace) -> None:
     """Serve the web view on the loopback address until the process is interrupted."""
     need("ui", "lake ui")
-    from log_lake.view.serving import bound, serve
+    from log_lake.view.serving import listen, serve
 
     def told(address: str) -> None:
         if args.json:
@@ -26,7 +26,7 @@ def ui(args: Namespace) -> None:
             say("only you know the address; the view changes nothing; Ctrl-C ends it")
 
     with (
-        bound(args.port) as listening,
+        listen(args.port) as listening,
         opener() as open_address,
         ended_by_signal(),
         contextlib.suppress(KeyboardInterrupt),  # the way to end it

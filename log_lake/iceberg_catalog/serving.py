@@ -18,17 +18,14 @@ import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import uvicorn
-
 from lake_core.errors import InvalidInput
 from log_lake.iceberg_catalog.app import CatalogApp, Headers
 from log_lake.iceberg_catalog.catalog import IcebergCatalog
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
 from log_lake.view.lakes import Lakes
-from log_lake.view.serving import open_to_read
+from log_lake.view.serving import ADDRESS, listen, open_to_read, run_until_asked
 
-ADDRESS = "127.0.0.1"
 MIN_TOKEN, MAX_TOKEN = 16, 4_096
 """Characters of a token: fewer can be guessed; more are no token but another file."""
 MAX_CONNECTIONS = 500
@@ -72,13 +69,7 @@ def bound(host: str, port: int, *, has_token: bool) -> socket.socket:
         raise InvalidInput(
             f"--host {host}: other machines reach this address, so it needs a token; add --token-file FILE"
         )
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise InvalidInput(
-            f"port {port} of {host}: {error.strerror or error}; name another --port"
-        ) from error
+    return listen(port, host)
 
 
 def address_of(listening: socket.socket) -> str:
@@ -111,19 +102,6 @@ class Admitting:
             raise Refusal.no_login("refused: send the token of this server (Authorization: Bearer TOKEN)")
 
 
-class _Telling(uvicorn.Server):
-    """Calls `started` once it answers requests."""
-
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._started = started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._started()
-
-
 def serve(
     lakes: Mapping[str, str],
     *,
@@ -143,13 +121,4 @@ def serve(
     app = CatalogApp(
         IcebergCatalog(Lakes(lakes, opener=opener)), admit=Admitting(host=host, port=port, token=token)
     )
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        ws="none",
-        limit_concurrency=MAX_CONNECTIONS,
-    )
-    _Telling(config, started).run(sockets=[listening])
+    run_until_asked(app, listening, started=started, most_connections=MAX_CONNECTIONS)

@@ -95,13 +95,39 @@ class _Telling(uvicorn.Server):
             self._started()
 
 
-def bound(port: int) -> socket.socket:
-    """A socket on the loopback address; port 0 is any free one.  Raises InvalidInput if the port is in use."""
+def run_until_asked(
+    app: AsgiApp,
+    listening: socket.socket,
+    *,
+    started: Callable[[], None],
+    most_connections: int | None = None,
+) -> None:
+    """Serve an application until the process is asked to end; `started` is called as soon as it answers.
+
+    More than `most_connections` at once are refused with 503; None: no bound.
+    """
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        limit_concurrency=most_connections,
+    )
+    _Telling(config, started).run(sockets=[listening])
+
+
+def listen(port: int, host: str = ADDRESS) -> socket.socket:
+    """A socket at an address, the loopback one if none is named; port 0 is any free one.
+
+    Raises InvalidInput if the port is in use, or the machine does not have the address.
+    """
     try:
-        return socket.create_server((ADDRESS, port))
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise InvalidInput(
-            f"port {port} of {ADDRESS}: {error.strerror or error}; name another --port"
+            f"port {port} of {host}: {error.strerror or error}; name another --port"
         ) from error
 
 
@@ -122,14 +148,7 @@ def serve(
     token = token or secrets.token_urlsafe(16)
     port = listening.getsockname()[1]
     app = app_of(Lakes([uri], opener=open_to_read))
-    config = uvicorn.Config(
-        SameOrigin(LocalOnly(app, port=port, token=token), entrance=f"/{token}/"),
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        ws="none",
-    )
+    guarded = SameOrigin(LocalOnly(app, port=port, token=token), entrance=f"/{token}/")
     address = f"http://{ADDRESS}:{port}/{token}/"
     told(address)
-    _Telling(config, lambda: started(address)).run(sockets=[listening])
+    run_until_asked(guarded, listening, started=lambda: started(address))
