@@ -1,4 +1,4 @@
-"""A real API server that shows three lakes: with all kinds of pools, with a thousand pools, with hostile texts."""
+"""A real API server that shows lakes with all kinds of pools, with a thousand pools, with hostile texts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from tests.support.servers.auth_by_dag import BLIND, COMPACTOR
 from tests.support.servers.chromium import chromium, watched
 
 SHOWN, MANY, HOSTILE, LATER = "lake_shown", "lake_many", "lake_hostile", "lake_later"
+READ = "lake_read"
+"""As `SHOWN`, for the tests of the catalog: to publish a pool is a transaction, and the pages count those."""
 HOSTILE_POOL = "<script>document.title=`owned`;<img-src=x>&amp;"
 """A name that a pool may have: as HTML it would be a script."""
 PAYLOAD = "</script><img src=x onerror=\"document.title='owned'\"><svg onload=alert(1)>"
@@ -39,6 +41,7 @@ class Shown:
     server: ApiServer
     lake: Lake
     many: Lake
+    read: Lake
 
 
 def fill(lake: Lake) -> None:
@@ -95,23 +98,25 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     hostile = Lake.create(str(folder / "hostile"), author=PAYLOAD)
     fill_hostile(hostile)
     fill(lake)
+    read = Lake.create(str(folder / "read"), author="ada")
+    fill(read)
     many = Lake.create(str(folder / "many"))
     for number in range(POOLS):
         many.create_pool(f"pool-{number:04d}", key="k").branch().append(pa.table({"k": [number]}))
     connections = {
         f"AIRFLOW_CONN_{name.upper()}": json.dumps({"conn_type": "lake", "host": one.store.uri})
-        for name, one in ((SHOWN, lake), (MANY, many), (HOSTILE, hostile))
+        for name, one in ((SHOWN, lake), (MANY, many), (HOSTILE, hostile), (READ, read))
     }
     dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     (dags / "logs.py").write_text(quick_start_dag())
     environ = {
         **connections,
-        "LAKE_VIEW_LAKES": " ".join((SHOWN, MANY, HOSTILE, LATER)),
+        "LAKE_VIEW_LAKES": " ".join((SHOWN, MANY, HOSTILE, LATER, READ)),
         "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         "AIRFLOW__CORE__AUTH_MANAGER": "tests.support.servers.auth_by_dag.ByDag",
     }
     with api_server(folder, environ=environ, users={COMPACTOR: "user", BLIND: "user"}) as server:
-        yield Shown(server, lake, many)
+        yield Shown(server, lake, many, read)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyiceberg")
 
-from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, LATER, MANY, SHOWN, Shown
+from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, LATER, MANY, READ, SHOWN, Shown
 from tests.support.iceberg import shown as values_of
 from tests.support.iceberg import values
 from tests.support.servers.airflow_api import ROLES
@@ -17,14 +17,14 @@ from tests.support.servers.auth_by_dag import BLIND
 pytestmark = pytest.mark.airflow
 
 BASE = "/lake-catalog"
-TABLE = f"{BASE}/v1/namespaces/{SHOWN}/tables/flights"
+TABLE = f"{BASE}/v1/namespaces/{READ}/tables/flights"
 ROUTES = (
     f"{BASE}/v1/config",
     f"{BASE}/v1/namespaces",
-    f"{BASE}/v1/namespaces/{SHOWN}",
-    f"{BASE}/v1/namespaces/{SHOWN}/tables",
+    f"{BASE}/v1/namespaces/{READ}",
+    f"{BASE}/v1/namespaces/{READ}/tables",
     TABLE,
-    f"{BASE}/v1/{SHOWN}/namespaces/{SHOWN}/tables/flights",
+    f"{BASE}/v1/{READ}/namespaces/{READ}/tables/flights",
 )
 ELSEWHERE = (
     f"{BASE}/v1/views",
@@ -86,7 +86,7 @@ def test_other_paths_do_not_exist(shown: Shown, path: str) -> None:
     "name", ["..", "%2e%2e", "..%2F..%2Fflights", "%2A", "flights%00", "fl%C3%BC", "a%1Fb"]
 )
 def test_a_name_leads_nowhere_else(shown: Shown, name: str) -> None:
-    for path in (f"{BASE}/v1/namespaces/{name}/tables", f"{BASE}/v1/namespaces/{SHOWN}/tables/{name}"):
+    for path in (f"{BASE}/v1/namespaces/{name}/tables", f"{BASE}/v1/namespaces/{READ}/tables/{name}"):
         assert shown.server.request(path, role="viewer").status == 404
 
 
@@ -98,14 +98,14 @@ def client(shown: Shown) -> Any:
 
 @pytest.mark.parametrize("ref", ["", "@monthly"])
 def test_pyiceberg_reads_what_the_lake_gives(shown: Shown, ref: str) -> None:
-    table = client(shown).load_table((SHOWN, f"flights{ref}")).scan().to_arrow()
-    pool = shown.lake.pool("flights")
+    table = client(shown).load_table((READ, f"flights{ref}")).scan().to_arrow()
+    pool = shown.read.pool("flights")
     assert values(table.to_pylist()) == values_of(pool.at(ref.removeprefix("@") or "main"))
 
 
 def test_pyiceberg_finds_the_lakes_of_the_view_and_a_hostile_name_stays_a_name(shown: Shown) -> None:
     catalog = client(shown)
-    assert set(catalog.list_namespaces()) == {(name,) for name in (SHOWN, MANY, HOSTILE, LATER)}
+    assert set(catalog.list_namespaces()) == {(name,) for name in (SHOWN, MANY, HOSTILE, LATER, READ)}
     assert catalog.table_exists((HOSTILE, HOSTILE_POOL))
     assert catalog.load_table((HOSTILE, HOSTILE_POOL)).scan().to_arrow().num_rows == 1
 
