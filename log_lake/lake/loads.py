@@ -38,7 +38,7 @@ from log_lake.loading.builder import ObjectBuilder
 from log_lake.loading.contract import EVOLVE
 from log_lake.loading.files import check_rejected, rejected_fault
 from log_lake.loading.misfits import Misfits, summed
-from log_lake.loading.options import RUN
+from log_lake.loading.options import RUN, SCAN
 from log_lake.loading.preview import Nowhere, Preview, PreviewBuilder
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
@@ -129,7 +129,7 @@ def builder(
         id_of_load,
         first_ordinal,
         rule_of(config),
-        limits,
+        limits.of_layout(scan=settings["layout"] == SCAN),
         settings["format"],
         fields=pending.fields,
         contract=pending.contract(config),

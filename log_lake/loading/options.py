@@ -179,6 +179,9 @@ READ_OPTIONS: dict[str, Setting] = {
 """Options of reading files.  Each is a setting of a pool and an option of `lake load`, `lake replace` and the Spark
 application: `csv.null` is `--csv-null`."""
 
+POINT, SCAN = "point", "scan"
+"""Which reads the row groups of a pool's objects serve best."""
+
 RUN, PARTS = "run", "parts"
 """What a load leaves that is larger than its memory: one sorted run of objects, or parts that overlap."""
 
@@ -189,6 +192,12 @@ SETTINGS = {
         naming.PARQUET,
         "of data objects; zng: records keep their own types, in rows, and a compaction makes columns (zst); "
         "zst: the same, at once in columns",
+    ),
+    "layout": Setting(
+        one_of(POINT, SCAN),
+        POINT,
+        "of Parquet objects; point: small row groups, for reads of few keys; scan: large ones, for reads of few "
+        "columns of many records",
     ),
     "load.memory": Setting(
         SIZE, "256MiB", "memory for sorting; a larger load is sorted on disk, in the folder TMPDIR"

@@ -63,6 +63,7 @@ def scan(
     )
     for cluster in small_clusters_joined(promising, plan.limits):
         covers = {r: covering.of(r) for r in cluster}
+        is_alone = len(cluster) == 1 and not covers[cluster[0]].tombstones
         tables = live_records(
             covers,
             ReferenceReading(
@@ -76,6 +77,7 @@ def scan(
                 lifts=plan.lifts,
                 schemas=plan.schemas,
                 ranges=plan.ranges,
+                spare=_spare(plan) if is_alone else frozenset(),
             ),
             rule=plan.rule,
             has_sequence=False,
@@ -302,6 +304,12 @@ def _read_columns(plan: ScanPlan, cluster: Mapping[Reference, Covers]) -> pa.Sch
     names = dict.fromkeys([*plan.columns, *(name for name in more if name in schema_names)])
     schema = pa.schema([plan.schema.field(name) for name in names])
     return with_rows(with_markers(schema, plan.rule, conditions), plan.keep)
+
+
+def _spare(plan: ScanPlan) -> frozenset[str]:
+    """The fields of the key that neither the answer nor the condition has."""
+    asked = top_level(plan.where) if plan.where is not None else ()
+    return frozenset(plan.key.names) - {*plan.columns, *asked}
 
 
 def with_markers(schema: pa.Schema, rule: Rule, conditions: Sequence[str]) -> pa.Schema:

@@ -27,6 +27,7 @@ from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
 from log_lake.lake.branch import Branch
 from log_lake.leases import HeldLease
+from log_lake.loading.options import SCAN
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
 from log_lake.reading.covers import Covering
@@ -37,6 +38,7 @@ from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
 from log_lake.reading.revision import PoolPart, Revision
 from log_lake.reading.scan import live_records, with_markers
+from log_lake.settings import Settings
 from log_lake.workers import Worker, Workers
 
 Keeps = Callable[[pa.Table], pa.Table]
@@ -152,7 +154,7 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | 
         origin=work.origin,
         ordinal=piece,
         sub_pool=work.sub_pool,
-        limits=work.limits.objects,
+        limits=work.limits.objects.of_layout(scan=Settings(work.config.settings)["layout"] == SCAN),
         partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
     )
     return write_tables(writer, lambda: map(work.keeps, _records(work, key_range, worker.store)))

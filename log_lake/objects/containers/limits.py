@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lake_core import naming
 from log_lake.objects.weight import Sizes
+
+SCAN_RECORDS = 1 << 20
+"""Records of a row group for scans, at most; its bytes are bounded as ever."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,10 @@ class ObjectLimits:
 
     gathered: int = 8
     """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
+
+    def of_layout(self, *, scan: bool) -> ObjectLimits:
+        """These sizes; with large row groups for a pool with `layout=scan`."""
+        return replace(self, row_group=max(self.row_group, SCAN_RECORDS)) if scan else self
 
     def group_records(self, format: str) -> int:
         """The maximum number of records in a group of a file with this format."""

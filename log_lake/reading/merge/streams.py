@@ -51,6 +51,8 @@ class ReferenceReading:
     """The references' schemas by id, as far as they are known."""
     ranges: tuple[KeyRange, ...] = ()
     """The parts of `key_range` that are read (`keys.ranges.united`); empty: all of it."""
+    spare: frozenset[str] = frozenset()
+    """Fields of the key in `schema` that only cutting needs: an object inside of the key range is read without."""
 
     def narrowed(self, references: Iterable[Reference]) -> ReferenceReading:
         """The same without the columns that none of the references has; those of the key stay, and hidden ones."""
@@ -60,6 +62,11 @@ class ReferenceReading:
             return self
         kept = {*names, *self.key.names, *ORDER.names, *ROW.names}
         return replace(self, schema=pa.schema([field for field in self.schema if field.name in kept]))
+
+    def without_spare(self) -> ReferenceReading:
+        """The same without the spare fields; as it is if no other field is left."""
+        left = [field for field in self.schema if field.name not in self.spare]
+        return replace(self, schema=pa.schema(left), spare=frozenset()) if left else self
 
     @property
     def batch_bytes(self) -> int:
@@ -81,13 +88,15 @@ def read_reference(
     Between two tables a stream holds at most its share of the limits if it has a `spool`, otherwise a row group.
     """
     clip = reading.key_range.intersect(reference.key_range)
-    schema = pa.schema([*reading.schema, *ORDER]) if has_sequence else reading.schema
-    sizes = Sizes.of(schema)
     share = reading.batch_bytes
     whole_bytes = share if reading.limits.max_tiny_bytes else 0
     with DataObject.at(
         reading.store, reference, pool_id=reading.pool_id, share=share, whole=whole_bytes
     ) as data:
+        if reading.spare and not reading.ranges and data.inside(clip):
+            reading = reading.without_spare()
+        schema = pa.schema([*reading.schema, *ORDER]) if has_sequence else reading.schema
+        sizes = Sizes.of(schema)
         parts = parts_within(reading.ranges, clip)
         groups = sorted({group for part in parts or (clip,) for group in data.groups(part)})
         decoded = partial(_tables, data, clip, reference, reading, has_sequence=has_sequence)

@@ -133,6 +133,27 @@ def test_the_key_orders_a_scan_also_where_it_is_not_asked_for(pool: Pool) -> Non
     assert sum(t.num_rows for t in pool.at().scan(columns=[])) == 30
 
 
+def test_a_column_beside_the_key_is_cut_by_keys_that_are_not_given() -> None:
+    pool = a_pool(pa.table({"k": list(range(10)), "v": list(range(100, 110))}))
+    low, high = encode_value(2), encode_value(5)
+    asked = {
+        "of a whole object": (pool.at(), {}, range(100, 110)),
+        "in a key range": (pool.at(), {"key_range": KeyRange(low, high)}, range(102, 105)),
+        "in parts": (pool.at(), {"ranges": [KeyRange(low, high)]}, range(102, 105)),
+        "by a bound": (pool.at(), {"where": "k >= 8"}, range(108, 110)),
+        "by a condition": (pool.at(), {"where": "k = 9 or v = 108"}, range(108, 110)),
+    }
+    for what, (view, how, values) in asked.items():
+        assert [v for t in view.scan(columns=["v"], **how) for v in t["v"].to_pylist()] == list(values), what
+    pool.branch().delete(key_range=KeyRange(low, high))
+    assert pool.at().to_table(columns=["v"]).num_rows == 7
+    pool.branch().append(pa.table({"k": [3, 4], "v": [0, 1]}))
+    left = [100, 101, 0, 1, 105, 106, 107, 108, 109]
+    assert pool.at().to_table(columns=["v"]).column("v").to_pylist() == left
+    compact(pool.branch(), pool.at().references)
+    assert pool.at().to_table(columns=["v"]).column("v").to_pylist() == left
+
+
 def test_a_limit_ends_a_scan(pool: Pool) -> None:
     tables = list(pool.at().scan(columns=["k"], limit=7))
     assert pa.concat_tables(tables)["k"].to_pylist() == [0, 1, 2, 3, 4, 5, 5]
