@@ -13,6 +13,7 @@
 
     a client --GET--> app -> catalog -> routes, tables -> log_lake.publish
 
-A lake is a namespace, a pool is a table, `POOL@NAME` is the table of a branch or a tag.  The catalog changes no
-record.  It publishes a table before it answers, if the table lags behind and the lake may be written.
+A lake is a namespace, a pool is a table, `POOL@NAME` (or `POOL:NAME`) is the table of a branch or a tag.  The
+catalog changes no record.  It publishes a table before it answers, if the table lags behind and the lake may be
+written.
 """

@@ -8,6 +8,7 @@ says how far it is behind.
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 
 from lake_core.errors import Denied, InvalidInput, NotFound
@@ -32,7 +33,7 @@ BEHIND_TRANSACTIONS, BEHIND_SECONDS = "lake.behind-transactions", "lake.behind-s
 
 @dataclass(frozen=True)
 class PoolTable:
-    """A pool's branch or tag, which a client names POOL or POOL@NAME."""
+    """A pool's branch or tag, which a client names POOL, POOL@NAME or POOL:NAME."""
 
     pool: Pool
     ref: str
@@ -63,9 +64,12 @@ class Loaded:
 
 
 def parts_of_name(name: str) -> tuple[str, str]:
-    """The pool and the branch or tag that a client names; POOL is POOL@main."""
-    pool, sign, ref = name.partition("@")
-    return pool, ref if sign else MAIN
+    """The pool and the branch or tag that a client names; POOL is POOL@main.
+
+    `POOL:NAME` is the same as `POOL@NAME`: Trino keeps `@` for itself, and no pool has either sign.
+    """
+    pool, ref = re.fullmatch(r"([^@:]*)(?:[@:](.*))?", name, re.DOTALL).groups()  # type: ignore[union-attr]
+    return pool, MAIN if ref is None else ref
 
 
 def table_of(lake: Lake, name: str) -> PoolTable:

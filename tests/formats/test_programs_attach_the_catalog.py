@@ -9,19 +9,16 @@ import json
 import pickle
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 pytest.importorskip("pyiceberg")
 
 from log_lake.lake import Lake
 from tests.support.duckdb_apart import INSTALL_SECONDS, LOAD, duckdb_apart
-from tests.support.iceberg import TYPES
 from tests.support.iceberg_cases import read_as
-from tests.support.served_catalog import serving_catalog
+from tests.support.served_catalog import TABLES, a_served_lake, expected, serving_catalog
 
 BY_DUCKDB = f"""{LOAD}
 address, asked, answers = sys.argv[1:]
@@ -46,32 +43,9 @@ names = __import__("json").loads(asked)
 frames = {name: polars.scan_iceberg(catalog.load_table(("lake", name))).collect() for name in names}
 Path(answers).write_bytes(pickle.dumps({name: frame.to_dicts() for name, frame in frames.items()}))
 """
-TABLES = {name: name.partition("@")[::2] for name in ("logs", "logs@v1", "logs@dev", "types", "a*..%2Fü.<b>")}
-"""Tables that are asked for: the pool, and the branch or tag of each."""
 JOIN = "SELECT l.k, u.city FROM l.lake.logs l JOIN l.lake.users u ON l.s = u.s ORDER BY ALL"
 REFUSED = "SELECT * FROM l.lake.overlap"
 WRITES = ("CREATE TABLE l.lake.t (a int)", "DROP TABLE l.lake.logs", "CREATE SCHEMA l.other")
-
-
-def filled(folder: Path) -> Lake:
-    lake = Lake.create(str(folder))
-    logs = lake.create_pool("logs", key="k")
-    logs.branch().append(pa.table({"k": range(1_000), "s": [f"s{k % 7}" for k in range(1_000)]}))
-    logs.tag("v1")
-    logs.branch().append(pa.table({"k": range(500, 1_500), "s": [f"s{k % 5}" for k in range(1_000)]}))
-    logs.branch().delete(where="s = 's3' and k < 1200")
-    logs.create_branch("dev")
-    logs.branch("dev").delete(where="k >= 100")
-    for name, records in (
-        ("types", {"k": [1, 2, 3], **TYPES}),
-        ("a*..%2Fü.<b>", {"k": [7]}),
-        ("users", {"s": ["s1", "s2"], "city": ["Zürich", None]}),
-    ):
-        lake.create_pool(name, key="s" if name == "users" else "k").branch().append(pa.table(records))
-    overlap = lake.create_pool("overlap", key="k", kind="upsert")
-    for _ in range(2):
-        overlap.branch().append(pa.table({"k": [1]}))
-    return lake
 
 
 @dataclass(frozen=True)
@@ -87,7 +61,7 @@ class Answers:
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     python = duckdb_apart(tmp_path_factory.mktemp("python"), "polars", "pyiceberg==0.12.*", "pyarrow")
     folder = tmp_path_factory.mktemp("catalog")
-    lake = filled(folder / "lake")
+    lake = a_served_lake(folder / "lake")
     asked = [f'SELECT * FROM l.lake."{name}"' for name in TABLES]
     asked += [JOIN, REFUSED, *WRITES, "SELECT table_name FROM information_schema.tables"]
 
@@ -103,14 +77,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 
 def with_pairs(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of Polars, which has no maps, with pairs for each map."""
+    """The row of Polars with pairs for each map: by its way to Arrow it gives a dict, or a list of records."""
     pairs = row.get("map")
-    return row if pairs is None else {**row, "map": [(pair["key"], pair["value"]) for pair in pairs]}
-
-
-def expected(lake: Lake, name: str) -> list[str]:
-    pool, ref = TABLES[name]
-    return read_as(lake.pool(pool).at(ref or "main").to_table().to_pylist())
+    if pairs is None:
+        return row
+    items = list(pairs.items()) if isinstance(pairs, dict) else [(one["key"], one["value"]) for one in pairs]
+    return {**row, "map": items}
 
 
 @pytest.mark.parametrize("name", TABLES)

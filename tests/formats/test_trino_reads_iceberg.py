@@ -19,9 +19,10 @@ from log_lake.publish.run import publish_iceberg
 from tests.support.apart import named_or_installed
 from tests.support.iceberg import TYPES, a_local_pool
 from tests.support.iceberg_cases import BEYOND_SPARK, CASES, Tables, numbers, publish_cases, read_as
+from tests.support.served_catalog import TABLES, a_served_lake, expected, serving_catalog
 from tests.support.servers.s3 import BUCKET, REGION, moto, s3_client
 from tests.support.trino.installed import installed
-from tests.support.trino.server import Trino, trino
+from tests.support.trino.server import SERVED, Trino, TrinoError, trino
 
 pytest.importorskip("pyiceberg")
 ASKED = os.environ.get("LAKE_TEST_TRINO", "")
@@ -44,7 +45,15 @@ def bucket() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def server(program: Path, bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trino]:
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The lake behind the catalog."""
+    return a_served_lake(tmp_path_factory.mktemp("served") / "lake")
+
+
+@pytest.fixture(scope="module")
+def server(
+    program: Path, bucket: str, lake: Lake, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Trino]:
     of_buckets = {
         "fs.native-s3.enabled": "true",
         "s3.endpoint": bucket,
@@ -53,7 +62,11 @@ def server(program: Path, bucket: str, tmp_path_factory: pytest.TempPathFactory)
         "s3.aws-access-key": "test",
         "s3.aws-secret-key": "test",
     }
-    with trino(program, tmp_path_factory.mktemp("trino") / "server", of_buckets) as server:
+    folder = tmp_path_factory.mktemp("trino") / "server"
+    with (
+        serving_catalog(lake.store.uri) as served,
+        trino(program, folder, of_buckets, served=served.address) as server,
+    ):
         yield server
 
 
@@ -129,3 +142,29 @@ def test_a_table_that_trino_drops_leaves_the_pool_as_it_was(server: Trino, tmp_p
     assert publish_iceberg(opened_anew).outcome == "published"
     server.register("dropped", location)
     assert len(server.rows("SELECT * FROM dropped")) == 10
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_trino_reads_pools_by_name_from_the_catalog(server: Trino, lake: Lake, name: str) -> None:
+    rows = server.rows(f'SELECT * FROM {SERVED}.lake."{name.replace("@", ":")}"')
+    assert read_as(rows) == expected(lake, name)
+
+
+def test_trino_joins_two_pools_of_the_catalog(server: Trino, lake: Lake) -> None:
+    sql = "SELECT l.k, u.city FROM {0}.lake.logs l JOIN {0}.lake.users u ON l.s = u.s"
+    cities = {"s1": "Zürich", "s2": None}
+    rows = lake.pool("logs").at().to_table().to_pylist()
+    joined = [{"k": row["k"], "city": cities[row["s"]]} for row in rows if row["s"] in cities]
+    assert read_as(server.rows(sql.format(SERVED))) == read_as(joined)
+
+
+def test_trino_lists_the_pools_of_the_catalog_and_writes_nothing(server: Trino, lake: Lake) -> None:
+    tables = {row["Table"] for row in server.rows(f"SHOW TABLES FROM {SERVED}.lake")}
+    assert tables >= {"logs", "types", "users", "overlap"}
+    with pytest.raises(TrinoError, match="Failed to load table: overlap"):  # it keeps the reason for its log
+        server.rows(f"SELECT * FROM {SERVED}.lake.overlap")
+    for sql in ("CREATE TABLE {0}.lake.t (a int)", "DELETE FROM {0}.lake.logs", "DROP TABLE {0}.lake.logs"):
+        with pytest.raises(TrinoError):
+            server.rows(sql.format(SERVED))
+    assert {row["Table"] for row in server.rows(f"SHOW TABLES FROM {SERVED}.lake")} == tables
+    assert read_as(server.rows(f"SELECT * FROM {SERVED}.lake.logs")) == expected(lake, "logs")

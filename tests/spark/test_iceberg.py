@@ -17,9 +17,11 @@ from typing import Any
 
 import pytest
 
+from log_lake.lake import Lake
 from tests.support.apart import named_or_installed
 from tests.support.iceberg_cases import CASES, Tables, publish_cases, read_as
 from tests.support.repository import ROOT
+from tests.support.served_catalog import TABLES, a_served_lake, expected, serving_catalog
 from tests.support.spark.iceberg_reader import READERS
 from tests.support.spark.spark41 import ICEBERG, spark41
 
@@ -37,9 +39,10 @@ QUESTIONS = [(name, *pair) for name, case in CASES.items() for pair in ((None, N
 
 @dataclass(frozen=True)
 class Answers:
-    """The cases, and the rows that Spark gave: by question and reader."""
+    """The cases, the lake behind the catalog, and the rows that Spark gave: by question and reader."""
 
     tables: Tables
+    lake: Lake
     rows: dict[str, dict[str, Any]]
 
 
@@ -54,20 +57,23 @@ def answers(python: str, tmp_path_factory: pytest.TempPathFactory, spark_environ
     folder = tmp_path_factory.mktemp("tables")
     tables = publish_cases(folder, CASES)
     asked = {f"{name}: {of_spark}": (tables.locations[name], of_spark) for name, of_spark, _ in QUESTIONS}
+    lake = a_served_lake(folder / "lake")
+    asked |= {f"catalog {name}": (f"l.lake.`{name}`", None) for name in (*TABLES, "overlap")}
     (folder / "asked").write_text(json.dumps(asked))
     script = ROOT / "tests/support/spark/iceberg_reader.py"
     environ = {**spark_environ, "PYSPARK_PYTHON": python, "TZ": "UTC"}
     environ.pop("PYTHONPATH", None)
-    done = subprocess.run(
-        [python, str(script), str(folder / "asked"), str(folder / "answers"), JAR],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=800,
-    )
+    with serving_catalog(lake.store.uri) as served:
+        done = subprocess.run(
+            [python, str(script), str(folder / "asked"), str(folder / "answers"), JAR, served.address],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=800,
+        )
     assert done.returncode == 0, done.stderr[-4000:]
-    return Answers(tables, pickle.loads((folder / "answers").read_bytes()))
+    return Answers(tables, lake, pickle.loads((folder / "answers").read_bytes()))
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -78,3 +84,16 @@ def test_spark_reads_what_the_lake_gives(
     rows = answers.rows[f"{name}: {of_spark}"][reader]
     assert isinstance(rows, list), rows
     assert read_as(rows) == answers.tables.expected(name, of_lake)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", TABLES.keys() - {"times"})
+def test_spark_reads_pools_by_name_from_the_catalog(answers: Answers, name: str, reader: str) -> None:
+    rows = answers.rows[f"catalog {name}"][reader]
+    assert isinstance(rows, list), rows
+    assert read_as(rows) == expected(answers.lake, name)
+
+
+def test_spark_says_what_the_catalog_says_of_a_pool_that_it_cannot_express(answers: Answers) -> None:
+    assert "lake compact overlap --strategy full" in answers.rows["catalog overlap"]["columns"]
+    assert "Spark does not support time fields" in answers.rows["catalog times"]["columns"]

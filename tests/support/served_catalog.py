@@ -1,4 +1,4 @@
-"""A running `lake serve`, as a person starts it."""
+"""A running `lake serve`, as a person starts it, and a lake for the programs that attach it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,50 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyarrow as pa
+
+from log_lake.lake import Lake
+from tests.support.iceberg import TYPES
+from tests.support.iceberg_cases import read_as
 from tests.support.repository import ROOT
+
+TABLES = {
+    name: name.partition("@")[::2]
+    for name in ("logs", "logs@v1", "logs@dev", "types", "times", "a*..%2Fü.<b>")
+}
+"""Tables of `a_served_lake`: the pool, and the branch or tag of each."""
+
+
+def a_served_lake(folder: Path) -> Lake:
+    """A lake with pools of all types, a tag, a branch, a strange name, and one that Iceberg cannot express."""
+    lake = Lake.create(str(folder))
+    logs = lake.create_pool("logs", key="k")
+    logs.branch().append(pa.table({"k": range(1_000), "s": [f"s{k % 7}" for k in range(1_000)]}))
+    logs.tag("v1")
+    logs.branch().append(pa.table({"k": range(500, 1_500), "s": [f"s{k % 5}" for k in range(1_000)]}))
+    logs.branch().delete(where="s = 's3' and k < 1200")
+    logs.create_branch("dev")
+    logs.branch("dev").delete(where="k >= 100")
+    for name, records in (
+        ("types", {"k": [1, 2, 3], **{name: TYPES[name] for name in TYPES if name != "time"}}),
+        ("times", {"k": [1, 2, 3], "time": TYPES["time"]}),  # which Spark does not know
+        ("a*..%2Fü.<b>", {"k": [7]}),
+        ("users", {"s": ["s1", "s2"], "city": ["Zürich", None]}),
+    ):
+        lake.create_pool(name, key="s" if name == "users" else "k").branch().append(pa.table(records))
+    overlap = lake.create_pool("overlap", key="k", kind="upsert")
+    for _ in range(2):
+        overlap.branch().append(pa.table({"k": [1]}))
+    return lake
+
+
+def expected(lake: Lake, name: str) -> list[str]:
+    """What the lake gives for one of `TABLES`."""
+    pool, ref = TABLES[name]
+    return read_as(lake.pool(pool).at(ref or "main").to_table().to_pylist())
 
 
 @dataclass(frozen=True)

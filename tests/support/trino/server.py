@@ -25,7 +25,7 @@ from tests.support.repository import ROOT
 from tests.support.servers.daemons import daemon, free_port
 from tests.support.trino.values import plain
 
-CATALOG, SCHEMA = "iceberg", "lake"
+CATALOG, SCHEMA, SERVED = "iceberg", "lake", "served"
 START = ROOT / "tests" / "support" / "trino" / "Start.java"
 JAVA = 25
 """What the version of `pom.xml` needs at least."""
@@ -65,8 +65,17 @@ class Trino:
 
 
 @contextlib.contextmanager
-def trino(program: Path, folder: Path, catalog: Mapping[str, str] | None = None) -> Iterator[Trino]:
-    """A server with an empty schema, from its start to its end; `catalog` has more settings of the catalog."""
+def trino(
+    program: Path,
+    folder: Path,
+    catalog: Mapping[str, str] | None = None,
+    *,
+    served: str = "",
+) -> Iterator[Trino]:
+    """A server with an empty schema, from its start to its end; `catalog` has more settings of the catalog.
+
+    `served`: the address of an Iceberg catalog, which Trino knows as `SERVED`.
+    """
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     (folder / "plugins").mkdir(parents=True)
@@ -100,6 +109,17 @@ def trino(program: Path, folder: Path, catalog: Mapping[str, str] | None = None)
             **(catalog or {}),
         },
     )
+    if served:
+        _write(
+            folder / "catalogs" / f"{SERVED}.properties",
+            {
+                "connector.name": "iceberg",
+                "iceberg.catalog.type": "rest",
+                "iceberg.rest-catalog.uri": served,
+                "iceberg.rest-catalog.case-insensitive-name-matching": "true",
+                "fs.hadoop.enabled": "true",
+            },
+        )
     with daemon(
         *(newest_java(), *JVM, "-cp", f"{program}/lib/*"),
         *(f"-Dconfig={folder}/config.properties", f"-Dlog.levels-file={folder}/log.properties"),
