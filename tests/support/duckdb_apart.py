@@ -16,6 +16,19 @@ PACKAGES = (
     "pytz",
 )
 INSTALL_SECONDS = 300
+COPY_EXTENSIONS = f"""
+import duckdb, shutil, sys
+from importlib.util import find_spec
+from pathlib import Path
+
+platform = duckdb.sql("PRAGMA platform").fetchone()[0]
+there = Path(sys.argv[1]) / "v{VERSION}" / platform
+there.mkdir(parents=True)
+for name in {EXTENSIONS!r}:
+    package = Path(find_spec("duckdb_extension_" + name).origin).parent
+    shutil.copy(package / "extensions" / "v{VERSION}" / f"{{name}}.duckdb_extension", there)
+"""
+"""A program that copies the extensions to a folder, as DuckDB's `extension_directory` has them."""
 LOAD = f"""
 import json, pickle, sys
 from importlib.util import find_spec
@@ -44,7 +57,7 @@ def duckdb_apart(folder: Path, *more: str) -> str:
     """A Python with DuckDB, its extensions, and more packages, in a folder; skips if it cannot be installed."""
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
-    words = [python, "-m", "pip", "install", "--quiet", *PACKAGES, *more]
+    words = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *PACKAGES, *more]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
     if done.returncode:
         pytest.skip(f"DuckDB's extension for Iceberg cannot be installed: {done.stderr[-300:]}")

@@ -56,6 +56,13 @@ def expected(lake: Lake, name: str) -> list[str]:
     return read_as(lake.pool(pool).at(ref or "main").to_table().to_pylist())
 
 
+def joined(lake: Lake) -> list[str]:
+    """What the pools `logs` and `users` of `a_served_lake` give, joined by `s`: the key and the city."""
+    cities = {row["s"]: row["city"] for row in lake.pool("users").at().to_table().to_pylist()}
+    rows = lake.pool("logs").at().to_table().to_pylist()
+    return read_as({"k": row["k"], "city": cities[row["s"]]} for row in rows if row["s"] in cities)
+
+
 @dataclass(frozen=True)
 class ServedCatalog:
     """A running `lake serve`: its address and its process."""
