@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.simulation.pairs import (
@@ -36,6 +38,15 @@ def test_a_seed_of_a_pair_is_replayed_exactly() -> None:
     first = [simulate_pair(seed) for seed in range(10)]
     past_of.cache_clear()
     assert [simulate_pair(seed) for seed in range(10)] == first
+
+
+def test_on_a_machine_too_slow_for_its_clock_no_thread_keeps_the_lease_of_a_killed_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The pauses of all threads are over at once; a lease was left over by this seed."""
+    wait = threading.Event.wait
+    monkeypatch.setattr(threading.Event, "wait", lambda self, pause=None: wait(self, pause and 1e-4))
+    assert simulate_pair(40745)["killed"]
 
 
 def test_a_past_has_what_pairs_need() -> None:
