@@ -2,8 +2,11 @@
 
 With `render_template_as_native_obj=True` Jinja reads every text as a Python value: the key "1.50" would become
 1.5, the pool "1_000" would become 1000, and a delete would remove another key.  Here a text without a template
-stays as it is in the DAG, and a template gives the value of its expression: a text, a list, a number.  Called by
-Airflow, for the operators, the sensor, and the tasks of the groups.
+stays as it is in the DAG, and a template gives the value of its expression: a text, a list, a number.
+
+An expression that gives None inside a longer text would become the word "None" there: `t < 'None'` holds for
+every date, and the folder `None` has no file.  So that is refused (decision 368); `given` refuses a text that is
+None as a whole.  Called by Airflow, for the operators, the sensor, and the tasks of the groups.
 """
 
 from __future__ import annotations
@@ -31,19 +34,15 @@ class KeepsTexts:
         """Like Airflow's own method, which also calls it for each text inside a field."""
         self.params_of_run = context.get("params")
         env = jinja_env or self.get_template_env()  # type: ignore[attr-defined]
-        if not isinstance(env, NativeEnvironment):
-            return super().render_template(content, context, env, seen_oids)  # type: ignore[misc]
         is_text = isinstance(content, str) and not content.endswith(tuple(self.template_ext))
-        if is_text and not is_template(content):
+        if is_text and not is_template(content) and isinstance(env, NativeEnvironment):
             return content
         return super().render_template(content, context, _keeping(env), seen_oids)  # type: ignore[misc]
 
     def _render(self, template: Any, context: Any, dag: Any = None) -> Any:
         """Renders like Airflow's own method, but does not read the joined texts as Python
-        (`airflow.sdk.definitions.context`)."""
+        (`airflow.sdk.definitions.context`).  Raises InvalidInput for None inside a longer text."""
         env = template.environment
-        if not isinstance(env, NativeEnvironment):
-            return super()._render(template, context, dag)  # type: ignore[misc]
         values = copy.copy(context)
         values.update((name, value) for name, value in template.globals.items() if name not in values)
         try:
@@ -52,21 +51,54 @@ class KeepsTexts:
             )
         except Exception:
             env.handle_exception()
-        return joined(nodes)
+        rendered = env.concat(nodes)
+        return "None" if rendered is NOTHING else rendered
+
+
+class _Nothing(str):
+    """The word "None" that a template would print for None; it is told apart from a text of that word."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self
+
+
+NOTHING = _Nothing("None")
 
 
 def joined(values: Iterable[Any]) -> Any:
-    """A single value unchanged; several values as one text; None if there is none."""
+    """A single value unchanged; several values as one text; None if there is none.
+
+    Raises InvalidInput for None among several.
+    """
     parts = list(values)
+    if len(parts) > 1 and any(part is None or part is NOTHING for part in parts):
+        from lake_core.errors import InvalidInput
+
+        text = "".join(map(str, parts))
+        raise InvalidInput(
+            f"a template gave nothing (None) inside the text {text!r}; nothing was done. Give the expression a "
+            "value, or say in the template what stands there instead"
+        )
     return None if not parts else parts[0] if len(parts) == 1 else "".join(map(str, parts))
 
 
+def joined_text(values: Iterable[Any]) -> str:
+    """The values as one text, empty if there is none.  Raises InvalidInput for None among several."""
+    text: str = joined(values) or ""
+    return text
+
+
 def _keeping(env: Any) -> Any:
-    """The environment, in which macros and blocks keep texts too."""
-    if env.concat is joined:
+    """The environment, in which None inside a text is noticed, also in macros and blocks; these keep native texts
+    too.  A `finalize` of the DAG has its say first."""
+    if env.concat in (joined, joined_text):
         return env
     keeping = copy.copy(env)
-    keeping.finalize, keeping.concat = env.finalize or _as_it_is, joined
+    is_native = isinstance(env, NativeEnvironment)
+    keeping.finalize = env.finalize or (_as_it_is if is_native else _or_nothing)
+    keeping.concat = joined if is_native else joined_text
     return keeping
 
 
@@ -74,3 +106,8 @@ def _keeping(env: Any) -> Any:
 def _as_it_is(_: Any, value: Any) -> Any:
     """The value.  Since it asks for the context, Jinja makes no text of a constant, such as `{{ ['a', 'b'] }}`."""
     return value
+
+
+@pass_context
+def _or_nothing(_: Any, value: Any) -> Any:
+    return NOTHING if value is None else value

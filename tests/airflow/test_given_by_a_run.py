@@ -96,6 +96,15 @@ with DAG("templates", params={"file": "FOLDER/default.ndjson", "lake": "lake_def
     CheckpointGroup(LakeConfig(lake="{{ params.lake }}", pools=["loaded"]))
     LakeApplyOperator(task_id="apply", path="{{ params.file }}", dry_run=True)
 
+with DAG("nothing", **FORM) as nothing:
+    day = "{{ dag_run.conf.get('day') }}"
+    LakeDeleteOperator(task_id="older", pool_name="kept", where=f"t < '{day}'")
+    gone = {"files": f"FOLDER/{day}/*", "missing": "empty"}
+    LakeReplaceOperator(task_id="folder", pool_name="kept", low="2024", **gone)
+    LakeReplaceOperator.partial(task_id="mapped", pool_name="kept", low="2024", missing="empty").expand(
+        files=[gone["files"]])
+    ErasureGroup(LakeConfig(pools=["kept"], asked={"where": f"t < '{day}'", "grace": "0s"}))
+
 with DAG("apply", params=OF_APPLY, **FORM) as apply:
     LakeApplyOperator(task_id="apply", takes_params=True)
 """
@@ -110,6 +119,7 @@ RUNS: list[tuple[str, dict[str, Any]]] = [
     ("apply", {"path": "../secret.ndjson"}),
     ("append", {"pools": ["grouped"], "files": ["FOLDER/grouped/late.ndjson"]}),
     ("apply", {"path": "pools.yaml", "dry_run": False}),
+    ("nothing", {}),
 ]
 NAMES = [
     name if name not in dict(RUNS[:index]) else f"{name} {index}" for index, (name, _) in enumerate(RUNS)
@@ -123,6 +133,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = Lake.create(str(folder / "lake"))
     days = pa.table({"t": pa.array([f"2024-01-0{n}T12:00:00" for n in (3, 4, 5)])})
     lake.create_pool("days", key="t").branch().append(days)
+    lake.create_pool("kept", key="t").branch().append(days)
     source = {"intervals.source": f"{folder}/grouped/%Y-%m-%d", "intervals.missing": "empty"}
     lake.create_pool("grouped", key="t", settings=source).branch().append(days)
     texts = ["0x10", "1.5", "1.50", "1000", "1000.0", "16", "1_000", "1e3", '"q"', "q"]
@@ -220,9 +231,21 @@ def test_what_the_dag_says_and_what_lies_below_the_pools_source_stays_allowed(
         "success"
     ] * 5
     assert held(place, "loaded") == ["default"] * 3
+    assert runs[NAMES[-3]].state == "success"
     assert runs[NAMES[-2]].state == "success"
-    assert runs[NAMES[-1]].state == "success"
     assert Lake.open(str(place / "lake")).pool("made").config.name == "made"
+
+
+def test_a_value_that_the_run_does_not_have_is_not_the_word_none_in_a_condition_or_a_folder(
+    place: Path, ran: tuple[dict[str, Run], str]
+) -> None:
+    runs, said = ran
+    tasks = runs["nothing"].tasks
+    assert [tasks[f"{name}[-1]"] for name in ("older", "folder", "erasure.find")] == ["failed"] * 3
+    assert tasks["mapped[0]"] == "failed"
+    assert held(place, "kept") == ["2024-01-03T12:00:00", "2024-01-04T12:00:00", "2024-01-05T12:00:00"]
+    assert "a template gave nothing (None) inside the text" in said
+    assert not [name for name in place.rglob("*erasures/*") if "kept" in str(name)]
 
 
 def test_a_day_in_tokyo_is_loaded_from_the_folder_of_that_day(

@@ -1,0 +1,81 @@
+"""What templates of the provider's tasks give, in environments for texts and for native values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jinja2 import Environment, StrictUndefined
+from jinja2.nativetypes import NativeEnvironment
+
+from airflow_lake.rendering import KeepsTexts
+from lake_core.errors import InvalidInput
+
+
+class Airflows:
+    """Airflow's own method, for a text."""
+
+    def render_template(self, content: str, context: Any, env: Any, _: Any) -> Any:
+        return self._render(env.from_string(content), context)  # type: ignore[attr-defined]
+
+
+class Task(KeepsTexts, Airflows):
+    template_ext = (".sql",)
+
+
+def rendered(template: str, *, native: bool, **values: Any) -> Any:
+    env = (NativeEnvironment if native else Environment)(undefined=StrictUndefined)
+    return Task().render_template(template, values, env)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "t < '{{ x }}'",
+        "s3://in/{{ x }}/*.csv",
+        "{{ x }}-{{ 1 }}",
+        "{{ none }} ",
+        "{% macro of(key) %}{{ key }}{% endmacro %}k = {{ of(x) }}",
+        "{% macro of(key) %}'{{ key }}'{% endmacro %}{{ of(x) }}",
+        "{% for one in [x, 1] %}{{ one }}{% endfor %}",
+    ],
+)
+def test_none_inside_a_longer_text_is_refused(template: str, native: bool) -> None:
+    """Else a delete of `t < 'None'` would delete every date, and a replace by the folder `None` a whole day."""
+    with pytest.raises(
+        InvalidInput, match=r"gave nothing \(None\) inside the text '?\"?.*None.*nothing was done"
+    ):
+        rendered(template, native=native, x=None)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("t < '{{ 'None' }}'", "t < 'None'"),
+        ("t < '{{ x or '2024' }}'", "t < '2024'"),
+        ("{% set day = x %}{% if day is none %}no day{% endif %}", "no day"),
+        ("k = {{ 1.50 }}", "k = 1.5"),
+        ("{% macro of(key) %}'{{ key }}'{% endmacro %}{{ of('1_0') }}", "'1_0'"),
+    ],
+)
+def test_what_the_template_itself_says_stands(template: str, text: str, native: bool) -> None:
+    assert rendered(template, native=native, x=None) == text
+
+
+def test_a_template_of_none_alone_is_left_to_what_reads_the_parameter() -> None:
+    """Airflow's own words: some parameters may be empty (`given`)."""
+    texts = (
+        rendered("{{ x }}", native=False, x=None),
+        rendered("{% if x %}a{% endif %}", native=False, x=None),
+    )
+    assert texts == ("None", "")
+    assert type(texts[0]) is str
+    assert rendered("{{ x }}", native=True, x=None) is None
+    assert rendered("{{ x }}", native=True, x=["07"]) == ["07"]
+
+
+def test_a_dag_may_say_itself_what_none_becomes() -> None:
+    env = Environment(finalize=lambda value: "-" if value is None else value)
+    assert Task().render_template("k = {{ x }}", {"x": None}, env) == "k = -"
