@@ -109,6 +109,8 @@ class TableReferences:
         return None
 
     def overlapping(self, key_range: KeyRange, *, sub_pool: str) -> Iterable[Reference]:
+        if sub_pool not in self.by_sub_pool:
+            return ()  # to make a table of no rows, Arrow would load pandas if that is installed
         return from_rows(self._overlapping(key_range, sub_pool), sub_pool=sub_pool)
 
     def _overlapping(self, key_range: KeyRange, sub_pool: str) -> pa.Table:

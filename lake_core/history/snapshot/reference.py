@@ -13,7 +13,7 @@ from lake_core.records import Column
 from lake_core.records.branching import check_data
 
 
-class Reference(msgspec.Struct, frozen=True):
+class Reference(msgspec.Struct, frozen=True, gc=False):
     """A data object clipped to [low, high).
 
     `seq` is the sequence of its newest record; `ordinal` orders the objects of one transaction by arrival.
@@ -22,6 +22,8 @@ class Reference(msgspec.Struct, frozen=True):
     record that a tombstone up to version `applied` covers.  `lifts` turn the sequences that the object stores into
     those that they have on this branch (`history.lift`).  `data` are the bytes of an inlined object, which is not
     on the store; b"" if it is.
+
+    No reference can be part of a cycle, so the garbage collector does not visit the millions of a large pool.
     """
 
     object: str
