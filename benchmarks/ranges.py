@@ -197,6 +197,32 @@ def plan_all(path: str) -> dict[str, Any]:
     return answer | {"records": len(plan.references)}
 
 
+def plan_parts(path: str) -> dict[str, Any]:
+    """Such a plan, cut into a part for each range, as `lake scan -j` reads them."""
+    from log_lake.lake import Lake
+
+    view = Lake.open(path).pool("p").at()
+    plan = view.plan()
+    with timed() as answer:
+        parts = view.parts(plan, jobs=4)
+    return answer | {"records": len(plan.references), "note": f"{len(parts):,} parts"}
+
+
+def plan_jobs(path: str) -> dict[str, Any]:
+    """The jobs of compaction in all ranges, from references that were decoded before."""
+    from log_lake.agents.compact.plan import plan_branch
+    from log_lake.agents.compact.policy import policy_of
+    from log_lake.lake import Lake
+
+    view = Lake.open(path).pool("p").at()
+    references, policy = view.references, policy_of(view.settings)
+    with timed() as answer:
+        plan = plan_branch(
+            view.held, references, policy, key=view.key, kind="append", now=view.now, points=view.points
+        )
+    return answer | {"records": len(references), "note": f"{len(plan.jobs):,} jobs"}
+
+
 def measures() -> Iterator[Measure]:
     """The first line of each group is what the others are compared with."""
     from dataclasses import replace
@@ -220,3 +246,5 @@ def measures() -> Iterator[Measure]:
     run("make", f"{HERE}:make_references", path)
     yield replace(run("plan of one range, cold", f"{HERE}:plan_range", path, times=5), begins=True)
     yield run("plan of all, cold", f"{HERE}:plan_all", path)
+    yield run("its parts", f"{HERE}:plan_parts", path)
+    yield run("jobs of compaction", f"{HERE}:plan_jobs", path)

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 from lake_core.history import Reference
 from lake_core.ids import id_seconds
@@ -26,9 +27,21 @@ def ranges_of(points: Sequence[bytes]) -> list[KeyRange]:
     return [KeyRange(low, high) for low, high in pairwise([b"", *points, None])]  # type: ignore[arg-type]
 
 
-def places(reference: Reference, points: Sequence[bytes]) -> range:
-    """The numbers of the ranges in which the reference lies."""
-    return range(bisect_right(points, reference.low), bisect_left(points, reference.high) + 1)
+class Bounded(Protocol):
+    """A reference, a tombstone, or a range of keys."""
+
+    @property
+    def low(self) -> bytes: ...
+    @property
+    def high(self) -> bytes | None:
+        """None: an open end."""
+
+
+def places(bounded: Bounded, points: Sequence[bytes]) -> range:
+    """The numbers of the ranges between ascending points in which a reference lies, or a tombstone."""
+    first = bisect_right(points, bounded.low)
+    end = len(points) if bounded.high is None else bisect_left(points, bounded.high, lo=first)
+    return range(first, end + 1)
 
 
 def apart(references: Iterable[Reference], points: Sequence[bytes]) -> list[list[Reference]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -43,7 +44,7 @@ FAIL, WARN = "fail", "warn"
 
 def among(references: Iterable[Reference], only: Collection[tuple[str, bytes]] | None) -> Sequence[Reference]:
     """The references that `only` names by object and low bound; all if it is None."""
-    names = None if only is None else set(only)
+    names = only if only is None or isinstance(only, AbstractSet) else set(only)
     return [r for r in references if names is None or (r.object, r.low) in names]
 
 
@@ -139,11 +140,22 @@ class View(Revision):
         with self.absence_explained():
             yield from scan(plan, self.store, pool_id=self.config.id, reads=lambda records: check())
 
-    def _in_parts(self, plan: ScanPlan, jobs: int) -> Generator[pa.Table]:
+    def parts(self, plan: ScanPlan, jobs: int) -> list[ScanPlan]:
+        """The parts of a plan that `run` reads, `jobs` of them at the same time, by key.
+
+        If the pool has fewer ranges than that, it reads footers.  Raises ObjectVacuumed, ObjectMissing, Corrupt,
+        Unavailable.
+        """
+
+        def divide(pieces: int) -> list[KeyRange]:
+            of = self.config.id
+            return split(plan.references, self.store, pool_id=of, key_range=plan.key_range, pieces=pieces)
+
         with self.absence_explained():
-            only = {(r.object, r.low) for r in plan.references}
-            parts = parts_of_plan(plan, self.points, jobs, partial(self.split, only=only))
-        reads = [partial(self._scanned, part) for part in parts]
+            return parts_of_plan(plan, self.points, jobs, divide)
+
+    def _in_parts(self, plan: ScanPlan, jobs: int) -> Generator[pa.Table]:
+        reads = [partial(self._scanned, part) for part in self.parts(plan, jobs)]
         yield from side_by_side(reads, at_once=jobs, most_bytes=plan.limits.buffer_bytes)
 
     def check_whole(self, references: Iterable[Reference] | None = None) -> None:

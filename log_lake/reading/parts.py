@@ -16,7 +16,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Condition, Thread
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -35,28 +34,24 @@ PartRead = Callable[[Callable[[], None]], Iterator[pa.Table]]
 """The tables of a part; it calls the function that it gets whenever it has read something."""
 
 
-class CutEvenly(Protocol):
-    """Divides a key range into pieces of about equal bytes."""
-
-    def __call__(self, key_range: KeyRange, /, *, pieces: int) -> list[KeyRange]:
-        """Raises what reading footers raises."""
-
-
-def parts_of_plan(plan: ScanPlan, points: Sequence[bytes], jobs: int, divide: CutEvenly) -> list[ScanPlan]:
+def parts_of_plan(
+    plan: ScanPlan, points: Sequence[bytes], jobs: int, divide: Callable[[int], Sequence[KeyRange]]
+) -> list[ScanPlan]:
     """The plan in parts that follow each other: at the split points of the pool, or of about equal bytes if these
-    are too few for `jobs`."""
-    size = sum(r.size for r in plan.references)
-    pieces = min(MOST_PARTS, max(jobs, size // PART_BYTES))
+    are too few for `jobs`.
+
+    If there are very many points, parts are several ranges.  `divide` cuts the plan's key range into at most so
+    many pieces of about equal bytes.
+    """
     inside = [p for p in points if plan.key_range.contains(p) and p != plan.key_range.low]
-    if jobs <= len(inside) + 1 <= MOST_PARTS:
-        bounds = [plan.key_range.low, *inside]
-        ranges = [
-            KeyRange(low, high) for low, high in zip(bounds, [*inside, plan.key_range.high], strict=True)
-        ]
-    else:
-        ranges = divide(plan.key_range, pieces=pieces) if len(plan.references) else []
-    parts = (plan.part(key_range) for key_range in ranges)
-    return [part for part in parts if part.references]
+    if jobs <= len(inside) + 1:
+        step = -(-(len(inside) + 1) // MOST_PARTS)
+        return plan.parts(inside[step - 1 :: step])
+    if not plan.references:
+        return []
+    size = sum(r.size for r in plan.references)
+    pieces = divide(min(MOST_PARTS, max(jobs, size // PART_BYTES)))
+    return plan.parts([piece.low for piece in pieces[1:]])
 
 
 @dataclass

@@ -23,6 +23,7 @@ from lake_core.naming import format_of
 from lake_core.records.conditions import Condition
 from lake_core.schemas import APPEND, Rule
 from lake_core.schemas.hidden import DELETED
+from log_lake.compaction.ranges import places
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import Revision
 from log_lake.texts.keytext import check_range
@@ -67,21 +68,29 @@ class ScanPlan:
         """The number of records in the references, an upper bound for the scan."""
         return sum(r.records for r in self.references)
 
-    def part(self, key_range: KeyRange) -> ScanPlan:
-        """The plan of the part in a range."""
-        clipped = self.key_range.intersect(key_range)
-        ranges = parts_within(self.ranges, clipped)
-        is_empty = clipped.empty or bool(self.ranges and not ranges)
-        references = [r for r in self.references if r.key_range.overlaps(clipped)]
-        if ranges:
-            references = [r for r in references if parts_within(ranges, r.key_range)]
-        return replace(
-            self,
-            references=() if is_empty else tuple(references),
-            key_range=clipped,
-            tombstones=tuple(t for t in self.tombstones if t.key_range.overlaps(clipped)),
-            ranges=ranges,
-        )
+    def parts(self, cuts: Sequence[bytes]) -> list[ScanPlan]:
+        """The plans of the parts between keys that lie inside `key_range`, ascending; those that hold something.
+
+        It looks at each reference once, however many parts there are.
+        """
+        lows, highs = [self.key_range.low, *cuts], [*cuts, self.key_range.high]
+        spans = [KeyRange(low, high) for low, high in zip(lows, highs, strict=True)]
+        ranges = [parts_within(self.ranges, span) for span in spans]
+        references: list[list[Reference]] = [[] for _ in spans]
+        for reference in self.references:
+            for number in places(reference, cuts):
+                if not self.ranges or parts_within(ranges[number], reference.key_range):
+                    references[number].append(reference)
+        tombstones: list[list[Tombstone]] = [[] for _ in spans]
+        for tombstone in self.tombstones:
+            for number in places(tombstone, cuts):
+                tombstones[number].append(tombstone)
+        each = zip(spans, ranges, references, tombstones, strict=True)
+        return [
+            replace(self, key_range=span, ranges=within, references=tuple(inside), tombstones=tuple(over))
+            for span, within, inside, over in each
+            if inside
+        ]
 
 
 def plan_scan(

@@ -120,12 +120,13 @@ def split_tasks(
     view: View, key_range: KeyRange, *, tasks: int | None = None, only: Sequence[Identity] | None = None
 ) -> list[KeyRange]:
     """The key ranges for about this many tasks, or for fewer if there are few bytes; cut at split points first."""
-    references = among(view.references_in(key_range), only)
+    names = None if only is None else frozenset(only)
+    references = among(view.references_in(key_range), names)
     worth = -(-sum(r.size for r in references) // TASK_SIZE)
     pieces = tasks or max(1, min(MAX_TASKS, worth))
 
     def split(part: KeyRange, pieces: int) -> list[KeyRange]:
-        return view.split(part, pieces=pieces, only=only)
+        return view.split(part, pieces=pieces, only=names)
 
     return shares(references, view.points, key_range, pieces=pieces, split=split)
 

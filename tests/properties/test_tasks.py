@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.history import Reference
-from lake_core.keys import KeyRange
+from lake_core.keys import KeyRange, PoolKey
+from lake_core.keys.ranges import parts_within, united
+from log_lake.reading.plan import ScanPlan
 from log_lake.reading.ranges import WeightedSample, split_range
 from log_lake.reading.tasks import shares
 
@@ -63,3 +66,40 @@ def test_shares_are_whole_ranges_or_parts_of_one(
             inner = [KeyRange(max(s.low, asked.low), s.high).intersect(asked) for s in held_in]
             assert all(share.low <= s.low and (share.high is None or s.high is not None) for s in inner)
             assert all(share.high is None or s.high is None or s.high <= share.high for s in inner)
+
+
+SPANS = st.tuples(st.integers(0, 240), st.integers(1, 10))
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(SPANS, max_size=12).map(sorted),
+    st.sets(KEYS.filter(bool), max_size=8).map(sorted),
+    st.lists(SPANS, max_size=4),
+    st.tuples(st.integers(0, 100), st.integers(1, 150)),
+)
+def test_parts_of_a_plan_hold_the_references_of_their_keys(
+    held: list[tuple[int, int]],
+    points: list[bytes],
+    wanted: list[tuple[int, int]],
+    around: tuple[int, int],
+) -> None:
+    def span(one: tuple[int, int]) -> KeyRange:
+        return KeyRange(bytes([one[0]]), bytes([sum(one)]))
+
+    whole = span(around)
+    ranges = parts_within(united(map(span, wanted)), whole)
+    references = [
+        reference(one.low, one.high or b"", size=1) for one in map(span, held) if one.overlaps(whole)
+    ]
+    key, fields = PoolKey.parse("k"), pa.schema([("k", pa.int64())])
+    plan = ScanPlan(tuple(references), whole, key, fields, ("k",), depth=1, ranges=ranges)
+    cuts = [p for p in points if whole.low < p and whole.contains(p)]
+    expected = []
+    for low, high in zip([whole.low, *cuts], [*cuts, whole.high], strict=True):
+        part = KeyRange(low, high)
+        read = parts_within(ranges, part) if ranges else (part,)
+        in_part = tuple(r for r in references if any(r.key_range.overlaps(one) for one in read))
+        if in_part:
+            expected.append((part, read if ranges else (), in_part))
+    assert [(p.key_range, p.ranges, p.references) for p in plan.parts(cuts)] == expected
