@@ -23,7 +23,9 @@ from log_lake.console.output import (
     BINARY,
     VALUES,
     format_of_output,
+    json_of,
     print_json,
+    print_rows,
     print_table,
     say,
     write_records,
@@ -34,8 +36,9 @@ from log_lake.lake.results import LoadResult
 from log_lake.lake.view import FAIL, View
 from log_lake.loading.preview import Preview
 from log_lake.loading.sources import files_to_read
+from log_lake.reading.plan import ScanPlan, overlap_depth
 from log_lake.reading.scan import result_schema
-from log_lake.texts.keytext import RangeText
+from log_lake.texts.keytext import RangeText, show_key
 from log_lake.texts.rangelines import ranges_of_lines
 
 if TYPE_CHECKING:
@@ -166,6 +169,9 @@ def scan(args: Namespace) -> None:
     format = _format(args)
     if args.ranges is not None and (args.from_ is not None or args.to is not None):
         raise InvalidInput("--ranges says which keys; leave out --from and --to")
+    unread = {"--limit": args.limit, "--format": args.format, "--output": args.output}
+    if args.explain and (given := [name for name, value in unread.items() if value is not None]):
+        raise InvalidInput(f"--explain prints no records; leave out {given[0]}")
     with _opened(args) as view:
         plan = view.plan(
             key_range=span_of(view, args),
@@ -174,8 +180,33 @@ def scan(args: Namespace) -> None:
             where=args.where,
             keep=ROW.names if format in VALUES and args.columns is None else (),
         )
+        if args.explain:
+            explain_scan(view, plan, jobs=args.jobs, as_json=args.json)
+            return
         tables = view.run(plan, limit=args.limit, jobs=args.jobs)
         write_records(tables, result_schema(plan), format=format, path=args.output)
+
+
+def explain_scan(view: View, plan: ScanPlan, *, jobs: int, as_json: bool) -> None:
+    """Print the parts of a scan by key: the bounds of each, and what it opens, merges and hides."""
+
+    def bound(key: bytes | None) -> object:
+        shown = show_key(key, view.key) if key else None
+        return json_of(shown) if isinstance(shown, list) and not as_json else shown
+
+    rows = [
+        {
+            "low": bound(part.key_range.low),
+            "high": bound(part.key_range.high),
+            "objects": len(part.references),
+            "records": part.records,
+            "size": sum(r.size for r in part.references),
+            "depth": overlap_depth(part.references),
+            "deletes": len(part.tombstones),
+        }
+        for part in (view.parts(plan, jobs) if jobs > 1 else plan.parts([]))
+    ]
+    print_rows(rows, as_json=as_json, empty="no object is read")
 
 
 def _ranges(path: str, view: View) -> list[KeyRange]:

@@ -109,13 +109,15 @@ def points_into(view: View, into: int) -> tuple[bytes, ...]:
 
 def split(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
     """Adds those of the points that the pool does not have."""
-    new = tuple(point for point in points if point not in set(view.points))
+    has = set(view.points)
+    new = tuple(point for point in points if point not in has)
     return _committed(pool, view, Split, new, f"split at {counted(len(new), 'key')}")
 
 
 def unsplit(pool: Journaled, view: View, points: tuple[bytes, ...]) -> SplitResult:
     """Removes those of the points that the pool has."""
-    old = tuple(point for point in view.points if point in set(points))
+    named = set(points)
+    old = tuple(point for point in view.points if point in named)
     return _committed(pool, view, Join, old, f"join ranges at {counted(len(old), 'key')}")
 
 

@@ -192,6 +192,25 @@ def test_a_scan_of_a_file_of_ranges_gives_each_record_once(lake: Command, pool: 
     assert "no range" in lake.fails(INVALID_INPUT, "scan", pool, "--ranges", str(ranges))
 
 
+def test_a_scan_explains_its_parts(lake: Command) -> None:
+    lake.pool("p")
+    for first in (0, 10, 15):
+        lake.load_records("p", [{"k": k} for k in range(first, first + 10)])
+    lake("split", "p", "--at", "5", "--at", "18", "--at", "40")
+    lake("delete", "p", "--from", "22", "--to", "23")
+    parts = lake("scan", "p", "-j", "3", "--from", "2", "--explain", "--json").records
+    sizes = [part.pop("size") for part in parts]
+    assert parts == [
+        {"low": 2, "high": 5, "objects": 1, "records": 10, "depth": 1, "deletes": 0},
+        {"low": 5, "high": 18, "objects": 3, "records": 30, "depth": 2, "deletes": 0},
+        {"low": 18, "high": 40, "objects": 2, "records": 20, "depth": 2, "deletes": 1},
+    ]
+    assert min(sizes) > 0
+    (whole,) = lake("scan", "p", "--explain", "--json").records
+    assert (whole["low"], whole["high"], whole["objects"]) == (None, None, 3)
+    assert "leave out --limit" in lake.fails(INVALID_INPUT, "scan", "p", "--explain", "--limit", "3")
+
+
 def test_ranges_of_standard_input_are_read_as_those_of_a_file(
     lake: Command, pool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,9 @@ def _scan(parser: ArgumentParser) -> None:
         metavar="N",
         help="read N parts of the keys at the same time, in the same order; default: 1",
     )
+    parser.add_argument(
+        "--explain", action="store_true", help="print the parts that would be read, and what each opens"
+    )
     add_at(parser)
     add_output(parser)
     add_on_missing(parser)
