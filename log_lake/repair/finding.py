@@ -79,6 +79,10 @@ KINDS: dict[str, Kind] = {
     "in_flight": Kind(
         LEFTOVER, "if no load is under way: lake fsck {pool} --older-than 0s; what it then finds is damage"
     ),
+    "pool_in_flight": Kind(
+        LEFTOVER,
+        "wait until lake rekey has ended; if none is under way: lake drop {id} --yes",
+    ),
     "object_before_journal": Kind(
         LEFTOVER,
         "compare with lake rebuild {pool} --name NEW --dry-run; if no record is missing: delete the object, or "

@@ -18,11 +18,12 @@ from lake_core.catalog.state import PoolsState
 from lake_core.context import Context
 from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History
-from lake_core.ids import is_id
+from lake_core.ids import id_seconds, is_id
 from lake_core.keys.spec import ARRIVAL
 from lake_core.store import GuardedStore, Store
 from log_lake.lake.given_up import read_given_up
 from log_lake.lake.isolated import isolated
+from log_lake.leases.lease import WRITE, read_leases
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_journal import JournalCheck
 from log_lake.repair.check_objects import CheckObjects, in_threads
@@ -150,7 +151,8 @@ class Fsck:
             if not name.endswith("/") or not is_id(id):
                 yield finding("object_unknown", pool="", where=name, what="not an object of the lake")
             elif id not in state.pools:
-                yield self._unlisted(id, state)
+                if not self._is_listed_now(id):
+                    yield self._unlisted(id, state)
             else:
                 for inner in top_names(self.context.store, id):
                     if inner.removesuffix("/") not in POOL_FOLDERS:
@@ -180,8 +182,30 @@ class Fsck:
         if (source := self._copied_from(id)) is not None:
             what = f"copies of objects of {source}, of a rebuild that did not end"
             return finding("rebuild_interrupted", pool=id, where=f"{id}/", what=what, id=id)
+        if (why := self._is_filled_now(id)) is not None:
+            what = f"a pool that the list of pools does not have yet: {why}"
+            return finding("pool_in_flight", pool=id, where=f"{id}/", what=what, id=id)
         what = "a pool that the list of pools does not have"
         return finding("pool_unlisted", pool=id, where=f"{id}/", what=what, id=id)
+
+    def _is_listed_now(self, id: str) -> bool:
+        """Whether the pool was listed since the check began."""
+        try:
+            return id in Catalog(self.context, check=check_pool).load().state.pools
+        except Corrupt:  # which is a finding of its own
+            return False
+
+    def _is_filled_now(self, id: str) -> str | None:
+        """Why a process may be at work in the folder, which lists the pool last (`lake rekey`); None if none is."""
+        if self.older_than <= 0:
+            return None
+        leases = read_leases(self.context.store, id, own="", now=self.context.now())
+        if (lease := next((one for one in leases.live if one.note.kind == WRITE), None)) is not None:
+            return f"{lease.note.holder} is at work there ({lease.note.why})"
+        is_young = id_seconds(id) >= self.context.now() - self.older_than
+        if is_young and not has_history(self.context.store, id):
+            return "it is young, and nothing was committed there"
+        return None
 
     def _copied_from(self, id: str) -> str | None:
         """The folder that the objects were copied from, if nothing but a rebuild that died has written here."""

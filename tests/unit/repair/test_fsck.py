@@ -6,7 +6,7 @@ Each test makes one fault in a lake whose journal has entries, checkpoints, dele
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,9 @@ class World:
         changed = LoadedState(loaded.version, change(loaded.state), loaded.recent)
         return write_state(journal, changed, id=self.lake.context.ids.new(), now=self.clock()).name
 
-    def fsck(self, *pools: str, data: bool = True) -> list[Finding]:
+    def fsck(self, *pools: str, data: bool = True, older_than: float = DAY) -> list[Finding]:
         lake = Lake.open_on(self.store, ids=IdSource(clock=self.clock))
-        return list(Fsck(lake.context, pools, data=data).run())
+        return list(Fsck(lake.context, pools, data=data, older_than=older_than).run())
 
 
 def table(*keys: int) -> pa.Table:
@@ -694,6 +694,39 @@ def test_a_folder_of_a_pool_that_the_list_does_not_have(world: World) -> None:
     world.store.delete(naming.entry(naming.POOLS_JOURNAL, 2))
     found = only(world.fsck(), "pool_unlisted")
     assert (found.where, f"lake rebuild {id}" in found.do) == (f"{id}/", True)
+
+
+def test_a_folder_that_a_process_fills_before_it_lists_the_pool_is_no_damage(world: World) -> None:
+    config = world.lake.new_pool("q", key="k", settings={"lease.after": "0s", "type.k": "bigint"})
+    filling = world.lake.unlisted(config)
+    world.store.put(naming.data_object(config.id, world.lake.context.ids.new()), b"x")
+    found = only(world.fsck(), "pool_in_flight")
+    assert (found.where, f"lake drop {config.id}" in found.do) == (f"{config.id}/", True)
+    assert only(world.fsck(older_than=0.0), "pool_unlisted").where == f"{config.id}/"
+    world.clock.now += 2 * DAY
+    only(world.fsck(), "pool_unlisted")
+    with filling.branch().write_lease(config.id, read_version=0, first=config.id, why="rekey"):
+        filling.split(at=[3])
+        assert "test is at work there (rekey)" in only(world.fsck(), "pool_in_flight").what
+    only(world.fsck(), "pool_unlisted")
+
+
+def test_a_pool_that_is_made_during_the_check_is_no_finding() -> None:
+    class Busy(MemoryStore):
+        lake: Lake | None = None
+
+        def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
+            if prefix == "" and (lake := self.lake) is not None:
+                self.lake = None
+                lake.create_pool("q", key="k").branch().append(table(1))
+            return super().list(prefix, after=after)
+
+    store = Busy("memory://busy")
+    lake = Lake.create_on(store)
+    lake.create_pool("p", key="k").branch().append(table(1))
+    store.lake = lake
+    assert list(Fsck(Lake.open_on(store).context).run()) == []
+    assert store.lake is None
 
 
 def test_the_folder_of_a_dropped_pool_is_a_leftover(world: World) -> None:
