@@ -41,6 +41,7 @@ list to pyproject.toml):
     where          conditions as text, and over records
     reverts        builds the draft that undoes a transaction
     presence       checks that objects are on the store; finds out why one is missing
+    content        one sum of the records of tables, whatever their order, cut and types
     zng            values without a schema, in rows (ZNG) and in columns (ZST); knows no pools
     columns        whole columns: typed JSON, nested values, casts, keys
     texts          values as people write them, for a field or a key

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 PACKAGES = ("airflow_lake", "lake_core", "log_lake", "pyspark_lake", "spark_apps")
 CORE = {
     "argcomplete", "datafusion", "duckdb", "fastavro", "fsspec", "lz4", "msgspec", "numpy", "pyarrow", "pyorc",
-    "pyyaml", "rich", "rpds-py", "sqlglot",
+    "pyyaml", "rich", "rpds-py", "sqlglot", "xxhash",
 }  # fmt: skip
 EXTRAS = {
     "s3": {"s3fs"},

@@ -1,0 +1,76 @@
+"""The content of tables as one value: the number of their records, and the sum of the records' hashes.
+
+Two sets of records that are equal have equal contents, in whatever order, tables and types they come.  Equal
+records count as often as they occur.  The sums of parts add up to that of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lake_core.phrases import counted
+from lake_core.values.types import is_json
+from log_lake.content.scalars import ValueHashes, mixed
+from log_lake.content.values import record_hashes
+
+_BITS = 2**64
+_LANES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
+"""What is added to a record's hash in each of the two sums."""
+
+
+@dataclass(frozen=True)
+class ContentSum:
+    """The number of records, and two sums of their hashes, each of 64 bits."""
+
+    records: int = 0
+    sums: tuple[int, int] = (0, 0)
+
+    def __add__(self, other: ContentSum) -> ContentSum:
+        (a, b), (c, d) = self.sums, other.sums
+        return ContentSum(self.records + other.records, ((a + c) % _BITS, (b + d) % _BITS))
+
+    def __sub__(self, other: ContentSum) -> ContentSum:
+        (a, b), (c, d) = self.sums, other.sums
+        return ContentSum(self.records - other.records, ((a - c) % _BITS, (b - d) % _BITS))
+
+    @property
+    def sum(self) -> str:
+        """Both sums as 32 digits of base 16."""
+        return "".join(f"{lane:016x}" for lane in self.sums)
+
+    def __str__(self) -> str:
+        return f"{counted(self.records, 'record')}, content sum {self.sum}"
+
+
+def content_of(table: pa.Table, *, as_text: Collection[str] = ()) -> ContentSum:
+    """The content of a table's records, all its columns.
+
+    JSON of the fields `as_text` counts as it is written, which is faster: for tables of one origin, whose JSON
+    is never written anew.
+
+    Raises Corrupt for a text that is not JSON, InvalidInput for a type that no object holds.
+    """
+    schema = pa.schema(
+        [field.remove_metadata() if field.name in as_text else field for field in table.schema]
+    )
+    hashes = (record_hashes(batch, schema) for batch in table.to_batches())
+    return sum((content_of_hashes(one) for one in hashes), ContentSum())
+
+
+def content_of_hashes(hashes: ValueHashes) -> ContentSum:
+    """The content of records that have these hashes."""
+    first, second = (int(np.sum(mixed(hashes + lane), dtype=np.uint64)) for lane in _LANES)
+    return ContentSum(len(hashes), (first, second))
+
+
+def json_everywhere(schemas: Iterable[pa.Schema]) -> frozenset[str]:
+    """The fields that are JSON in every schema that has them."""
+    json, others = set[str](), set[str]()
+    for schema in schemas:
+        for field in schema:
+            (json if is_json(field) else others).add(field.name)
+    return frozenset(json - others)

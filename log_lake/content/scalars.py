@@ -1,0 +1,238 @@
+"""A number of 64 bits for each plain value: the same for equal values of one class, whatever their Arrow type.
+
+| class | what is mixed |
+|---|---|
+| number, decimal | the bits of the double that is shown alike; otherwise the whole number, or the decimal's text |
+| text, bytes | xxh3 of the bytes |
+| date | days since 1970 |
+| timestamp, time, duration | microseconds, and the nanoseconds below them |
+| boolean | 0 or 1 |
+
+An integer, a double and a decimal are equal here if they compare as equal in conditions (`values.numbers`).  -0.0
+equals 0.0, and NaN equals NaN, as in keys.  Every class has a constant of its own, so that a text `1` differs
+from a number 1.  The mix is the last step of MurmurHash3 (64 bits).
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from lake_core.errors import InvalidInput
+from lake_core.keys.encoding import TICKS
+from lake_core.values.numbers import shown_decimal
+
+ValueHashes = npt.NDArray[np.uint64]
+"""One number a value."""
+
+_EXACT = 2**53
+_DIVIDED_DIGITS = 15
+"""A decimal of so many digits is what its nearest double is shown as."""
+_DIVISOR_DIGITS = 22
+"""Up to this power of ten a double is exact, so that one division gives the nearest double."""
+
+_LOOKED_AT, _FEW = 1_024, 512
+"""If the first values of a column have fewer distinct ones than this, each distinct value is hashed once."""
+
+_SHIFT = np.uint64(33)
+_FACTORS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
+
+
+def mixed(values: ValueHashes) -> ValueHashes:
+    """The numbers, changed in place so that each bit depends on every bit of before."""
+    above = values >> _SHIFT
+    values ^= above
+    for factor in _FACTORS:
+        values *= factor
+        np.right_shift(values, _SHIFT, out=above)
+        values ^= above
+    return values
+
+
+@lru_cache(maxsize=4_096)
+def constant(name: str) -> np.uint64:
+    """The constant of a class, or of a field's name; it is odd, so that a product with it loses nothing."""
+    return np.uint64(xxhash.xxh3_64_intdigest(name.encode()) | 1)
+
+
+def of_class(payload: ValueHashes, kind: str) -> ValueHashes:
+    """The hashes of payloads, which are changed, as values of a class."""
+    payload ^= constant(f"class {kind}")
+    return mixed(payload)
+
+
+def plain_hashes(array: pa.Array) -> ValueHashes:
+    """The hashes of an array that is neither nested nor JSON; what a null has does not matter.
+
+    Raises InvalidInput for a type that no object holds.
+    """
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(array), np.uint64)
+    if pa.types.is_boolean(kind):
+        return of_class(_numpy(array.cast(pa.uint8())).astype(np.uint64), "boolean")
+    if pa.types.is_integer(kind):
+        return of_integers(_numpy(array))
+    if pa.types.is_floating(kind):
+        return of_doubles(_numpy(array.cast(pa.float64())))
+    if pa.types.is_decimal(kind):
+        return _of_decimal_array(array)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _of_bytes(array, "text")
+    if pa.types.is_fixed_size_binary(kind):
+        return _of_bytes(array.cast(pa.binary()), "bytes")
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return _of_bytes(array, "bytes")
+    if pa.types.is_date(kind):
+        return of_days(_numpy(array.cast(pa.date32()).view(pa.int32())))
+    if pa.types.is_timestamp(kind):
+        return _of_clock(array, "timestamp with zone" if kind.tz else "timestamp")
+    if pa.types.is_time(kind):
+        return _of_clock(array, "time")
+    if pa.types.is_duration(kind):
+        return _of_clock(array, "duration")
+    raise InvalidInput(f"values of type {kind} have no content sum; convert them to another type")
+
+
+def of_integers(values: npt.NDArray[Any]) -> ValueHashes:
+    """The hashes of integers of any width."""
+    if not len(values):
+        return np.zeros(0, np.uint64)
+    if values.dtype.itemsize < 8 or (int(values.min()) >= -_EXACT and int(values.max()) <= _EXACT):
+        return of_doubles(values.astype(np.float64))
+    near = values.astype(np.float64)
+    low, high = (0.0, 2.0**64) if values.dtype == np.uint64 else (-(2.0**63), 2.0**63)
+    inside = (near >= low) & (near < high)
+    exact = inside & (np.where(inside, near, 0.0).astype(values.dtype) == values)
+    hashes = of_doubles(np.where(exact, near, 0.0))
+    for kind, others in (("negative", ~exact & (values < 0)), ("whole", ~exact & (values >= 0))):
+        hashes[others] = of_class(values[others].view(np.uint64).copy(), kind)
+    return hashes
+
+
+def of_doubles(values: npt.NDArray[np.float64]) -> ValueHashes:
+    """The hashes of doubles."""
+    plain = values + 0.0  # -0.0 becomes 0.0
+    missing = np.isnan(plain)
+    if missing.any():
+        plain[missing] = np.nan
+    return of_class(plain.view(np.uint64), "number")
+
+
+def of_days(days: npt.NDArray[Any]) -> ValueHashes:
+    """The hashes of dates, given in days since 1970."""
+    return of_class(days.astype(np.int64).view(np.uint64), "date")
+
+
+def of_micros(micros: npt.NDArray[np.int64], rest: npt.NDArray[np.int64] | None, kind: str) -> ValueHashes:
+    """The hashes of times of a class in microseconds, which are changed, and nanoseconds below 1,000 (None: 0)."""
+    payload = micros.view(np.uint64)
+    if rest is not None:
+        payload = payload + rest.view(np.uint64) * constant("nanoseconds")
+    return of_class(payload, kind)
+
+
+def of_texts(values: Sequence[str]) -> ValueHashes:
+    """The hashes of Python's texts."""
+    return _of_bytes(pa.array(values, pa.large_string()), "text")
+
+
+def of_byte_values(values: Sequence[bytes]) -> ValueHashes:
+    """The hashes of Python's bytes."""
+    return _of_bytes(pa.array(values, pa.large_binary()), "bytes")
+
+
+def of_decimals(values: Sequence[decimal.Decimal]) -> ValueHashes:
+    """The hashes of Python's decimals."""
+    hashes = np.zeros(len(values), np.uint64)
+    doubles, texts = dict[int, float](), dict[int, str]()
+    wholes, large = dict[int, int](), dict[int, int]()
+    for at, value in enumerate(values):
+        near = float(value)
+        if shown_decimal(near) == value:
+            doubles[at] = near
+        elif value == (whole := value.to_integral_value()) and -(2**63) <= whole < 2**63:
+            wholes[at] = int(whole)
+        elif value == whole and 0 <= whole < 2**64:
+            large[at] = int(whole)
+        else:
+            text = format(value, "f")
+            texts[at] = text.rstrip("0").rstrip(".") if "." in text else text
+    _put(hashes, doubles, of_doubles(np.array(list(doubles.values()), np.float64)))
+    _put(hashes, wholes, of_integers(np.array(list(wholes.values()), np.int64)))
+    _put(hashes, large, of_integers(np.array(list(large.values()), np.uint64)))
+    _put(hashes, texts, _of_bytes(pa.array(list(texts.values()), pa.large_string()), "decimal"))
+    return hashes
+
+
+def _put(hashes: ValueHashes, places: dict[int, Any], own: ValueHashes) -> None:
+    if places:
+        hashes[list(places)] = own
+
+
+def _of_decimal_array(array: pa.Array) -> ValueHashes:
+    """By columns where a double says it all or the numbers are whole, otherwise one by one."""
+    kind = array.type
+    if kind.bit_width != 128 and kind.precision <= 38:
+        array = array.cast(pa.decimal128(kind.precision, kind.scale))
+    if not len(array) or array.type.bit_width != 128 or not 0 <= kind.scale <= _DIVISOR_DIGITS:
+        return _of_decimal_values(array)
+    if array.null_count:
+        array = array.fill_null(pa.scalar(decimal.Decimal(0), array.type))
+    halves = np.frombuffer(array.buffers()[1], np.int64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
+    low, high = np.ascontiguousarray(halves[:, 0]), halves[:, 1]
+    fits = high == (low >> 63)
+    if not kind.scale:
+        hashes = of_integers(low)
+    else:
+        most = 10**_DIVIDED_DIGITS
+        fits &= (low > -most) & (low < most)
+        hashes = of_doubles(low / np.float64(10**kind.scale))
+    if not fits.all():
+        others = np.flatnonzero(~fits)
+        hashes[others] = _of_decimal_values(array.take(pa.array(others)))
+    return hashes
+
+
+def _of_decimal_values(array: pa.Array) -> ValueHashes:
+    return of_decimals([decimal.Decimal(0) if value is None else value for value in array.to_pylist()])
+
+
+def _of_bytes(array: pa.Array, kind: str) -> ValueHashes:
+    if len(array) > _LOOKED_AT and len(array.slice(0, _LOOKED_AT).unique()) < _FEW:
+        encoded = array.dictionary_encode()
+        places = _numpy(encoded.indices)
+        own = _of_each(encoded.dictionary, kind)
+        return own[places] if len(own) else np.zeros(len(array), np.uint64)
+    return _of_each(array, kind)
+
+
+def _of_each(array: pa.Array, kind: str) -> ValueHashes:
+    digest = xxhash.xxh3_64_intdigest
+    values = array.cast(pa.large_binary()).to_pylist()
+    hashes = np.fromiter((0 if v is None else digest(v) for v in values), np.uint64, len(values))
+    hashes ^= constant(f"class {kind}")
+    return hashes
+
+
+def _of_clock(array: pa.Array, kind: str) -> ValueHashes:
+    unit = array.type.unit
+    ticks = _numpy(array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())).astype(np.int64)
+    if unit == "ns":
+        micros = ticks // 1_000
+        rest = ticks - micros * 1_000
+        return of_micros(micros, rest if rest.any() else None, kind)
+    return of_micros(ticks * (TICKS["us"] // TICKS[unit]), None, kind)
+
+
+def _numpy(array: pa.Array) -> npt.NDArray[Any]:
+    filled = pc.fill_null(array, pa.scalar(0, array.type)) if array.null_count else array
+    return np.asarray(filled.to_numpy(zero_copy_only=False))
