@@ -24,7 +24,9 @@ from lake_core.keys.encoding import AFTER, Value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.phrases import counted
 from lake_core.records.conditions import Condition
+from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
+from log_lake.content.content import ContentSum, content_of
 from log_lake.presence.absence import explained, vacuumed
 from log_lake.reading.explain import StoredRecord, explain
 from log_lake.reading.parts import parts_of_plan, side_by_side
@@ -262,6 +264,16 @@ class View(Revision):
     def summary(self) -> Summary:
         """The number of records, and the bounds of each field, if the state has them exactly."""
         return summarize(self)
+
+    def content(self, *, jobs: int = 1) -> ContentSum:
+        """The number of records and their content sum: equal for views that hold the same records.
+
+        Reads all records, `jobs` parts of the keys at the same time.  Raises what `scan` raises.
+        """
+        hidden = {DELETED} if self.rule.kind == "upsert" else set()  # a view has no delete markers
+        names = [name for name in self.schema.names if name not in hidden]
+        tables = self.scan(columns=names, jobs=jobs)
+        return sum((content_of(table) for table in tables), ContentSum())
 
     def explain(self, key_range: KeyRange) -> list[StoredRecord]:
         """Every stored version of the keys in a range, and what happens to each."""

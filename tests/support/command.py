@@ -21,8 +21,8 @@ import pytest
 from log_lake.cli.main import main
 from tests.support.files import as_bytes, pool_settings
 
-VERDICTS = (1, 2)
-"""Statuses of `lake doctor` that are no errors."""
+VERDICTS = {"doctor": (1, 2), "verify": (1,)}
+"""Statuses of commands that are answers and no errors."""
 
 DONE, USAGE, NOT_FOUND, ALREADY_EXISTS, CONFLICT, CORRUPT, INVALID_INPUT = 0, 2, 3, 4, 5, 8, 9
 
@@ -63,7 +63,7 @@ class Command:
                 status = int(stop.code or 0)
         outcome = Outcome(status, out.buffer.getvalue(), err.getvalue())  # type: ignore[attr-defined]
         assert "Traceback" not in outcome.err
-        is_verdict = words[0] == "doctor" and status in VERDICTS and bool(outcome.output)
+        is_verdict = status in VERDICTS.get(words[0], ()) and bool(outcome.output)
         if status != DONE and not is_verdict:
             said = [line for line in outcome.err.splitlines() if not line.startswith("lake: warning: ")]
             if "--json" in words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from log_lake.agents.roster import AGENTS
-from log_lake.cli.arguments import count, duration
+from log_lake.cli.arguments import count, duration, positive
 from log_lake.cli.command import Command, Writes
 from log_lake.cli.completion import SHELLS
 
@@ -53,6 +53,19 @@ def _repair(parser: ArgumentParser) -> None:
     parser.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the repair")
     parser.add_argument("--dry-run", action="store_true", help="print what would be removed; change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask (required without a terminal)")
+
+
+def _verify(parser: ArgumentParser) -> None:
+    parser.add_argument("one", metavar="A", help="POOL or POOL@REVISION, as in SQL: logs, logs@7, logs@test")
+    parser.add_argument("other", metavar="B", help="the same")
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="read so many parts of the keys at the same time (default: 1)",
+    )
 
 
 def _fsck(parser: ArgumentParser) -> None:
@@ -143,6 +156,13 @@ COMMANDS = (
         run="checking.fsck",
         writes=Writes.NEVER,
         arguments=_fsck,
+    ),
+    Command(
+        name="verify",
+        help="say whether two pools or revisions hold the same records; the exit status is the answer",
+        run="verifying.verify",
+        writes=Writes.NEVER,
+        arguments=_verify,
     ),
     Command(
         name="rebuild",

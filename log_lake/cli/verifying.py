@@ -1,0 +1,69 @@
+"""lake verify: whether two views of pools hold the same records, by their content sums."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+
+from lake_core.errors import InvalidInput
+from lake_core.naming import MAIN
+from lake_core.phrases import counted, printable
+from log_lake.cli.opening import open_lake
+from log_lake.console.output import print_json
+from log_lake.console.sink import print_text
+from log_lake.content.content import ContentSum
+
+DIFFERENT = 1
+"""The exit status of two views that hold different records; an error of the lake has its own."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One side of a comparison: the name that the user gave, the version that was read, and its content."""
+
+    name: str
+    version: int
+    content: ContentSum
+
+
+def verify(args: Namespace) -> int:
+    """Print what both sides hold and whether it is the same; returns 0 if it is, otherwise 1."""
+    lake = open_lake(args)
+    named = [(name, *_pool_and_revision(name)) for name in (args.one, args.other)]
+    views = [(name, lake.pool(pool).at(revision)) for name, pool, revision in named]
+    sides = [Verified(name, view.version, view.content(jobs=args.jobs)) for name, view in views]
+    one, other = (side.content for side in sides)
+    equal = one == other
+    if args.json:
+        print_json({"equal": equal, "sides": [_as_json(side) for side in sides]})
+    else:
+        for side in sides:
+            print_text(printable(f"{side.name}: version {side.version:,}: {side.content}") + "\n")
+        print_text(f"{_outcome(one, other)}\n")
+    return 0 if equal else DIFFERENT
+
+
+def _pool_and_revision(name: str) -> tuple[str, str]:
+    """`POOL` or `POOL@REVISION` as its parts, as in SQL.  Raises InvalidInput."""
+    pool, at, revision = name.partition("@")
+    if not pool or (at and not revision):
+        raise InvalidInput(f"{name!r}: write POOL or POOL@REVISION, such as logs, logs@7 or logs@test")
+    return pool, revision or MAIN
+
+
+def _outcome(one: ContentSum, other: ContentSum) -> str:
+    if one == other:
+        return "equal: both hold the same records"
+    more = one.records - other.records
+    if not more:
+        return "different: the same number of records, but not the same records"
+    return f"different: the {'first' if more > 0 else 'second'} has {counted(abs(more), 'record')} more"
+
+
+def _as_json(side: Verified) -> dict[str, object]:
+    return {
+        "name": side.name,
+        "version": side.version,
+        "records": side.content.records,
+        "sum": side.content.sum,
+    }

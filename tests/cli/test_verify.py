@@ -1,0 +1,88 @@
+"""`lake verify`: two revisions or pools hold the same records, or not; the exit status is the answer."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tests.support.command import INVALID_INPUT, NOT_FOUND, USAGE, Command
+from tests.support.pools import a_pool
+
+RECORDS = [{"k": 1, "v": "a", "r": {"x": 1, "y": 2}}, {"k": 2, "v": "b"}, {"k": 2, "v": "b"}]
+
+
+def test_revisions_with_the_same_records_are_equal_whatever_their_objects(lake: Command) -> None:
+    for number, record in enumerate(RECORDS):
+        lake.load_records(lake.pool("p") if not number else "p", [record], f"{number}.ndjson")
+    lake("branch", "p", "test")
+    lake("compact", "p", "--strategy", "full")
+    shown = lake("verify", "p@3", "p")
+    first, second, answer = shown.out.splitlines()
+    assert first.startswith("p@3: version 3: 3 records, content sum ")
+    assert second == first.replace("p@3: version 3", "p: version 5")
+    assert answer == "equal: both hold the same records"
+    assert lake("verify", "p@test", "p", "-j", "2").out.splitlines()[-1] == answer
+
+
+def test_different_records_are_an_answer_with_status_1(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", RECORDS)
+    lake.pool("q")
+    lake.load_records("q", [*RECORDS[:2], {"k": 2, "v": "c"}])
+    assert lake.answers(1, "verify", "p", "q").out.splitlines()[-1] == (
+        "different: the same number of records, but not the same records"
+    )
+    lake.load_records("q", [{"k": 5}])
+    assert (
+        lake.answers(1, "verify", "p", "q").out.splitlines()[-1] == "different: the second has 1 record more"
+    )
+    assert "the first has 1 record more" in lake.answers(1, "verify", "q", "p").out
+    answer = lake.answers(1, "verify", "p", "q", "--json").records[0]
+    assert answer["equal"] is False
+    assert [(side["name"], side["version"], side["records"]) for side in answer["sides"]] == [
+        ("p", 1, 3),
+        ("q", 2, 4),
+    ]
+    assert {len(side["sum"]) for side in answer["sides"]} == {32}
+
+
+def test_the_types_of_other_loads_do_not_matter(lake: Command) -> None:
+    lake.pool("p")
+    lake.load_records("p", [{"k": 1, "v": 5, "w": 1}])
+    before = lake("verify", "p", "p", "--json").records[0]["sides"][0]
+    lake.load_records("p", [{"k": 2, "v": "text", "w": 0.5}])
+    lake("delete", "p", "--where", "k = 2")
+    after = lake("verify", "p", "p@1", "--json").records[0]
+    assert after["equal"] is True
+    assert after["sides"][0]["sum"] == before["sum"]
+
+
+def test_an_upsert_pool_counts_what_a_scan_shows() -> None:
+    tables = [
+        pa.table({"k": [1, 2], "v": [1, 2]}),
+        pa.table({"k": [2, 3], "v": [9, 9], "_deleted": [True, False]}),
+    ]
+    upsert = a_pool(*tables, kind="upsert")
+    plain = a_pool(pa.table({"k": [3, 1], "v": [9, 1]}))
+    assert upsert.at().content() == plain.at().content()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["p", "nosuch"], NOT_FOUND, "nosuch"),
+        (["p", "p@99"], NOT_FOUND, "99"),
+        (["p@", "p"], INVALID_INPUT, "'p@': write POOL or POOL@REVISION, such as logs, logs@7 or logs@test"),
+        (["@3", "p"], INVALID_INPUT, "write POOL or POOL@REVISION"),
+        (["p"], USAGE, "B"),
+        (["p", "p", "-j", "0"], USAGE, "use 1 or more"),
+    ],
+)
+def test_bad_input_is_one_line(lake: Command, words: list[str], status: int, says: str) -> None:
+    lake.pool("p")
+    assert says in lake.fails(status, "verify", *words)
+
+
+def test_an_empty_pool_holds_no_records() -> None:
+    pool = a_pool()
+    assert pool.at().content().records == 0
