@@ -82,7 +82,7 @@ SLOW = (
     Slow("tests/formats/test_trino_reads_iceberg.py", 1.5, ("log_lake/publish/", "tests/support/trino/")),
     Slow(
         "tests/formats/test_programs_attach_the_catalog.py",
-        1.5,
+        1.0,
         ("log_lake/publish/", "log_lake/iceberg_catalog/"),
     ),
     Slow(
