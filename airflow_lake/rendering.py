@@ -19,6 +19,7 @@ from jinja2 import pass_context
 from jinja2.nativetypes import NativeEnvironment
 
 from airflow_lake.given import is_template
+from airflow_lake.runs import params_of, reads_params
 
 
 class KeepsTexts:
@@ -31,8 +32,14 @@ class KeepsTexts:
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
-        """Like Airflow's own method, which also calls it for each text inside a field."""
+        """Like Airflow's own method, which also calls it for each text inside a field.
+
+        Raises InvalidInput if it reads parameters of the run, and Airflow leaves its conf out of them
+        (`runs.params_of`): a delete would be of the default's key, and not of the one that is asked for.
+        """
         self.params_of_run = context.get("params")
+        if reads_params(content):
+            params_of(context, task=getattr(self, "task_id", ""))
         env = jinja_env or self.get_template_env()  # type: ignore[attr-defined]
         is_text = isinstance(content, str) and not content.endswith(tuple(self.template_ext))
         if is_text and not is_template(content) and isinstance(env, NativeEnvironment):

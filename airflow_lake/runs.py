@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow_lake.allowed import NONE, Places, defaults
+from airflow_lake.given import is_template
 
 
 def conf_of(context: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -22,6 +24,17 @@ def defaults_of(operator: Any) -> Places:
         return NONE
     dag = operator.get_dag()
     return defaults(dag.params if dag is not None else None, operator.params)
+
+
+_PARAMS = re.compile(r"\bparams\b")
+
+
+def reads_params(value: Any) -> bool:
+    """Whether the value is a template of parameters, or one of them (`dag.param`); what is inside a list is not
+    looked at."""
+    if isinstance(value, str):
+        return is_template(value) and bool(_PARAMS.search(value))
+    return type(value).__name__ == "DagParam"
 
 
 def params_of(context: Mapping[str, Any], *, task: str) -> Mapping[str, Any]:

@@ -165,8 +165,8 @@ def check_unchanged(files: list[SourceFile], *, access: Address) -> None:
     changed = [f.uri for f in files if now.get(f.uri) != f.source]
     if changed:
         raise Conflict(
-            f"file {changed[0]!r} changed while Spark read it; nothing was committed. Run again to load it as "
-            "it is now"
+            f"file {changed[0]!r} changed since it was found; nothing was committed. Run the load again, and an "
+            "agent from its task `find` on: that finds the file as it is now"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ class Task(KeepsTexts, Airflows):
     template_ext = (".sql",)
 
 
-def rendered(template: str, *, native: bool, **values: Any) -> Any:
+def rendered(template: Any, *, native: bool, **values: Any) -> Any:
     env = (NativeEnvironment if native else Environment)(undefined=StrictUndefined)
     return Task().render_template(template, values, env)
 
@@ -79,3 +80,36 @@ def test_a_template_of_none_alone_is_left_to_what_reads_the_parameter() -> None:
 def test_a_dag_may_say_itself_what_none_becomes() -> None:
     env = Environment(finalize=lambda value: "-" if value is None else value)
     assert Task().render_template("k = {{ x }}", {"x": None}, env) == "k = -"
+
+
+class DagParam:
+    """As Airflow calls the class of `dag.param(...)`."""
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("asked", ["{{ params.low }}", "{% if params['low'] %}a{% endif %}", DagParam()])
+def test_a_parameter_is_not_read_if_airflow_has_left_the_conf_of_the_run_out(
+    asked: Any, native: bool
+) -> None:
+    """Airflow does so with `dag_run_conf_overrides_params = False`: the default's key would be deleted."""
+    run = SimpleNamespace(conf={"low": "two"})
+    with pytest.raises(
+        InvalidInput, match="the conf of the run says low='two', which is not among its parameters"
+    ):
+        rendered(asked, native=native, dag_run=run, params={"low": "one"})
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    ("template", "params"),
+    [
+        ("{{ params.low }}", {"low": "two"}),
+        ("{{ dag_run.conf.low }}", {"low": "one"}),
+        ("two", {"low": "one"}),
+    ],
+)
+def test_a_template_of_the_conf_itself_or_of_nothing_is_filled_in(
+    template: str, params: dict[str, Any], native: bool
+) -> None:
+    run = SimpleNamespace(conf={"low": "two"})
+    assert rendered(template, native=native, dag_run=run, params=params) == "two"
