@@ -29,7 +29,7 @@ class Fork:
     It began in version `created`, on version `at` of the parent.  `merged` is the version of this branch up to
     which it was merged, and `joined` the version of that merge, both 0 if it never was.  `writes` are the sequences
     of its unmerged loads, deletes and replaces, newest first; None: they were too many, and it cannot be merged any
-    more.
+    more.  `restored` is the version that restored the branch last, 0 if it was never deleted.
     """
 
     parent: str
@@ -38,6 +38,7 @@ class Fork:
     merged: int = 0
     joined: int = 0
     writes: List[int] | None = field(default_factory=List)
+    restored: int = 0
 
     @property
     def boundary(self) -> int:

@@ -36,7 +36,9 @@ def created(branches: Branches, name: str, version: int, action: CreateBranch) -
     restored = action.restored
     if restored is not None:
         writes = None if restored.writes is None else packed_writes(restored.writes)
-        fork = Fork(action.parent, action.at, restored.created, restored.merged, restored.joined, writes)
+        fork = Fork(
+            action.parent, action.at, restored.created, restored.merged, restored.joined, writes, version
+        )
     return branches.insert(name, BranchState(0, parent.snapshot, parent.tombstones, parent.replaced, fork))
 
 

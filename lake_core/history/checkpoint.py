@@ -101,7 +101,7 @@ class BranchRow(msgspec.Struct, frozen=True):
 
 
 class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A branch's facts about its parent; `writes`: packed, None if there were too many."""
+    """A branch's facts about its parent; `writes`: packed, None if there were too many.  Fields as in `Fork`."""
 
     parent: str
     at: int
@@ -109,10 +109,11 @@ class ForkRow(msgspec.Struct, frozen=True, omit_defaults=True):
     merged: int = 0
     joined: int = 0
     writes: bytes | None = b""
+    restored: int = 0
 
     def __post_init__(self) -> None:
         versions = {"at": self.at, "created": self.created, "merged": self.merged, "joined": self.joined}
-        check_counts(f"a branch of {self.parent[:80]!r}", **versions)
+        check_counts(f"a branch of {self.parent[:80]!r}", **versions, restored=self.restored)
         check_writes(self.writes or b"", "the row of a branch")
 
 
@@ -341,13 +342,13 @@ def _points(file: CheckpointFile) -> list[bytes]:
 
 def _fork_row(fork: Fork) -> bytes:
     writes = None if fork.writes is None else pack(reversed(list(fork.writes)))
-    row = ForkRow(fork.parent, fork.at, fork.created, fork.merged, fork.joined, writes)
+    row = ForkRow(fork.parent, fork.at, fork.created, fork.merged, fork.joined, writes, fork.restored)
     return msgspec.msgpack.encode(row)
 
 
 def _fork(row: ForkRow) -> Fork:
     writes = None if row.writes is None else packed_writes(row.writes)
-    return Fork(row.parent, row.at, row.created, row.merged, row.joined, writes)
+    return Fork(row.parent, row.at, row.created, row.merged, row.joined, writes, row.restored)
 
 
 def _sources(state: PoolState) -> Iterator[SectionPart]:

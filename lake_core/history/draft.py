@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from lake_core.records import Action, AddInlined, AddObject, AddTombstone
+from lake_core.records import (
+    Action,
+    AddInlined,
+    AddObject,
+    AddTombstone,
+    RemoveReference,
+    RemoveTombstone,
+)
 from lake_core.records.transactions import VERSION_2, VERSION_3
 
 
@@ -15,11 +22,12 @@ from lake_core.records.transactions import VERSION_2, VERSION_3
 class Draft:
     """A transaction that is not committed yet; its `id` stays the same however often it is proposed.
 
-    A draft that changes branches or tags, or restores something from an older state, is never stored as a request:
-    one state may refuse it, and a later one accept it (decision 65).  Only its own writer commits it.  `is_exact`:
-    the draft fits only if its branch has not changed since the read version.  `oldest_only`: the removed records
-    must not hide any record that stays (`history.revealing`); set for expiry and for dropped delete markers.
-    `keeps_fields`: it must change no field of its branch (the setting `schema`); a stored request cannot say so.
+    A draft that changes branches or tags, puts something back, or only takes something away is never stored as a
+    request: one state may refuse it, and a later one accept it (decision 65).  Only its own writer commits it.
+    `is_exact`: the draft fits only if its branch has not changed since the read version.  `oldest_only`: the
+    removed records must not hide any record that stays (`history.revealing`); set for expiry and for dropped delete
+    markers.  `keeps_fields`: it must change no field of its branch (the setting `schema`); a stored request cannot
+    say so.
     """
 
     id: str
@@ -42,9 +50,19 @@ class Draft:
 
     @property
     def is_own(self) -> bool:
-        """Whether only its own writer may commit it; a load of inlined objects is like any other load."""
+        """Whether only its own writer may commit it; a load of inlined objects is like any other load.
+
+        Without it no draft is a request that some states refuse and `refusals` does not know of.
+        """
         others = replace(self, actions=tuple(a for a in self.actions if not isinstance(a, AddInlined)))
-        return self.oldest_only or self.keeps_fields or others.needs_version > 1
+        return self.oldest_only or self.keeps_fields or self._only_takes or others.needs_version > 1
+
+    @property
+    def _only_takes(self) -> bool:
+        """Whether it removes references and puts no object in their place, or retires a tombstone by force."""
+        kinds = {type(action) for action in self.actions}
+        by_force = any(isinstance(action, RemoveTombstone) and action.forced for action in self.actions)
+        return by_force or (RemoveReference in kinds and kinds.isdisjoint((AddObject, AddInlined)))
 
     @property
     def needs_version(self) -> int:

@@ -71,6 +71,19 @@ def check_width(state: PoolState, draft: Draft) -> None:
             raise InvalidInput(f"this load and the {where} together: {fault}; or load into another pool")
 
 
+def may_be_too_wide(state: PoolState, draft: Draft) -> bool:
+    """Whether an older state may have refused the draft because a sub-pool had too many fields.
+
+    A sub-pool's fields go with its records.  So they are counted among all that the pool and its sub-pools ever
+    had, which never become fewer.
+    """
+    rejected = {a.schema for a in draft.actions if isinstance(a, AddObject) and a.sub_pool}
+    brought = [leaves(schema) for schema in draft.schemas if schema_id(schema) in rejected]
+    if not brought:
+        return False
+    return len(frozenset[LeafPath]().union(*brought, *map(_leaves, state.schemas.values()))) > MAX_COLUMNS
+
+
 def check_kept(state: PoolState, draft: Draft) -> None:
     """Raises Conflict if a draft that promises to change no field would change one.
 
@@ -116,6 +129,18 @@ def check_room(state: PoolState, draft: Draft, rule: Rule) -> None:
         references = state.branches[draft.branch].snapshot.overlapping() if 0 <= pool_digits < digits else []
         statistics = [a.columns for a in added] + [r.columns for r in references]
         _check_largest(name, digits, statistics)
+
+
+def brings_digits(state: PoolState, draft: Draft, rule: Rule) -> bool:
+    """Whether the draft brings a summed decimal field more digits behind the point than the pool has.
+
+    Otherwise no later state looks at the pool's values to decide whether sums have room.
+    """
+    return any(
+        _max_digits(_forms(draft.schemas, name)) > _max_digits(_forms(_pool_schemas(state), name))
+        for name, function in rule.aggregates
+        if function == "sum"
+    )
 
 
 def check_room_of_merge(state: PoolState, draft: Draft, actions: tuple[Action, ...], rule: Rule) -> None:

@@ -5,6 +5,7 @@ state and returns the transaction to write, or the one that the draft's token co
 
 - If the pool was dropped, every draft is refused: NotFound.  Two are not: the one that opens the pool again, and a
   drop that knows of the last one.  What began before the pool was opened again is refused forever: Conflict.
+- If the branch was deleted: NotFound.  What began before it was restored is refused forever, too: Conflict.
 - If the token was used, the first outcome counts and nothing is written.
 - Loads and deletes are rebased unchanged.  If a replace began after a load but was committed before it
   (it overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
@@ -128,6 +129,11 @@ def rebase(
         actions = merging(state, draft, first)
         check_room_of_merge(state, draft, actions, rule)
         return _transaction(draft, actions, parent=branch.tip, time=time)
+    if branch.fork is not None and draft.read_version < branch.fork.restored:
+        raise Conflict(
+            f"branch {draft.branch!r} was deleted and restored (version {branch.fork.restored}) since this began; "
+            "start again"
+        )
     for action in draft.actions:
         if isinstance(action, Consume):
             taken = [s.uri for s in action.sources if state.ingested(draft.branch, s.uri) == s]

@@ -47,7 +47,8 @@ def _versions(state: PoolState) -> Iterator[tuple[str, int]]:
     for name, branch in state.branches.items():
         yield f"branch {name!r}", max(branch.tip, branch.replaced, branch.revealed)
         if branch.fork is not None:
-            versions = (branch.fork.at, branch.fork.created, branch.fork.merged, branch.fork.joined)
+            fork = branch.fork
+            versions = (fork.at, fork.created, fork.merged, fork.joined, fork.restored)
             yield f"the fork of branch {name!r}", max(versions)
         for tombstones in (branch.tombstones, branch.settled):
             for id, tombstone in tombstones.items():

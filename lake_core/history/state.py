@@ -205,6 +205,20 @@ class PoolState:
         """The source file, if the branch ingested it, or its parent did before the branch began."""
         return ingested_as(self.branches, self.sources, branch, uri)
 
+    def source_changed(self, branch: str, uri: str) -> int:
+        """The newest version that ingested a source file of this name on the branch or on one of its parents, or
+        gave it back; 0 if none did."""
+        newest, branch_state = 0, self.branches.get(branch)
+        while branch_state is not None:  # bounded: a parent is older than its children
+            own = self.sources.get((branch, uri))
+            if own is not None:
+                newest = max(newest, own.version, own.until or 0)
+            if branch_state.fork is None:
+                break
+            branch = branch_state.fork.parent
+            branch_state = self.branches.get(branch)
+        return newest
+
 
 def ingested_as(
     branches: HashTrieMap[str, BranchState],

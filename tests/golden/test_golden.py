@@ -28,6 +28,7 @@ from lake_core.conditions import And, Compare, Condition, In, IsNull, Not, Or
 from lake_core.context import Context
 from lake_core.errors import Corrupt
 from lake_core.history import Draft, History
+from lake_core.history.create import restored as restored_branch
 from lake_core.history.group_commit.requests import DraftRequest
 from lake_core.journal import purge, write_state
 from lake_core.journal.link import decode_stored, encode_linked
@@ -807,17 +808,32 @@ def branched_history(store: MemoryStore) -> History:
     return history
 
 
+def restored_branch_history(store: MemoryStore) -> History:
+    history = branched_history(store)
+    gone, loaded = history.load_version(12).state.branches["gone"].fork, history.load()
+    assert gone is not None
+    back = CreateBranch("dev", loaded.state.branches["dev"].tip, gone.at, restored_branch(gone))
+    history.commit(Draft(an_id(45), "gone", loaded.version, "vera", (back,)))
+    return history
+
+
 CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "checkpoint": pool_history,
     "closed_checkpoint": closed_history,
     "branched_checkpoint": branched_history,
+    "restored_branch_checkpoint": restored_branch_history,
     "reopened_checkpoint": reopened_history,
     "split_checkpoint": split_history,
     "inlined_checkpoint": inlined_history,
     "pools_checkpoint": pools,
     "dropped_pools_checkpoint": dropped_pools,
 }
-ONLY_VERSION_2 = ("branched_checkpoint", "reopened_checkpoint", "dropped_pools_checkpoint")
+ONLY_VERSION_2 = (
+    "branched_checkpoint",
+    "restored_branch_checkpoint",
+    "reopened_checkpoint",
+    "dropped_pools_checkpoint",
+)
 """Checkpoints that no lake of version 1 has."""
 ONLY_VERSION_3 = ("split_checkpoint", "inlined_checkpoint")
 """Checkpoints that no lake of version 2 has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lake_core.history import HISTORY_LIMITS, History, HistoryLimits
 from lake_core.journal import Retry
 from lake_core.keys import PoolKey
+from lake_core.schemas import APPEND, Rule
 from lake_core.store import Store
 from tests.support.clocks import DAY
 
@@ -22,6 +23,7 @@ def history(
     *,
     clock: float = NOW,
     key: PoolKey = KEY,
+    rule: Rule = APPEND,
     races: int = 50,
     token_keep: float = 30 * DAY,
     limits: HistoryLimits = HISTORY_LIMITS,
@@ -31,6 +33,7 @@ def history(
         store,
         pool_id="P",
         key=key,
+        rule=rule,
         clock=lambda: clock,
         retry=retry(races=races),
         token_keep=token_keep,

@@ -27,11 +27,12 @@ from lake_core.history.group_commit.requests import DraftRequest, Requests
 from lake_core.history.group_commit.states import REQUEST_IS_STORED, Event, State, next_state
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, rebase
+from lake_core.history.refusals import may_be_posted, may_have_been_refused
 from lake_core.history.state import PoolState, Remembered
 from lake_core.journal import Appended, Journal, LoadedState, NextEntry
 from lake_core.journal.link import StoredEntry, fits
 from lake_core.keys import PoolKey
-from lake_core.records import Consume, Entry, Transaction
+from lake_core.records import Entry, Transaction
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from lake_core.schemas import Rule
 from lake_core.store import ObjectInfo
@@ -93,7 +94,7 @@ class Attempt:
         self.answer = None
         if self.begun is None:
             self.begun = loaded.version
-            if self.contended and not self.draft.is_own:
+            if self.contended:
                 self._post(loaded)
         if self.state in REQUEST_IS_STORED:
             entry = self._wait_in_queue(loaded)
@@ -126,8 +127,7 @@ class Attempt:
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
         if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
             self.others += times
-            if not self.draft.is_own:
-                self._post(loaded)
+            self._post(loaded)
 
     def succeed(self, appended: Appended[PoolState] | None) -> Committed:
         """The outcome of a commit that the journal finished."""
@@ -175,6 +175,9 @@ class Attempt:
     # --- the request, and the queue of requests
 
     def _post(self, loaded: LoadedState[PoolState]) -> None:
+        """Posts the draft, if others may commit it."""
+        if self.draft.is_own or not may_be_posted(loaded.state, self.draft, rule=self.rule):
+            return
         self._move(Event.CONTENTION)
         self.possible_since = loaded.version if self.possible_since is None else self.possible_since
         self._move(Event.POST)
@@ -237,7 +240,8 @@ class Attempt:
         pending = [info for info in queue if not _is_done(info, loaded)]
         for request in self._read_requests(pending, loaded):
             try:
-                if _is_ingested(state, request.draft):
+                if may_have_been_refused(state, request.draft, since=request.possible_since):
+                    self.requests.overlook(naming.request(self.journal.name, request.id))
                     continue
                 rebased = self._rebase(state, request.draft)
                 if isinstance(rebased, Transaction) and index + rebased.width < MAX_TRANSACTIONS:
@@ -315,20 +319,6 @@ class Attempt:
 
 _STATE_UNREADABLE = (Unavailable, CheckpointGone, CheckpointDamaged)
 """Errors of reading the state, which refuse nothing: the same draft may be accepted on a later try."""
-
-
-def _is_ingested(state: PoolState, draft: Draft) -> bool:
-    """Whether any source file of the draft has been ingested, in this version of the file or another.
-
-    If in this version, its writer was already told Conflict; committing the draft later, once the file has changed,
-    would contradict that answer.
-    """
-    consumed = [action for action in draft.actions if isinstance(action, Consume)]
-    return any(
-        state.ingested(draft.branch, source.uri) is not None
-        for action in consumed
-        for source in action.sources
-    )
 
 
 def _is_done(request: ObjectInfo, loaded: LoadedState[PoolState]) -> bool:

@@ -10,9 +10,8 @@ requests go first, for a while.  Each request is committed once, whichever proce
   are not kept forever.
 - Its writer folds every entry before it tries the next version, and finds its id there if another writer was
   faster.
-- A draft that is refused once is refused by all later states (`rebase`).  So after a writer has reported a refusal,
-  no combiner can commit the draft.  A combiner skips drafts with a source file that was ingested in another
-  version.
+- A draft that is refused once is refused by all later states, or at least left to its own writer (`refusals`).  So
+  after a writer has reported a refusal, no combiner can commit the draft.
 
 A combiner deletes the expired requests that it sees; otherwise requests of dead writers would pile up.
 

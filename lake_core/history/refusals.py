@@ -1,0 +1,43 @@
+"""Whether a refusal is final: what another writer may not commit, because its own may have been refused it; pure.
+
+A writer that is refused tells its caller, and withdraws its request.  But another writer may have read the request
+before, and the store may not delete it.  So a draft that one state refuses must stay refused on all later states:
+
+- `rebase` refuses for good what began before the pool, or the branch, was closed and opened again.
+- A draft that later states may accept is no request (`Draft.is_own`, `may_be_posted`).
+- What else a later state may accept, a combiner leaves to the draft's own writer (`may_have_been_refused`).
+
+Maintenance that shows the same records before and after is excepted: compaction, applied deletes, the retiring of a
+tombstone.  Whether it is right is decided when it is committed.  Another writer's copy of it does no harm.
+"""
+
+from __future__ import annotations
+
+from lake_core.history.draft import Draft
+from lake_core.history.fields import brings_digits, may_be_too_wide
+from lake_core.history.state import PoolState
+from lake_core.records import Consume
+from lake_core.schemas import Rule
+
+
+def may_be_posted(state: PoolState, draft: Draft, *, rule: Rule) -> bool:
+    """Whether others may commit a draft that is not `is_own`, from this state on.
+
+    A load that brings more digits to a sum is refused if the pool has large values, which may be deleted.
+    """
+    return not brings_digits(state, draft, rule)
+
+
+def may_have_been_refused(state: PoolState, draft: Draft, *, since: int) -> bool:
+    """Whether a state after version `since` may have refused a posted draft that this state accepts.
+
+    A source file may have been ingested, and given back since, or replaced by a newer version of itself.  A
+    sub-pool may have had too many fields.  If the answer is yes, it stays so on all later states.
+    """
+    sources = (s for action in draft.actions if isinstance(action, Consume) for s in action.sources)
+    changed = any(
+        state.ingested(draft.branch, source.uri) is not None
+        or state.source_changed(draft.branch, source.uri) > since
+        for source in sources
+    )
+    return changed or may_be_too_wide(state, draft)
