@@ -42,8 +42,8 @@ def _journal(writers: int, readers: int, purgers: int, begun: int) -> Scene:
     return f"WRITERS={writers} READERS={readers} PURGERS={purgers} BEGUN={begun}"
 
 
-def _group(writers: int, *, sources: bool = False) -> Scene:
-    return f"WRITERS={writers} SOURCES={int(sources)}"
+def _group(writers: int, *, sources: bool = False, loose: bool = False) -> Scene:
+    return f"WRITERS={writers} SOURCES={int(sources)} LOOSE={int(loose)}"
 
 
 _ONCE, _IN_PLACE, _SOUND = "history[1]!=", "entry[i]==history[i]", "(i<=3)"
@@ -90,7 +90,12 @@ _JOURNAL = Model(
 _EACH_ONCE, _FINAL, _TRUE = "!((all&taken))", "!((denied&taken))", "!((all&(1<<(me-1))))"
 
 _GROUP_COMMIT = Model(
-    right=(_group(2), _group(2, sources=True)),
+    right=(
+        _group(2),
+        _group(2, sources=True),
+        _group(2, sources=True, loose=True),
+        _group(1, loose=True),
+    ),
     invariants=(
         Invariant("a draft is in the history at most once, whoever commits it", _EACH_ONCE),
         Invariant("nobody commits a draft after its writer reported that it is not committed", _FINAL),
@@ -104,6 +109,8 @@ _GROUP_COMMIT = Model(
         Breach("COMMIT_REFUSED", _group(2, sources=True), _FINAL),
         Breach("SINCE_NOW", _group(2), _EACH_ONCE),
         Breach("NO_SEARCH", _group(2), _EACH_ONCE),
+        Breach("COMMIT_GIVEN", _group(2, sources=True, loose=True), _FINAL),
+        Breach("COMMIT_RESTORED", _group(1, loose=True), _FINAL),
     ),
     stands_for=(
         ("know", "lake_core.journal.recent:Recent.version_of"),
