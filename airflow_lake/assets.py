@@ -177,7 +177,7 @@ def partition_keys(begin: dt.datetime, end: dt.datetime, *, zone: Any = "UTC") -
     import pendulum
 
     from lake_core.errors import InvalidInput
-    from log_lake.agents.intervals.plan import empty_interval
+    from log_lake.coverage.key_ranges import empty_interval
 
     if begin >= end:
         raise InvalidInput(empty_interval(begin, end))

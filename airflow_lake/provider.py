@@ -52,6 +52,7 @@ CONNECTION = {
 }
 
 
+SENSORS = ("transactions", "health", "coverage")
 OPERATORS = ("load", "replace", "delete", "compact", "checkpoint", "retain", "query", "apply", "doctor")
 
 
@@ -74,7 +75,7 @@ def get_provider_info() -> dict[str, Any]:
         "sensors": [
             {
                 "integration-name": INTEGRATION,
-                "python-modules": ["airflow_lake.sensors.transactions", "airflow_lake.sensors.health"],
+                "python-modules": [f"airflow_lake.sensors.{name}" for name in SENSORS],
             }
         ],
         "triggers": [

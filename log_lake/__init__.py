@@ -29,6 +29,7 @@ list to pyproject.toml):
     publish        a branch as an Iceberg table for other programs; no data is copied
     rewriting      replaces references by new objects: begin, write, commit
     offered_tables  the list of tables about the whole lake that higher rooms make
+    coverage       which intervals of its schedule a pool holds, lacks, or has late
     lake           the classes that users call: Lake, Pool, Branch, View, Feed, and the results of writes
 
     loading        turns files into sorted objects and a draft

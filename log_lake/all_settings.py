@@ -15,6 +15,7 @@ from log_lake.agents.intervals import policy as intervals
 from log_lake.agents.retention import policy as retention
 from log_lake.agents.split import policy as split
 from log_lake.agents.tombstones import policy as tombstones
+from log_lake.coverage import settings as coverage
 from log_lake.lake import settings as lake
 from log_lake.loading import options as loading
 from log_lake.publish import settings as publish
@@ -37,6 +38,7 @@ ROOMS = (
     tombstones,
     ingest,
     intervals,
+    coverage,
 )
 """The modules that declare settings, in that order."""
 

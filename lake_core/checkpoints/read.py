@@ -198,6 +198,17 @@ class CheckpointFile:
                 tables.append(table.filter(pc.is_in(table["key"], pa.array(here, pa.binary()))))
         return pa.concat_tables(tables)
 
+    def starting(self, section: str, prefix: bytes, *, branch: str = "", sub_pool: str = "") -> pa.Table:
+        """The rows whose key begins so, in key order; other row groups are not read."""
+        tables, end = [_EMPTY], prefix + b"\xff"
+        for number, group in self._groups(section, branch, sub_pool):
+            if group.last >= prefix and group.first < end:
+                table = self._read(number)
+                keys = LazyColumn(table, "key")
+                begin = bisect_left(keys, prefix)
+                tables.append(table.slice(begin, bisect_left(keys, end, lo=begin) - begin))
+        return pa.concat_tables(tables)
+
     def decoded(self, find: Callable[[], T]) -> T:
         """The result of `find` for rows of this file; if a value cannot be decoded, its result for the rebuilt
         rows.

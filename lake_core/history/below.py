@@ -56,6 +56,14 @@ class SourcesBelow(MapBelow[tuple[str, str], Ingested]):
 
         return self.file.decoded(find)
 
+    def starting(self, prefix: str, *, branch: str) -> list[tuple[str, Ingested]]:
+        """The sources of a branch whose URI begins so; other row groups are not read."""
+
+        def find() -> list[tuple[str, Ingested]]:
+            return list(_ingested(self.file.starting(SOURCE, prefix.encode(), branch=branch)))
+
+        return self.file.decoded(find)
+
     def items(self) -> Iterator[tuple[tuple[str, str], Ingested]]:
         for branch in sorted({branch for branch, _ in self.file.branches(SOURCE)}):
             for table in self.file.scan(SOURCE, branch=branch):

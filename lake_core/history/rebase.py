@@ -22,6 +22,7 @@ state and returns the transaction to write, or the one that the draft's token co
 - If an expiry, or a compaction that drops delete markers, would show older versions of records: PlanAgain.
 - Split points that are there by now are not added, and those that are gone not removed.  If nothing is left to do,
   the outcome is None: no entry is written.
+- A delete gives up the intervals that it removes whole (`covered`).
 - Schemas that the state knows by now are not announced again.
 
 What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
@@ -36,6 +37,7 @@ from dataclasses import dataclass
 from lake_core.errors import Conflict, NotFound, PlanAgain
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
+from lake_core.history.covered import giving_up
 from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
 from lake_core.history.fields import check_fields, check_kept, check_room, check_room_of_merge, check_width
@@ -159,7 +161,8 @@ def rebase(
     check_kept(state, draft)
     check_width(state, draft)
     check_room(state, draft, rule)
-    actions = (*_new_schemas(state, draft), *draft.actions, *overtaken)
+    given_up = giving_up(state, draft.actions, branch=draft.branch, id=draft.id)
+    actions = (*_new_schemas(state, draft), *draft.actions, *given_up, *overtaken)
     return _transaction(draft, actions, parent=branch.tip, time=time)
 
 

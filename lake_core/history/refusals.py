@@ -13,6 +13,7 @@ tombstone.  Whether it is right is decided when it is committed.  Another writer
 
 from __future__ import annotations
 
+from lake_core.history.covered import is_interval
 from lake_core.history.draft import Draft
 from lake_core.history.fields import brings_digits, may_be_too_wide
 from lake_core.history.state import PoolState
@@ -34,7 +35,8 @@ def may_have_been_refused(state: PoolState, draft: Draft, *, since: int) -> bool
     A source file may have been ingested, and given back since, or replaced by a newer version of itself.  A
     sub-pool may have had too many fields.  If the answer is yes, it stays so on all later states.
     """
-    sources = (s for action in draft.actions if isinstance(action, Consume) for s in action.sources)
+    consumed = (action for action in draft.actions if isinstance(action, Consume))
+    sources = (s for action in consumed for s in action.sources if not is_interval(s))  # nothing refuses those
     changed = any(
         state.ingested(draft.branch, source.uri) is not None
         or state.source_changed(draft.branch, source.uri) > since

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lake_core.errors import Conflict, InvalidInput
+from lake_core.history.covered import interval_source
 from lake_core.keys.encoding import key_class
 from lake_core.phrases import counted, human_size
+from lake_core.records import Source
 from lake_core.records.pools import PoolConfig
 from lake_core.store import Address, address_of
 from log_lake.agents.ingest.plan import FilePart, Unit, plan_units, split_row_groups
-from log_lake.agents.intervals.plan import interval_range
+from log_lake.coverage.key_ranges import interval_range, possible_ranges
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.bulk import Built, Bulk, Divider, whole
@@ -80,8 +82,9 @@ def load_files(
     """Loads the files as one transaction; with `consume` it records them as ingested.
 
     With an interval, the files replace the records of the pool in it; if the interval was empty and stays empty,
-    nothing is committed.  `parallelism` is the intended number of tasks; 0 means twice the size of the workers.
-    A task gets at least `smallest_unit` bytes.  `bulk` and `ranges`: as in `lake.bulk`.
+    only its coverage is committed, and nothing if that is there already.  `parallelism` is the intended number of
+    tasks; 0 means twice the size of the workers.  A task gets at least `smallest_unit` bytes.  `bulk` and `ranges`:
+    as in `lake.bulk`.
     Raises what `Branch.commit` raises, InvalidInput for bad records, and Conflict if a file changed meanwhile.
     """
     target = lake.pool(pool_name).branch(branch)
@@ -115,7 +118,8 @@ def load_files(
             check_unchanged(files, access=address_of(lake.store))
         replaced = _replaced(target, written, interval) if interval else None
         if interval and not written and (replaced is None or not target.may_delete(replaced)):
-            return LoadResult(None)
+            marks = _marks(target, job, interval, replaced)
+            return target.commit(job, objects=[], schemas=[], sources=marks) if marks else LoadResult(None)
         if dividing is not None:
             dividing.split()
         result = target.commit(
@@ -156,6 +160,26 @@ def _replaced(
     key_range = interval_range(*interval, key=key, key_class=class_name)
     check_inside([w.action for w in written], key_range, key)
     return DeleteSpec(key_range, None)
+
+
+def _marks(
+    branch: Branch,
+    job: PendingLoad,
+    interval: tuple[dt.datetime, dt.datetime],
+    replaced: DeleteSpec | None,
+) -> list[Source]:
+    """The sources that say that an empty interval is covered; none if the branch covers it already.
+
+    If no record tells the class of the key yet, those of each class, since one of them will be right.
+    """
+    begin, end = interval
+    state, key = branch.revision().state, branch.config.key
+    ranges = [replaced.key_range] if replaced else possible_ranges(begin, end, key=key, key_class=None)
+    marks = [interval_source(span, id=job.origin.transaction_id) for span in ranges]
+    before = [state.ingested(branch.name, mark.uri) for mark in marks if mark is not None]
+    if all(one is not None and one.size for one in before):
+        return []
+    return [mark for mark in marks if mark is not None]
 
 
 def check_unchanged(files: list[SourceFile], *, access: Address) -> None:

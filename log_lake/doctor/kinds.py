@@ -258,6 +258,17 @@ def _publication(signs: PoolSigns) -> Iterator[Judged]:
     yield Judged(Severity.ATTENTION, says, lag.since, _command("lake publish", signs))
 
 
+def _coverage(signs: PoolSigns) -> Iterator[Judged]:
+    if signs.coverage is None or signs.settings["agents"] == "paused":
+        return
+    late = [due for due in signs.coverage.dues if due <= signs.now]
+    if late:
+        severity = Severity.ILL if signs.now - late[0] > ILL_AFTER * DAY else Severity.ATTENTION
+        count = counted(len(late), f"{signs.coverage.every} is", f"{signs.coverage.every}s are")
+        says = f"{count} late; the first was due {human_duration(signs.now - late[0])} ago"
+        yield Judged(severity, says, late[0], _command("lake coverage", signs, "--gaps"))
+
+
 def _jobs(signs: PoolSigns) -> Iterator[Judged]:
     by_agent: dict[str, list[Job]] = {}
     for job in signs.jobs:
@@ -304,6 +315,7 @@ POOL_KINDS: tuple[PoolKind, ...] = (
     PoolKind("lease", "an old lease that keeps much", _leases),
     PoolKind("parked", "files that cannot be loaded", _parked, "ingest"),
     PoolKind("publication", "a published table that is behind", _publication, "compact"),
+    PoolKind("coverage", "intervals that the pool lacks and that are late", _coverage),
     PoolKind("job", "an agent whose last job failed or died", _jobs),
     PoolKind("clock", "a writer whose clock is ahead", _clock),
 )

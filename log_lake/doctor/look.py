@@ -6,6 +6,7 @@ if one cannot be seen, the others still are.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -24,8 +25,17 @@ from log_lake.agents.checkpoint.run import purgeable
 from log_lake.agents.ingest.parking import parked_files
 from log_lake.agents.jobs import Job
 from log_lake.agents.retention.plan import NO_FIELD, NO_TIME
-from log_lake.doctor.kinds import DAILY
-from log_lake.doctor.signs import GarbageSigns, PoolSigns, PublicationSigns, StateSigns, TailSigns
+from log_lake.coverage.coverage import coverage_of
+from log_lake.coverage.settings import coverage_policy_of
+from log_lake.doctor.kinds import DAILY, DAY
+from log_lake.doctor.signs import (
+    CoverageSigns,
+    GarbageSigns,
+    PoolSigns,
+    PublicationSigns,
+    StateSigns,
+    TailSigns,
+)
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.receipt import PENDING
 from log_lake.lake.isolated import isolated
@@ -67,6 +77,7 @@ def look_at(pool: Pool, *, noted: float | None, jobs: Sequence[Job], now: float)
         return PoolSigns(pool.config, now, jobs, closed=True)
     state = loaded.state
     garbage = parts.see("its removed objects", lambda: _garbage(pool, state, now=now))
+    covered = parts.see("its coverage", lambda: _coverage(pool, loaded.version, state, now=now))
     published = parts.see("its published table", lambda: _publication(pool)) if _publishes(pool) else None
     return PoolSigns(
         pool.config,
@@ -76,6 +87,7 @@ def look_at(pool: Pool, *, noted: float | None, jobs: Sequence[Job], now: float)
         tail=parts.see("its checkpoints", lambda: _tail_of(pool, newest=loaded.version, now=now)),
         garbage=garbage,
         publication=published,
+        coverage=covered,
         erasures=parts.see("its erasures", lambda: _erasures(pool)) or (),
         parked=(parts.see("its parked files", lambda: parked_times(pool)) or ()) if ingests(pool) else (),
         failures=parts.failures,
@@ -108,6 +120,19 @@ def _state(pool: Pool, version: int, state: PoolState, *, noted: float | None, n
         live=revision.snapshot.size,
         ahead=_ahead(pool, version, state, latest=now if noted is None else noted + RENEW),
         expire_fault=_expire_fault(revision),
+    )
+
+
+def _coverage(pool: Pool, version: int, state: PoolState, *, now: float) -> CoverageSigns | None:
+    """The intervals that are lacking now, and those that may be a day from now; None if none is ever late."""
+    revision = Revision(config=pool.config, version=version, branch=MAIN, state=state, now=now)
+    policy = coverage_policy_of(pool.settings)
+    if policy.late is None:
+        return None
+    until = dt.datetime.fromtimestamp(now + DAY, dt.UTC) - policy.late
+    now_covered = coverage_of(revision, until=until)
+    return CoverageSigns(
+        tuple(one.due.timestamp() for one in now_covered.gaps if one.due is not None), policy.every
     )
 
 

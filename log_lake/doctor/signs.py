@@ -69,6 +69,14 @@ class StateSigns:
 
 
 @dataclass(frozen=True)
+class CoverageSigns:
+    """The intervals that a pool lacks: when each is, or will be, late, ascending; `every`: how long they are."""
+
+    dues: tuple[float, ...]
+    every: str = "day"
+
+
+@dataclass(frozen=True)
 class PublicationSigns:
     """The published table is `transactions` behind; the first of these came at `since`.
 
@@ -96,6 +104,7 @@ class PoolSigns:
     tail: TailSigns | None = None
     garbage: GarbageSigns | None = None
     publication: PublicationSigns | None = None
+    coverage: CoverageSigns | None = None
     erasures: tuple[float, ...] = ()
     parked: tuple[float, ...] = ()
     closed: bool = False

@@ -6,6 +6,7 @@ Called by `Branch`; Spark tasks call `builder`.
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -16,9 +17,12 @@ import pyarrow as pa
 
 from lake_core.context import INLINES_SINCE
 from lake_core.history import Draft, PoolState
+from lake_core.history.covered import interval_source
 from lake_core.history.limits import MOST_INLINED
 from lake_core.history.rebase import rebase
 from lake_core.ids import first_above, not_below
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import Instant, decode_key
 from lake_core.phrases import counted
 from lake_core.records import Action, AddObject, Consume, Source
 from lake_core.records.pools import PoolConfig
@@ -276,6 +280,7 @@ def commit_load(
         check_classes(replaced.key_range, branch.config.key, key_classes_with(revision, objects, schemas))
         removed, seen = removed_by(branch, revision, replaced, looks=count), revision.version
     transaction_id = pending.origin.transaction_id
+    sources = [*(sources or []), *_covering(branch, replaced, transaction_id, is_exact=is_exact)]
     actions: tuple[Action, ...] = (
         *([Consume(tuple(sources))] if sources else []),
         *(
@@ -301,6 +306,29 @@ def commit_load(
     elif changed.lines:
         log.info("%s: version %d: %s", branch.config.name, committed.version, changed.lines[0])
     return committed_load(committed, objects, changes=changed, removed=removed)
+
+
+def _covering(branch: Line, replaced: DeleteSpec | None, id: str, *, is_exact: bool) -> list[Source]:
+    """The interval that a replace covers, as a source (`history.covered`)."""
+    if replaced is None or replaced.condition is not None or replaced.sub_pool or is_exact:
+        return []
+    source = interval_source(replaced.key_range, id=id)
+    return [] if source is None or not _is_kept(branch, replaced.key_range) else [source]
+
+
+def _is_kept(branch: Line, key_range: KeyRange) -> bool:
+    """Whether the history keeps the range as an interval: its bounds are times, or a setting asks for it.
+
+    Guard: other bounds may be personal data, which an erasure could not remove from the history.
+    """
+    settings, key = branch.settings, branch.config.key
+    if settings.text("intervals.every") == "key":
+        return True
+    bounds = [decode_key(bound, key) for bound in (key_range.low, key_range.high or b"")]
+    if any(len(values) != 1 for values in bounds):
+        return False
+    says = any(settings.text(f"intervals.{name}") for name in ("source", "since", "late"))
+    return says or all(isinstance(value, dt.date | Instant) for (value,) in bounds)
 
 
 def _draft(

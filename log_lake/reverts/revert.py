@@ -8,6 +8,7 @@
     add_tombstone, put_tombstone  the tombstone goes, unless it was applied: then that must be reverted first
     remove_tombstone              the tombstone comes back as it was
     put_tombstone of a retired    the tombstone is retired again
+    consume of an interval        covered as before, unless it was replaced again since
     merge                         its references and tombstones go, and the branch counts as not merged again
 
 What was marked, announced or loaded stays so: a source file or a token that was used once stays used.  Only the
@@ -30,6 +31,7 @@ import msgspec
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.branching import put_reference, put_tombstone
+from lake_core.history.covered import covered_as_before, is_interval
 from lake_core.history.create import putting, putting_tombstone
 from lake_core.history.lift import Lift
 from lake_core.history.snapshot.reference import Reference
@@ -144,8 +146,15 @@ class _Reverting:
                 yield from unmerging.merge_again(action)
             elif isinstance(action, Release):
                 yield Consume(action.sources)
-            elif isinstance(action, Consume) and merges:
-                yield from self._release(action)
+            elif isinstance(action, Consume):
+                yield from self._release(action) if merges else ()
+                yield from covered_as_before(
+                    action,
+                    before=self.change.state,
+                    newest=self.newest,
+                    branch=self.change.transaction.branch,
+                    id=self.id,
+                )
         hidden = 0
         for action in self.change.transaction.actions:
             if isinstance(action, AddObject | PutReference):
@@ -360,6 +369,7 @@ class _Reverting:
         """Source files that a merge brought can be ingested again, or merged again."""
         branch, sources = self.change.transaction.branch, self.newest.sources
         pairs = [(source, sources.get((branch, source.uri))) for source in consume.sources]
-        given = tuple(s for s, own in pairs if own is not None and own.source == s and own.until is None)
+        files = ((s, own) for s, own in pairs if own is not None and not is_interval(s))
+        given = tuple(s for s, own in files if own.source == s and own.until is None)
         if given:
             yield Release(given)

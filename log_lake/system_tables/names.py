@@ -20,6 +20,7 @@ from lake_core.keys import PoolKey
 from lake_core.naming import MAIN
 from lake_core.phrases import choices
 from lake_core.records.transactions import MAX_TRANSACTIONS
+from log_lake.coverage.table import COVERAGE, coverage_table
 from log_lake.lake import Lake
 from log_lake.lake.by_type import types_of
 from log_lake.lake.pool import Pool
@@ -31,7 +32,7 @@ from log_lake.system_tables import tables as meta
 POOLS = "lake:pools"
 """The list of pools.  A pool may still be called `lake`, because no table of a pool is called `pools`."""
 
-KINDS = ("branches", "log", "objects", "ranges", "references", "tags", "tombstones", "types")
+KINDS = ("branches", "coverage", "log", "objects", "ranges", "references", "tags", "tombstones", "types")
 
 SHAPES = ("typed", "values", "type:ID")
 
@@ -71,6 +72,8 @@ def system_schema(name: str) -> pa.Schema:
     match _check_kind(kind, pool_name):
         case "branches":
             return meta.BRANCHES
+        case "coverage":
+            return COVERAGE
         case "log":
             return meta.log_table([]).schema
         case "ranges":
@@ -98,6 +101,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     view = pool.at(revision or "main")
     if kind == "branches":
         return meta.branches_table(view.state, live_counts(view))
+    if kind == "coverage":
+        return coverage_table(view)
     if kind == "tags":
         return meta.tags_table(view.state)
     if kind == "log":

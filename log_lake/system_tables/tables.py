@@ -1,5 +1,5 @@
 """The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:ranges`,
-`POOL:references`, `POOL:tags`, `POOL:tombstones`, `POOL:types`.
+`POOL:references`, `POOL:tags`, `POOL:tombstones`, `POOL:types`.  The room `coverage` makes `POOL:coverage`.
 
 Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
 decoded.

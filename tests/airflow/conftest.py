@@ -12,6 +12,7 @@ With LAKE_TEST_POSTGRES=1 Airflow keeps its database in a real PostgreSQL, as in
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import os
 import shutil
@@ -28,13 +29,33 @@ from lake_core.records.transactions import Consume
 from local.ports import LOOPBACK, choose
 from local.services import Services, running
 from log_lake.lake import Lake
+from tests.support.documentation import examples
 from tests.support.repository import ROOT
 from tests.support.servers.postgres import postgresql
 from tests.support.spark.processes import await_true
 
 DAG = "lake_ingest"
+COVERED_DAYS = [dt.date(2026, 1, day) for day in (1, 2, 3)]
+"""The days of the example of docs/coverage.md."""
 RUN_SECONDS = 600.0
 SCHEDULED = "scheduled"
+
+
+def covered_dags(folder: Path) -> str:
+    """The example of docs/coverage.md for `COVERED_DAYS`, with files in a folder, and times of seconds."""
+    (text,) = (one.code for one in examples("docs/coverage.md", "python") if "LakeCoverageSensor" in one.code)
+    last = f"dt.datetime({COVERED_DAYS[-1]:%Y, %-m, %-d}, tzinfo=dt.UTC)"
+    changes = {
+        "/data/visits": f"{folder}/visits",
+        "timedelta(hours=6)": "timedelta(seconds=5)",
+        "FIRST, catchup=True": f"FIRST, end_date={last}, catchup=True",
+        "FIRST, deadline": f"{last}, end_date={last}, catchup=True, deadline",
+        'pool_name="visits", until': 'pool_name="visits", poke_interval=20, until',
+    }
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
 
 
 @dataclass(frozen=True)
@@ -212,6 +233,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     dags = shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("own.py", "submitted.py"):
         shutil.copy(Path(__file__).with_name("dags") / name, dags)
+    (dags / "covered.py").write_text(covered_dags(folder))
     keepers: list[psutil.Process] = []
     schedules = {
         "LAKE_INGEST_SCHEDULE": "@once",

@@ -64,12 +64,13 @@ SLOW = (
     Slow("tests/airflow/test_submitted.py", 2.0, ("airflow_lake/groups/", "tests/support/yarn/")),
     Slow("tests/airflow/test_intervals_dag.py", 2.0, ("airflow_lake/groups/", "log_lake/agents/intervals/")),
     Slow("tests/airflow/test_provider_on_airflow.py", 4.0, OF_AIRFLOW),
+    Slow("tests/airflow/test_coverage_dag.py", 2.0, ("airflow_lake/sensors/", "log_lake/coverage/")),
     Slow("tests/airflow/test_lineage.py", 1.0, ("airflow_lake/",)),
-    Slow("tests/spark/test_native.py", 1.0, ("spark_apps/native/", *OF_READING)),
-    Slow("tests/spark/test_masters.py", 2.0, (*OF_WORKERS, "pyspark_lake/")),
     Slow(
         "tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/", "log_lake/stores/")
     ),
+    Slow("tests/spark/test_native.py", 1.0, ("spark_apps/native/", *OF_READING)),
+    Slow("tests/spark/test_masters.py", 2.0, (*OF_WORKERS, "pyspark_lake/")),
     Slow("tests/spark/test_kills.py", 1.0, (*OF_WORKERS, "log_lake/agents/ingest/")),
     Slow(
         "tests/spark/test_bulk.py", 1.0, ("spark_apps/exchange.py", "spark_apps/frames/", "log_lake/loading/")

@@ -1,72 +1,31 @@
-"""An interval of time as a range of keys, and as a path of files; pure.
+"""What a run of the intervals agent asks for, checked, and an interval of time as a path of files; pure.
 
-A run of a schedule stands for an interval [begin, end).  Its load replaces exactly the keys in the interval.
-The leading key field may hold timestamps, dates, seconds since 1970, or texts that begin with a date in ISO
-8601.
+`log_lake.coverage.key_ranges` turns an interval into the range of keys that its load replaces.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
 from lake_core.errors import InvalidInput
-from lake_core.keys import KeyRange, PoolKey
-from lake_core.keys.encoding import AFTER, NAIVE, ZONED, Instant, Value, encode_key
+from log_lake.agents.request import Request
+from log_lake.coverage.key_ranges import empty_interval
 from log_lake.settings.time_format import interval_place
 
 
-def interval_range(begin: dt.datetime, end: dt.datetime, *, key: PoolKey, key_class: str) -> KeyRange:
-    """The keys of [begin, end), two instants with a zone.  `key_class` is the class of the leading field.
-
-    Raises InvalidInput if the field holds no time, or if its values cannot express the instants exactly.
-    """
-    if not key.fields:
+def check_asked(asked: Request, names: Sequence[str]) -> None:
+    """Raises InvalidInput if the run of these pools has neither an interval nor files, or both, or no time."""
+    if asked.begin is None and (not asked.files or len(names) != 1):
         raise InvalidInput(
-            "an interval needs a key that begins with a time; this pool has no key, so append instead"
+            "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
         )
-    low, high = (_encoded(moment, key, key_class) for moment in (begin, end))
-    if key.fields[0].descending:
-        low, high = high + AFTER, low + AFTER
-    if low >= high:
-        raise InvalidInput(empty_interval(begin, end))
-    return KeyRange(low, high)
-
-
-def empty_interval(begin: dt.datetime, end: dt.datetime) -> str:
-    """The error text for an interval that contains no time."""
-    return (
-        f"the interval from {begin.isoformat()} to {end.isoformat()} (exclusive) is empty: its end must come after "
-        "its beginning; in Airflow, schedule by CronDataIntervalTimetable"
-    )
-
-
-def _encoded(moment: dt.datetime, key: PoolKey, key_class: str) -> bytes:
-    if key_class == "date" and moment.time() == dt.time():
-        return encode_key([moment.date()], key)  # the day that begins then, where the interval is
-    return encode_key([_value(moment.astimezone(dt.UTC), key, key_class)], key)
-
-
-def _value(moment: dt.datetime, key: PoolKey, key_class: str) -> Value:
-    seconds = int((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(seconds=1))
-    midnight = moment.time() == dt.time()
-    match key_class:
-        case "timestamp" | "timestamp with zone":
-            return Instant((ZONED if "zone" in key_class else NAIVE, seconds, moment.microsecond * 1000))
-        case "number":
-            return seconds
-        case "date" if midnight:
-            return moment.date()
-        case "date":
-            raise InvalidInput(
-                f"key field {key.names[0]!r} holds dates, so an interval must begin and end at midnight (got "
-                f"{moment.isoformat()}); schedule whole days"
-            )
-        case "string":
-            return moment.date().isoformat() if midnight else moment.strftime("%Y-%m-%dT%H:%M:%S")
-    raise InvalidInput(
-        f"intervals need a key that begins with a timestamp, a date, a number of seconds or a text; the key field "
-        f"{key.names[0]!r} is a {key_class}: load this pool without intervals"
-    )
+    if asked.begin is not None and asked.files:
+        raise InvalidInput(
+            "a run of an interval loads the files of the interval: leave `files` out, or start a run by hand"
+        )
+    if asked.begin is not None and asked.end is not None and asked.begin >= asked.end:
+        raise InvalidInput(empty_interval(asked.begin, asked.end))
 
 
 def path_of(pattern: str, begin: dt.datetime) -> str:

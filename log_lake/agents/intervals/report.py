@@ -41,4 +41,6 @@ def interval_line(result: IntervalsResult) -> str:
     """The result for an interval of a pool, or for files that a person named."""
     if result.version is None and result.begin:
         return f"{result.pool}: no files for {result.begin}: nothing changed"
+    if result.begin and not (result.objects or result.repeated or result.removed):
+        return f"{result.pool}: no records for {result.begin}: the interval is held, and empty"
     return load_line(result.pool, result)

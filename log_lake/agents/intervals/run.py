@@ -12,12 +12,12 @@ import datetime as dt
 import logging
 from collections.abc import Sequence
 
-from lake_core.errors import InvalidInput, LakeError, NotFound
+from lake_core.errors import LakeError, NotFound
 from lake_core.phrases import counted
 from lake_core.store import Address, address_of
 from log_lake.agents.agent import AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.finding import pools_with
-from log_lake.agents.intervals.plan import empty_interval, path_of
+from log_lake.agents.intervals.plan import check_asked, path_of
 from log_lake.agents.intervals.policy import IntervalsPolicy, policy_of
 from log_lake.agents.intervals.report import IntervalsResult, interval_line, plan_line
 from log_lake.agents.load_files import load_files
@@ -99,16 +99,7 @@ class IntervalsAgent(LoadingAgent[IntervalsWork, IntervalsResult]):
 
     def begin(self, lake: Lake, asked: Request, names: Sequence[str]) -> None:
         """Raises InvalidInput if the run has neither an interval nor files, or has both."""
-        if asked.begin is None and (not asked.files or len(names) != 1):
-            raise InvalidInput(
-                "a run without an interval appends files: set the parameters `pools` (one pool) and `files`"
-            )
-        if asked.begin is not None and asked.files:
-            raise InvalidInput(
-                "a run of an interval loads the files of the interval: leave `files` out, or start a run by hand"
-            )
-        if asked.begin is not None and asked.end is not None and asked.begin >= asked.end:
-            raise InvalidInput(empty_interval(asked.begin, asked.end))
+        check_asked(asked, names)
 
     def look(self, run: AgentRun, name: str) -> PoolLook[IntervalsWork]:
         """The files of the interval, or those that the run names."""

@@ -30,6 +30,31 @@ def _doctor(parser: ArgumentParser) -> None:
     )
 
 
+def _coverage(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument(
+        "--branch", default="main", metavar="B", help="a branch, tag or version (default: main)"
+    )
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        help="the first interval (default: intervals.since, or the first that is held)",
+    )
+    parser.add_argument(
+        "--until", metavar="TIME", help="intervals that end by then, inclusive (default: now)"
+    )
+    parser.add_argument("--gaps", action="store_true", help="only intervals that the pool lacks")
+    parser.add_argument(
+        "--backfill", action="store_true", help="print the commands of Airflow that load exactly the gaps"
+    )
+    parser.add_argument(
+        "--dag-id",
+        default="lake_intervals",
+        metavar="DAG",
+        help="the DAG of --backfill (default: lake_intervals)",
+    )
+
+
 def _leases(parser: ArgumentParser) -> None:
     parser.add_argument("pool", nargs="?", metavar="POOL", help="default: all pools")
 
@@ -127,6 +152,13 @@ COMMANDS = (
         run="doctor.doctor",
         writes=Writes.NEVER,
         arguments=_doctor,
+    ),
+    Command(
+        name="coverage",
+        help="say which intervals a pool holds, lacks, or has late",
+        run="coverage.coverage",
+        writes=Writes.NEVER,
+        arguments=_coverage,
     ),
     Command(
         name="jobs",

@@ -10,7 +10,8 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import encode_key, from_scalar
-from log_lake.agents.intervals.plan import interval_range, path_of
+from log_lake.agents.intervals.plan import path_of
+from log_lake.coverage.key_ranges import interval_range
 
 BEGIN = dt.datetime(2013, 2, 1, tzinfo=dt.UTC)
 END = dt.datetime(2013, 2, 2, tzinfo=dt.UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from lake_core import naming
 from lake_core.store.memory import MemoryStore
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.checkpoint.run import checkpoint_and_purge
+from log_lake.coverage.key_ranges import interval_range
 from log_lake.doctor.health_finding import Severity, Verdict
 from log_lake.lake import Lake
 from log_lake.leases.lease import READ, LeaseNote
@@ -18,7 +20,7 @@ from tests.support.clocks import Clock
 from tests.support.pools import compact_all
 from tests.support.stores import ScriptedStore
 from tests.unit.doctor.conftest import DAY, HOUR, Ward
-from tests.unit.doctor.test_illnesses import job, pending
+from tests.unit.doctor.test_illnesses import ONE_DAY, job, pending
 
 Make = Callable[[Ward], Lake | None]
 
@@ -122,6 +124,17 @@ def _(ward: Ward) -> None:
     pool = ward.pool(settings={"load.inline": "64KiB"})
     for key in range(40):
         pool.branch().append(pa.table({"k": [key]}))
+
+
+@well("days that are held, or not late yet, or late in a pool that is paused")
+def _(ward: Ward) -> None:
+    today = dt.datetime.fromtimestamp(ward.clock.now, dt.UTC).date()
+    settings = {"intervals.since": str(today - 3 * ONE_DAY), "intervals.late": "50h"}
+    pool = ward.pool(loads=1, settings=settings)
+    begin = dt.datetime.combine(today - 3 * ONE_DAY, dt.time(), dt.UTC)
+    span = interval_range(begin, begin + ONE_DAY, key=pool.config.key, key_class="number")
+    pool.branch().replace_with(pa.table({"k": pa.array([], pa.int64())}), key_range=span)
+    ward.pool("paused", loads=1, settings=settings | {"agents": "paused"})
 
 
 @well("removed objects that a tag keeps for years")

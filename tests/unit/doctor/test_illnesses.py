@@ -36,6 +36,8 @@ from tests.support.pools import compact_all
 from tests.support.stores import ScriptedStore, StoreInFront, raising
 from tests.unit.doctor.conftest import DAY, HOUR, Ward
 
+ONE_DAY = dt.timedelta(days=1)
+
 ILLNESSES: dict[str, Callable[[Ward], Lake | None]] = {}
 """By its name `KIND how`; the function makes the illness and returns the lake that the doctor opens."""
 
@@ -164,6 +166,14 @@ def _(ward: Ward) -> None:
 def _(ward: Ward) -> None:
     ward.pool(loads=1, settings={"publish.iceberg": "beside"})
     agent_was_here(ward, "compact", 2 * DAY)
+
+
+@ill("coverage that lacks days")
+def _(ward: Ward) -> None:
+    today = dt.datetime.fromtimestamp(ward.clock.now, dt.UTC).date()
+    ward.pool(loads=1, settings={"intervals.since": str(today - 2 * ONE_DAY), "intervals.late": "26h"})
+    assert ward.findings()[0].says.startswith("1 day is late; the first was due ")
+    ward.wait(DAY)
 
 
 @ill("job that failed")

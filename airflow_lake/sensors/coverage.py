@@ -1,0 +1,122 @@
+"""The sensor that waits until a pool holds all intervals up to a time.
+
+LakeCoverageSensor(task_id="whole", pool_name="flights", until="{{ data_interval_end }}")
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseSensorOperator, PokeReturnValue
+
+from airflow_lake import allowed, given
+from airflow_lake.defaults import NO_RETRY
+from airflow_lake.reach import lake_name, open_lake
+from airflow_lake.rendering import KeepsTexts
+from airflow_lake.runs import conf_of, defaults_of
+from lake_core.naming import MAIN
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context, RetryPolicy
+
+    from log_lake.coverage.coverage import Coverage
+
+SHOWN = 5
+"""Gaps that a look logs, the first."""
+
+
+class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
+    """Wait until a branch of the pool holds every interval that ends by `until` (inclusive).
+
+    The intervals are those of the pool's settings, and begin with that of `since`; without it, with the first one
+    that the pool should hold, or does.  Both are times of ISO 8601; one without a zone is in the pool's zone.  The
+    sensor looks every five minutes (`poke_interval`), holds no worker in between (`mode`), and fails after
+    `timeout`.  A store that does not answer is no gap: it looks again.
+
+    The result: `pool`, `until`, `intervals` (their number), `version` (of the branch).
+    """
+
+    template_fields: Sequence[str] = ("lake", "pool_name", "branch", "until", "since")
+    ui_color = "#d9ecf2"
+
+    def __init__(
+        self,
+        *,
+        pool_name: str,
+        until: str,
+        since: str | None = None,
+        lake: str = "",
+        branch: str = MAIN,
+        mode: str = "reschedule",
+        poke_interval: float = 300.0,
+        retry_policy: RetryPolicy | None = NO_RETRY,  # as a default, so that a DAG's own comes before it
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(mode=mode, poke_interval=poke_interval, retry_policy=retry_policy, **kwargs)
+        self.pool_name = pool_name
+        self.until = until
+        self.since = since
+        self.branch = branch
+        self.asked = {"lake": lake, "since": since}  # what the DAG says, before templates are filled in
+        self.defaults = defaults_of(self)
+        self.lake = lake
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Whether all intervals are held; logs the first gaps otherwise."""
+        from lake_core.errors import Unavailable
+        from log_lake.coverage.coverage import coverage_of
+
+        task = self.task_id
+        until = _time(given.text(self.until, "until", task=task), "until", task=task)
+        since = given.text_if_given(self.since, "since", task=task, asked=self.asked["since"])
+        first = None if since is None else _time(since, "since", task=task)
+        pool_name = given.text(self.pool_name, "pool_name", task=task)
+        branch = given.text(self.branch, "branch", task=task)
+        name = lake_name(given.text_or_empty(self.lake, "lake", task=task, asked=self.asked["lake"]))
+        if allowed.is_given(self.asked["lake"], conf=conf_of(context)):
+            places = allowed.of_templates(self.asked["lake"]) | self.defaults
+            allowed.check_lake(name, task=task, places=places, environ=os.environ)
+        try:
+            view = open_lake(name).pool(pool_name).at(branch)
+            coverage = coverage_of(view, since=first, until=until)
+        except Unavailable as error:
+            if not error.may_pass:
+                raise
+            self.log.warning("%s; looks again", error)
+            return PokeReturnValue(is_done=False)
+        if not self._is_whole(coverage, pool_name, has_first=first is not None):
+            return PokeReturnValue(is_done=False)
+        value = {"pool": pool_name, "until": until.isoformat(), "intervals": len(coverage.intervals)}
+        return PokeReturnValue(is_done=True, xcom_value=value | {"version": view.version})
+
+    def _is_whole(self, coverage: Coverage, pool_name: str, *, has_first: bool) -> bool:
+        """Whether there are intervals and all are held.  Raises InvalidInput if there can be none."""
+        from lake_core.errors import InvalidInput
+
+        if not coverage.intervals and (has_first or coverage.policy.since is not None):
+            raise InvalidInput(
+                f"{self.task_id}: no interval of {pool_name!r} ends by until={self.until}: name a later time, or "
+                "an earlier since (or setting intervals.since)"
+            )
+        begins = ", ".join(gap.begin.isoformat() for gap in coverage.gaps[:SHOWN])
+        if coverage.gaps:
+            number, lacking = len(coverage.intervals), len(coverage.gaps)
+            self.log.info("%s lacks %d of %d intervals, the first: %s", pool_name, lacking, number, begins)
+        elif not coverage.intervals:
+            self.log.info("%s holds no interval yet", pool_name)
+        return bool(coverage.intervals) and not coverage.gaps
+
+
+def _time(text: str, what: str, *, task: str) -> dt.datetime:
+    """The time that a text spells.  Raises InvalidInput."""
+    from lake_core.errors import InvalidInput
+
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{task}: {what}={text!r}: must be a time of ISO 8601, as 2026-01-31T00:00:00Z"
+        ) from error

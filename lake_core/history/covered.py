@@ -1,0 +1,156 @@
+"""Covered intervals: the ranges of keys that a branch holds as a whole, because a replace brought them; pure.
+
+A replace of a bounded range names the range in its transaction, as a source: `interval:<low>-<high>`, in hex.  So
+coverage lies with the source files: checkpoints keep it, branches inherit it, and merges bring it (decision 386).
+The `etag` is the id of the transaction, so each replace of a range is another version of the source.  Its `size` is
+1 if the branch holds the range, and 0 if it gave the range up.
+
+- A delete without a condition gives up the intervals that lie wholly in its range; `rebase` adds that.  So does a
+  replace of a range without one of its bounds, which is no interval itself.
+- A delete of a part leaves an interval covered: those records were removed on purpose.
+- A revert puts back what was covered before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lake_core.history.below import SourcesBelow
+from lake_core.history.state import Ingested, PoolState
+from lake_core.history.tombstone import NEVER
+from lake_core.keys.ranges import KeyRange
+from lake_core.records import Action, AddObject, AddTombstone, Consume, Source
+
+PREFIX = "interval:"
+
+MAX_BOUND = 512
+"""Bytes of a bound, at most: a range with a longer one is no interval, so that names stay short."""
+
+
+@dataclass(frozen=True)
+class CoveredInterval:
+    """A range of keys that a branch holds, the version that brought it, and the id of that transaction.
+
+    After a merge the version is that of the merge, and the id still that of the first transaction.
+    """
+
+    key_range: KeyRange
+    version: int
+    transaction_id: str
+
+
+def interval_source(key_range: KeyRange, *, id: str, holds: bool = True) -> Source | None:
+    """The source that says that a transaction brings the range, or gives it up; None if it is no interval."""
+    low, high = key_range.low, key_range.high
+    if not low or high is None or max(len(low), len(high)) > MAX_BOUND:
+        return None
+    return Source(f"{PREFIX}{low.hex()}-{high.hex()}", size=int(holds), etag=id)
+
+
+def interval_of(uri: str) -> KeyRange | None:
+    """The range that the name of a source spells; None if it is that of a file."""
+    if not uri.startswith(PREFIX):
+        return None
+    try:
+        low, high = (bytes.fromhex(text) for text in uri.removeprefix(PREFIX).split("-"))
+    except ValueError:
+        return None
+    return KeyRange(low, high) if low < high else None
+
+
+def is_interval(source: Source) -> bool:
+    """Whether the source is an interval, and no file."""
+    return source.uri.startswith(PREFIX)
+
+
+def covered_intervals(state: PoolState, branch: str) -> list[CoveredInterval]:
+    """The intervals that the branch holds, by their low bound.
+
+    They may overlap, and equal ranges come once.  Raises CheckpointDamaged, Unavailable.
+    """
+    sources = _known(state, branch)
+    spans = ((interval_of(uri), one) for uri, one in sources.items() if one.source.size)
+    intervals = [CoveredInterval(span, one.version, one.source.etag) for span, one in spans if span]
+    return sorted(intervals, key=lambda one: (one.key_range.low, one.key_range.high or b""))
+
+
+def _known(state: PoolState, branch: str) -> dict[str, Ingested]:
+    """By name, what the branch or its ancestors say of an interval, as `state.ingested_as` would."""
+    kept: dict[str, Ingested] = {}
+    hidden: set[str] = set()
+    until, there = NEVER, state.branches.get(branch)
+    while there is not None:  # bounded: a parent is older than its children
+        began = there.fork.created if there.fork else -1
+        for uri, one in _own(state, branch):
+            if uri in hidden or one.version <= began:
+                continue
+            hidden.add(uri)
+            if one.is_known_at(until):
+                kept[uri] = one
+        if there.fork is None:
+            break
+        branch, until = there.fork.parent, min(until, there.fork.at)
+        there = state.branches.get(branch)
+    return kept
+
+
+def _own(state: PoolState, branch: str) -> Iterator[tuple[str, Ingested]]:
+    """What the transactions of the branch say of intervals, each once."""
+    added = state.sources.added
+    for (name, uri), one in added.items():
+        if name == branch and uri.startswith(PREFIX):
+            yield uri, one
+    if isinstance(state.sources.below, SourcesBelow):
+        for uri, one in state.sources.below.starting(PREFIX, branch=branch):
+            if (branch, uri) not in added:
+                yield uri, one
+
+
+def giving_up(state: PoolState, actions: Iterable[Action], *, branch: str, id: str) -> tuple[Action, ...]:
+    """The action that gives up the intervals that a draft's deletes remove whole; none if there are none."""
+    actions = tuple(actions)
+    deletes = not any(isinstance(action, AddObject) for action in actions)
+    spans = [a.range for a in actions if isinstance(a, AddTombstone) and _is_whole(a, deletes=deletes)]
+    if not spans:
+        return ()
+    gone = [
+        interval_source(one.key_range, id=id, holds=False)
+        for one in covered_intervals(state, branch)
+        if any(_contains(span, one.key_range) for span in spans)
+    ]
+    sources = tuple(source for source in gone if source is not None)
+    return (Consume(sources),) if sources else ()
+
+
+def _is_whole(action: AddTombstone, *, deletes: bool) -> bool:
+    """Whether it hides every record of its range, and the range is not covered by the same transaction.
+
+    An erasure has `only`, so what it erases stays covered: loading it again would bring it back.
+    """
+    if action.condition is not None or action.self_only or action.sub_pool or action.only is not None:
+        return False
+    return interval_source(action.range, id="") is None if action.replaces else deletes
+
+
+def _contains(span: KeyRange, other: KeyRange) -> bool:
+    return span.low <= other.low and (
+        span.high is None or (other.high is not None and other.high <= span.high)
+    )
+
+
+def covered_as_before(
+    consume: Consume, *, before: PoolState, newest: PoolState, branch: str, id: str
+) -> tuple[Action, ...]:
+    """The action by which a revert puts back what was covered before a transaction; none if nothing is left to.
+
+    What a later transaction brought or gave up stays as it is.
+    """
+    sources = []
+    for source in consume.sources:
+        if is_interval(source) and newest.ingested(branch, source.uri) == source:
+            then = before.ingested(branch, source.uri)
+            holds = then is not None and then.size > 0
+            if holds != bool(source.size):
+                sources.append(Source(source.uri, size=int(holds), etag=id))
+    return (Consume(tuple(sources)),) if sources else ()

@@ -1,0 +1,89 @@
+"""The intervals that a pool should hold: settings of a pool as one value."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from log_lake.settings import Settings
+from log_lake.settings.setting_types import SettingType, duration, if_given, one_of
+from log_lake.settings.settings import Setting
+
+EVERY = ("hour", "day", "week", "month")
+"""How long an interval may be."""
+
+KEYS = "key"
+"""In place of a length: replaces bring ranges of keys, and there is no schedule."""
+
+
+def _zone(text: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(text)
+    except (KeyError, ValueError, OSError) as error:  # a name that is a folder of zones is an OSError
+        raise ValueError("use the name of a time zone, such as UTC or Europe/Berlin") from error
+
+
+def moment(text: str) -> dt.datetime:
+    """A day or a time of ISO 8601; without a zone if the text has none.  Raises ValueError."""
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(
+            "use a day or a time of ISO 8601, such as 2026-01-31 or 2026-01-31T06:00Z"
+        ) from error
+
+
+_DURATION = SettingType(duration, "a duration, such as `6h` or `2d`")
+_MOMENT = SettingType(moment, "a day or a time, such as `2026-01-31`")
+
+SETTINGS = {
+    "intervals.every": Setting(
+        one_of(*EVERY, KEYS),
+        "day",
+        "how long an interval is, for the coverage of the pool; key: ranges of keys instead of times",
+    ),
+    "intervals.late": Setting(
+        if_given(_DURATION),
+        "",
+        "an interval that is not held so long after its end is late; if empty, none ever is",
+    ),
+    "intervals.since": Setting(
+        if_given(_MOMENT),
+        "",
+        "begin of the first interval that the pool should hold; if empty, the first that it does",
+    ),
+    "intervals.zone": Setting(
+        SettingType(_zone, "the name of a time zone"), "UTC", "time zone in which intervals begin"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class CoveragePolicy:
+    """Which intervals a pool should hold, and when.
+
+    They are an `every` long, and begin in `zone`; `since` is in the first one, None: the first that is held.  An
+    interval is late `late` after its end, None: never.
+    """
+
+    every: str = "day"
+    zone: dt.tzinfo = dt.UTC
+    since: dt.datetime | None = None
+    late: dt.timedelta | None = None
+
+
+def coverage_policy_of(settings: Settings) -> CoveragePolicy:
+    """The policy that `intervals.*` spell.  Raises InvalidInput."""
+    zone, since, late = settings["intervals.zone"], settings["intervals.since"], settings["intervals.late"]
+    return CoveragePolicy(
+        settings["intervals.every"],
+        zone,
+        None if since is None else in_zone(since, zone),
+        None if late is None else dt.timedelta(seconds=late),
+    )
+
+
+def in_zone(moment: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    """The moment in the zone; one without a zone is a local time there."""
+    return moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)

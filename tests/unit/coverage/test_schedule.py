@@ -1,0 +1,183 @@
+"""The intervals of a schedule, and which of them a branch holds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lake_core.errors import InvalidInput
+from lake_core.keys import PoolKey
+from lake_core.store.memory import MemoryStore
+from log_lake.coverage.coverage import HELD, Coverage, coverage_of, has_schedule
+from log_lake.coverage.key_ranges import CLASSES, interval_range, time_of
+from log_lake.coverage.schedule import MAX_INTERVALS, intervals
+from log_lake.coverage.settings import EVERY
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+
+BERLIN, TOKYO, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo"), ZoneInfo("Asia/Kolkata")
+UTC = dt.UTC
+ZONES = (UTC, BERLIN, TOKYO, KOLKATA)
+
+
+def at(*parts: int, zone: dt.tzinfo = UTC) -> dt.datetime:
+    return dt.datetime(*parts, tzinfo=zone)  # type: ignore[arg-type, misc]
+
+
+@given(
+    st.datetimes(dt.datetime(2000, 1, 1), dt.datetime(2030, 1, 1)),
+    st.integers(0, 300),
+    st.sampled_from(EVERY),
+    st.sampled_from(ZONES),
+)
+def test_intervals_follow_one_another_and_hold_the_first_moment(
+    since: dt.datetime, hours: int, every: str, zone: dt.tzinfo
+) -> None:
+    since = since.replace(tzinfo=UTC)
+    until = since + dt.timedelta(hours=hours)
+    spans = list(intervals(since, until, every=every, zone=zone))
+    assert all(one[1].timestamp() == other[0].timestamp() for one, other in pairwise(spans))
+    assert all(begin.timestamp() < end.timestamp() and begin.minute == 0 for begin, end in spans)
+    if spans:
+        assert spans[0][0] <= since < spans[0][1]
+        assert spans[-1][1] <= until
+
+
+def test_a_day_in_which_clocks_change_is_longer_or_shorter() -> None:
+    spans = intervals(at(2026, 3, 28, zone=BERLIN), at(2026, 3, 31, zone=BERLIN), every="day", zone=BERLIN)
+    hours = [(end.astimezone(UTC) - begin.astimezone(UTC)) / dt.timedelta(hours=1) for begin, end in spans]
+    assert hours == [24, 23, 24]
+
+
+def test_weeks_begin_on_monday_and_months_on_the_first() -> None:
+    def begins(every: str) -> list[str]:
+        spans = intervals(at(2025, 12, 31), at(2026, 3, 1), every=every, zone=UTC)
+        return [f"{begin:%m-%d}" for begin, _ in spans]
+
+    assert begins("week")[:2] == ["12-29", "01-05"]
+    assert begins("month") == ["12-01", "01-01", "02-01"]
+
+
+def test_too_many_intervals_are_refused_and_so_are_years_beyond_9999() -> None:
+    hours = dt.timedelta(hours=1)
+    since = at(2000, 1, 1)
+    assert (
+        sum(1 for _ in intervals(since, since + MAX_INTERVALS * hours, every="hour", zone=UTC))
+        == MAX_INTERVALS
+    )
+    with pytest.raises(InvalidInput, match="more than 100,000 intervals"):
+        list(intervals(since, since + (MAX_INTERVALS + 1) * hours, every="hour", zone=UTC))
+    with pytest.raises(InvalidInput, match="the years of a time are 1 to 9999"):
+        list(intervals(at(9999, 12, 31), at(9999, 12, 31, 5), every="day", zone=UTC))
+
+
+@pytest.mark.parametrize("key_class", CLASSES)
+@pytest.mark.parametrize("key", ["t", "t:desc"])
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+def test_a_bound_tells_the_time_that_it_was_made_of(key_class: str, key: str, zone: dt.tzinfo) -> None:
+    parsed, begin, end = PoolKey.parse(key), at(2026, 5, 3, zone=zone), at(2026, 5, 4, zone=zone)
+    span = interval_range(begin, end, key=parsed, key_class=key_class)
+    bound = span.high if parsed.fields[0].descending else span.low
+    assert bound is not None
+    assert time_of(bound, key=parsed, zone=zone) == begin
+
+
+KEYS = {
+    "timestamp": pa.timestamp("us"),
+    "timestamp with zone": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+    "number": pa.int64(),
+    "string": pa.string(),
+}
+VALUES = {
+    "timestamp": dt.datetime(2020, 1, 1),
+    "timestamp with zone": dt.datetime(2020, 1, 1),
+    "date": dt.date(2020, 1, 1),
+    "number": 5,
+    "string": "2020-01-01",
+}
+
+
+def a_pool(key_class: str = "timestamp", *, key: str = "t", **settings: str) -> Pool:
+    """A pool with one record, which tells the class of its key."""
+    pool = a_lake().create_pool("p", key=key, settings={f"intervals.{n}": v for n, v in settings.items()})
+    pool.branch().append(pa.table({"t": pa.array([VALUES[key_class]], KEYS[key_class]), "u": [1]}))
+    return pool
+
+
+def a_lake() -> Lake:
+    return Lake.create_on(MemoryStore())
+
+
+def load(pool: Pool, key_class: str, begin: dt.datetime, end: dt.datetime) -> None:
+    """Replaces an interval by no records."""
+    span = interval_range(begin, end, key=pool.config.key, key_class=key_class)
+    empty = pa.table({"t": pa.array([], KEYS[key_class]), "u": pa.array([], pa.int64())})
+    pool.branch().replace_with(empty, key_range=span)
+
+
+def states(found: Coverage) -> str:
+    return "".join(
+        "x" if one.state == HELD else "-" if one.state == "gap" else "!" for one in found.intervals
+    )
+
+
+@pytest.mark.parametrize("key_class", CLASSES)
+@pytest.mark.parametrize("key", ["t", "t:desc", "t,u"])
+def test_days_are_held_lacking_or_late(key_class: str, key: str) -> None:
+    pool = a_pool(key_class, key=key, since="2026-03-01", late="1d")
+    for number in (1, 2, 4):
+        load(pool, key_class, at(2026, 3, number), at(2026, 3, number + 1))
+    found = coverage_of(pool.at(), now=at(2026, 3, 7, 1).timestamp())
+    assert states(found) == "xx!x!-"
+    assert found.complete == at(2026, 3, 3)
+    assert [one.version for one in found.intervals if one.version] == [2, 3, 4]
+
+
+def test_hours_make_a_day_and_a_month_holds_its_days() -> None:
+    pool = a_pool(since="2026-02-01")
+    load(pool, "timestamp", at(2026, 2, 1), at(2026, 3, 1))
+    for hour in range(23):
+        load(pool, "timestamp", at(2026, 3, 1, hour), at(2026, 3, 1, hour + 1))
+    found = coverage_of(pool.at(), until=dt.datetime(2026, 3, 2))
+    assert states(found) == "x" * 28 + "-"
+    load(pool, "timestamp", at(2026, 3, 1, 23), at(2026, 3, 2))
+    assert states(coverage_of(pool.at(), until=dt.datetime(2026, 3, 2))) == "x" * 29
+    monthly = a_pool(since="2026-02-01", every="month")
+    assert states(coverage_of(monthly.at(), until=dt.datetime(2026, 4, 1))) == "--"
+
+
+@pytest.mark.parametrize("key_class", ["timestamp", "date"])
+def test_days_are_those_of_the_zone(key_class: str) -> None:
+    pool = a_pool(key_class, zone="Asia/Tokyo")
+    load(pool, key_class, at(2026, 3, 1, zone=TOKYO), at(2026, 3, 2, zone=TOKYO))
+    found = coverage_of(pool.at(), until=dt.datetime(2026, 3, 3))
+    assert [(one.begin.isoformat(), one.state) for one in found.intervals] == [
+        ("2026-03-01T00:00:00+09:00", "held"),
+        ("2026-03-02T00:00:00+09:00", "gap"),
+    ]
+
+
+def test_a_number_and_a_text_need_a_setting_to_be_times() -> None:
+    for key_class in KEYS:
+        assert has_schedule(a_pool(key_class).at()) is (key_class not in ("number", "string"))
+    assert has_schedule(a_pool("number", since="2026-01-01").at())
+
+
+def test_a_pool_that_never_had_a_record_may_hold_intervals() -> None:
+    empty = a_lake().create_pool("p", key="t", settings={"intervals.since": "2026-01-01"})
+    assert has_schedule(empty.at())
+    assert states(coverage_of(empty.at(), until=dt.datetime(2026, 1, 3))) == "--"
+
+
+def test_a_key_that_is_no_time_has_no_schedule() -> None:
+    flags = a_lake().create_pool("p", key="t", settings={"intervals.since": "2026-01-01"})
+    flags.branch().append(pa.table({"t": [True]}))
+    with pytest.raises(InvalidInput, match="intervals need a key that begins with a timestamp"):
+        coverage_of(flags.at())
