@@ -24,13 +24,14 @@ from log_lake.agents.jobs import list_jobs
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.view.bodies import JSON
+from log_lake.view.coverage import coverage_page
 from log_lake.view.graph import Graph, graph
 from log_lake.view.lakes import Lakes, ShownLake
 from log_lake.view.pool_page import pool_page
 from log_lake.view.sample import sample_of
 from log_lake.view.work import LakeThreads
 
-SCRIPTS = ("main", "dom", "pools", "health", "pool", "geometry", "log", "jobs", "agents", "ask")
+SCRIPTS = ("main", "dom", "pools", "health", "pool", "coverage", "geometry", "log", "jobs", "agents", "ask")
 FILES = {
     "view.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -82,6 +83,7 @@ class LakeApp(FastAPI):
         self.get("/data/pools")(self._pools)
         self.get("/data/health")(self._health)
         self.get("/data/pool")(self._pool)
+        self.get("/data/coverage")(self._coverage)
         self.get("/data/records")(self._records)
         self.get("/data/geometry")(self._geometry)
         self.get("/data/log")(self._log)
@@ -100,6 +102,9 @@ class LakeApp(FastAPI):
 
     async def _pool(self, lake: str, pool: str, branch: str = MAIN) -> Response:
         return await self.read(lake, lambda opened, _: pool_page(opened, pool, branch=branch))
+
+    async def _coverage(self, lake: str, pool: str, branch: str = MAIN) -> Response:
+        return await self.read(lake, lambda opened, _: coverage_page(opened, pool, branch=branch))
 
     async def _records(
         self, lake: str, pool: str, branch: str = MAIN, version: int | None = Query(None, ge=0)

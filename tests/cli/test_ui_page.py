@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
 
+from lake_core.keys import KeyRange
+from lake_core.keys.encoding import encode_key
 from local import flights
 from log_lake.agents.ingest.parking import park
 from log_lake.lake import Lake
@@ -56,6 +58,12 @@ def filled(folder: Path) -> None:
     )
     lake.create_pool(POOL, key="k").branch().append(pa.table({"k": [POOL]}), message=POOL)
     lake.create_pool("empty", key="k")
+    covered = lake.create_pool("days", key="day", settings={"intervals.since": "2026-01-01"})
+    for first in (dt.date(2026, 1, 1), dt.date(2026, 2, 10)):
+        span = KeyRange(
+            *(encode_key([first + number * dt.timedelta(days=1)], covered.config.key) for number in (0, 30))
+        )
+        covered.branch().replace_with(pa.table({"day": [first]}), key_range=span)
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +134,25 @@ def test_the_first_page_says_whether_all_is_well(open_page: Open, scheme: str, w
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.locator("#findings").get_by_role("button", name="flights", exact=True).click()
     page.wait_for_selector("#records table")
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 420)])
+def test_the_calendar_shows_which_days_are_held(open_page: Open, scheme: str, width: int) -> None:
+    page = open_page(scheme=scheme, width=width)
+    page.get_by_role("button", name="days", exact=True).click()
+    page.get_by_role("button", name="Coverage", exact=True).click()
+    page.wait_for_selector("#calendar li")
+    rows = page.locator("#calendar .cells")
+    said = [rows.nth(at).get_attribute("aria-label") for at in range(2)]
+    assert said == ["2026-01: 30 held, 1 not held", "2026-02: 19 held, 9 not held"]
+    assert page.locator("#calendar li:first-child .held").count() == 30
+    assert "Complete until 2026-01-31." in page.inner_text("main")
+    assert "--from-date 2026-01-31T00:00:00+00:00 --to-date 2026-02-09T23:59:59+00:00" in page.inner_text(
+        "pre"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if folder := os.environ.get("LAKE_VIEW_PICTURES"):
+        page.screenshot(path=f"{folder}/coverage-{scheme}-{width}.png")
 
 
 def test_a_hostile_pool_is_text(open_page: Open) -> None:

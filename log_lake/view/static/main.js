@@ -1,18 +1,19 @@
 // The page: which lake, which tab, and Airflow's theme.  The address after # says what is shown, so that a link, or
-// the browser's way back, shows it again: #pools/LAKE, #health/LAKE, #jobs/LAKE, #pool/LAKE/POOL, and geometry, log and jobs alike.
+// the browser's way back, shows it again: #pools/LAKE, #health/LAKE, #jobs/LAKE, #pool/LAKE/POOL, and coverage, geometry, log and jobs alike.
 // Links from tasks add what they committed: #geometry/LAKE/POOL/VERSION/BRANCH, #log/LAKE/POOL/VERSION/BRANCH.
 
 import { $, el, host, note, read } from "./dom.js";
 import { showPools } from "./pools.js";
 import { showHealth } from "./health.js";
 import { showPool } from "./pool.js";
+import { showCoverage } from "./coverage.js";
 import { showGeometry } from "./geometry.js";
 import { showLog } from "./log.js";
 import { showJobs } from "./jobs.js";
 import { showAgents } from "./agents.js";
 
-const PAGES = { pools: showPools, health: showHealth, pool: showPool, geometry: showGeometry, log: showLog, jobs: showJobs };
-const LABELS = { pools: "Pools", health: "Health", pool: "Pool", geometry: "Geometry", log: "Log", jobs: "Jobs" };
+const PAGES = { pools: showPools, health: showHealth, pool: showPool, coverage: showCoverage, geometry: showGeometry, log: showLog, jobs: showJobs };
+const LABELS = { pools: "Pools", health: "Health", pool: "Pool", coverage: "Coverage", geometry: "Geometry", log: "Log", jobs: "Jobs" };
 const WITHOUT_POOL = ["pools", "health", "jobs"];
 
 const PATIENCE_MS = 200; // a store that answers sooner makes the page not flicker

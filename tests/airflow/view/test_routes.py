@@ -47,6 +47,7 @@ ROUTES = {
     "/data/health": data("health", lake=SHOWN),
     "/data/pool": data("pool", lake=SHOWN, pool="flights"),
     "/data/records": data("records", lake=SHOWN, pool="flights"),
+    "/data/coverage": data("coverage", lake=SHOWN, pool="flights"),
     "/data/geometry": data("geometry", lake=SHOWN, pool="flights"),
     "/data/log": data("log", lake=SHOWN, pool="flights"),
     "/data/jobs": data("jobs", lake=SHOWN),

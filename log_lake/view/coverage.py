@@ -1,0 +1,117 @@
+"""The calendar of a pool: a row a month of days, or a day of hours, or a year; a cell an interval."""
+
+from __future__ import annotations
+
+import datetime as dt
+from itertools import groupby
+
+import msgspec
+
+from lake_core.naming import MAIN
+from log_lake.coverage.backfills import backfills_of
+from log_lake.coverage.coverage import LATE, Coverage, IntervalCoverage, coverage_of, has_schedule
+from log_lake.lake import Lake
+
+MAX_CELLS = 1_100
+"""Intervals that are shown, the newest: three years of days, or six weeks of hours."""
+MAX_BACKFILLS = 20
+"""Commands that are shown, the first."""
+DAG = "lake_intervals"
+
+_ROWS = {"hour": "%Y-%m-%d", "day": "%Y-%m", "week": "%G", "month": "%Y"}
+"""By the length of an interval, the name of the row of the one that begins then."""
+
+
+class CalendarCell(msgspec.Struct, frozen=True):
+    """An interval: its column from 0, its begin and end as text, its state.
+
+    If it is held: the version that brought it, and when that was loaded, in seconds since 1970.
+    """
+
+    column: int
+    begin: str
+    end: str
+    state: str
+    version: int | None
+    loaded: float | None
+
+
+class CalendarRow(msgspec.Struct, frozen=True):
+    """The intervals of a month, a day or a year."""
+
+    name: str
+    cells: list[CalendarCell]
+
+
+class ShownCoverage(msgspec.Struct, frozen=True):
+    """The calendar, oldest row first; `total`, `gaps` and `late` count intervals that are not shown, too.
+
+    `complete`: all intervals up to here (exclusive) are held; "" if the first is not.  `told`: whether the key
+    tells times; otherwise there are no rows.  `late_set`: whether an interval can be late.
+    """
+
+    told: bool
+    every: str = ""
+    zone: str = ""
+    rows: list[CalendarRow] = []
+    total: int = 0
+    gaps: int = 0
+    late: int = 0
+    complete: str = ""
+    late_set: bool = False
+    backfills: list[str] = []
+    backfills_in_all: int = 0
+
+
+def coverage_page(lake: Lake, pool_name: str, *, branch: str = MAIN) -> ShownCoverage:
+    """The calendar of a branch up to now.  Raises what `coverage_of` raises."""
+    view = lake.pool(pool_name).at(branch)
+    return shown_of(coverage_of(view)) if has_schedule(view) else ShownCoverage(told=False)
+
+
+def shown_of(coverage: Coverage) -> ShownCoverage:
+    """The calendar of a coverage; pure."""
+    every, newest = coverage.policy.every, coverage.intervals[-MAX_CELLS:]
+    rows = groupby(newest, key=lambda one: one.begin.strftime(_ROWS[every]))
+    backfills = backfills_of(coverage, dag_id=DAG)
+    return ShownCoverage(
+        True,
+        every,
+        str(coverage.policy.zone),
+        [CalendarRow(name, [_cell(one, every) for one in ones]) for name, ones in rows],
+        len(coverage.intervals),
+        len(coverage.gaps),
+        sum(one.state == LATE for one in coverage.gaps),
+        "" if coverage.complete is None else _text(coverage.complete, every),
+        coverage.policy.late is not None,
+        [" ".join(words) for words in backfills[:MAX_BACKFILLS]],
+        len(backfills),
+    )
+
+
+def _cell(one: IntervalCoverage, every: str) -> CalendarCell:
+    loaded = None if one.loaded is None else one.loaded.timestamp()
+    return CalendarCell(
+        _column(one.begin, every),
+        _text(one.begin, every),
+        _text(one.end, every),
+        one.state,
+        one.version,
+        loaded,
+    )
+
+
+def _column(begin: dt.datetime, every: str) -> int:
+    """The place in the row.  The hour that comes twice when clocks are put back has the same place twice."""
+    match every:
+        case "hour":
+            return begin.hour
+        case "day":
+            return begin.day - 1
+        case "week":
+            return begin.isocalendar().week - 1
+    return begin.month - 1
+
+
+def _text(moment: dt.datetime, every: str) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M %Z" if every == "hour" else "%Y-%m-%d")
