@@ -20,6 +20,7 @@ from log_lake.lake import settings as lake
 from log_lake.loading import options as loading
 from log_lake.publish import settings as publish
 from log_lake.reading import settings as reading
+from log_lake.rewriting import settings as rewriting
 from log_lake.settings import settings as general
 from log_lake.vacuum import settings as vacuum
 
@@ -32,6 +33,7 @@ ROOMS = (
     retention,
     lake,
     compact,
+    rewriting,
     split,
     publish,
     reading,

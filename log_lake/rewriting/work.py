@@ -38,6 +38,8 @@ from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
 from log_lake.reading.revision import PoolPart, Revision
 from log_lake.reading.scan import live_records, with_markers
+from log_lake.rewriting.conserving import check_piece, counts_add_up
+from log_lake.rewriting.settings import CONTENT
 from log_lake.settings import Settings
 from log_lake.workers import Worker, Workers
 
@@ -57,7 +59,8 @@ class Rewriting(PoolPart):
 
     `schema` is that of the new objects; `schemas` has those of the inputs by id.  Records that the `tombstones`
     cover are left out.  No new object has an id below `first`, whatever the clock of the worker says.  An output
-    stores the bounds of its piece only if `bounded`, because bounds may be keys that are erased.  `oldest_only`:
+    stores the bounds of its piece only if `bounded`, because bounds may be keys that are erased.  `verifies`: the
+    content of each piece is compared with that of the inputs.  `oldest_only`:
     delete markers are left out, so below the inputs there must be nothing that they hide.
     """
 
@@ -78,6 +81,7 @@ class Rewriting(PoolPart):
     pieces: tuple[KeyRange, ...] = (EVERYTHING,)
     bounded: bool = True
     oldest_only: bool = False
+    verifies: bool = False
     message: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
 
@@ -85,6 +89,11 @@ class Rewriting(PoolPart):
     def size(self) -> int:
         """Total bytes of the inputs."""
         return sum(r.size for r in self.inputs)
+
+    @property
+    def keeps_everything(self) -> bool:
+        """Whether the new objects keep all records that no delete hides."""
+        return self.keeps is everything
 
     def covering(self) -> Covering:
         """Which tombstones may cover records of an input, or certainly cover all."""
@@ -133,6 +142,7 @@ def begin_rewriting(
         limits=revision.limits,
         first=first_above(state.removed.floor, now=context.now()),
         format=format,
+        verifies=revision.settings["verify.rewrites"] == CONTENT,
         message=message,
     )
 
@@ -145,7 +155,10 @@ def lease_of(branch: Branch, work: Rewriting, *, why: str) -> HeldLease:
 
 
 def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | None:
-    """Write one piece as one object; None if it has no records.  Raises ObjectMissing, Corrupt, Unavailable."""
+    """Write one piece as one object; None if it has no records.
+
+    Raises NotConserved if the object does not hold what the inputs do; ObjectMissing, Corrupt, Unavailable.
+    """
     key_range = work.pieces[piece]
     writer = ObjectWriter(
         worker.store,
@@ -157,7 +170,10 @@ def write_piece(work: Rewriting, worker: Worker, piece: int) -> WrittenObject | 
         limits=work.limits.objects.of_layout(scan=Settings(work.config.settings)["layout"] == SCAN),
         partition=key_range.intersect(span_of(work.inputs)) if work.bounded else EVERYTHING,
     )
-    return write_tables(writer, lambda: map(work.keeps, _records(work, key_range, worker.store)))
+    written = write_tables(writer, lambda: map(work.keeps, _records(work, key_range, worker.store)))
+    if work.verifies:
+        check_piece(work, key_range, worker.store, written)
+    return written
 
 
 def write_whole(worker: Worker, work: Rewriting) -> WrittenObject | None:
@@ -169,7 +185,9 @@ def write_whole(worker: Worker, work: Rewriting) -> WrittenObject | None:
 def write(work: Rewriting, workers: Workers) -> list[WrittenObject]:
     """Writes all pieces and returns their objects.  Raises what `write_piece` raises."""
     written = workers.map(partial(write_piece, work), range(len(work.pieces)))
-    return [one for one in written if one is not None]
+    outputs = [one for one in written if one is not None]
+    counts_add_up(work, outputs)
+    return outputs
 
 
 def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:

@@ -24,6 +24,7 @@ OF_NO_AGENT = {
     "csv",
     "expansion",
     "description",
+    "verify",
     "format",
     "exclude",
     "history",
