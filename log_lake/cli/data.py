@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange
-from lake_core.phrases import counted, human_size, printable
+from lake_core.phrases import choices, counted, human_size, printable
 from lake_core.schemas.hidden import ROW
 from lake_core.store import address_of
 from lake_core.values.types import show_type
@@ -21,6 +22,7 @@ from log_lake.cli.opening import open_lake
 from log_lake.columns.json_text import json_lines
 from log_lake.console.output import (
     BINARY,
+    ENDINGS,
     VALUES,
     format_of_output,
     json_of,
@@ -302,7 +304,17 @@ def _format(args: Namespace) -> str:
     output = getattr(args, "output", None)
     chosen = "json" if args.json else args.format
     if output is not None:
-        return chosen or format_of_output(output) or "json"
+        return chosen or format_of_output(output) or _without_format(output)
     if chosen in BINARY and sys.stdout.isatty():
         raise InvalidInput(f"--format {chosen} is not for a terminal; add -o FILE")
     return chosen or ("table" if sys.stdout.isatty() else "json")
+
+
+def _without_format(output: str) -> str:
+    """JSON for a name without an ending, as of a pipe.  Raises InvalidInput for an unknown ending."""
+    ending = os.path.splitext(output)[1]
+    if ending:
+        raise InvalidInput(
+            f"-o {output}: the ending {ending} names no format; end it in {choices(list(ENDINGS))}, or add --format"
+        )
+    return "json"
