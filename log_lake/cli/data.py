@@ -285,6 +285,9 @@ def _change(args: Namespace) -> None:
         print_json(asdict(done))
     else:
         say(f"{done.pool}: {_changed(done, token=args.token, dry_run=args.dry_run)}")
+        if done.new_fields:
+            verb = "would be" if args.dry_run else "are"
+            say(f"{done.pool}: fields that {verb} new to the pool: {', '.join(done.new_fields)}")
 
 
 def _changed(done: StatementResult, *, token: str, dry_run: bool) -> str:

@@ -23,6 +23,7 @@ from log_lake.console.logged import error_text
 from log_lake.console.output import print_table, say, write_records
 from log_lake.lake import Lake
 from log_lake.system_tables import query
+from log_lake.system_tables.sql import check_files
 from log_lake.system_tables.statement import split
 
 HELP = """\
@@ -37,6 +38,7 @@ def shell(args: Namespace) -> None:
     """Answer statements until the input ends."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - cmd then has a history
+    check_files(args.files)
     prompt = Prompt(open_lake(args), args.files, as_json=args.json)
     is_terminal = sys.stdin.isatty()
     prompt.prompts = is_terminal

@@ -51,6 +51,7 @@ class StatementResult:
 
     `verb`: inserted, deleted or updated.  `records`: how many records it met; None if that is not known, an upper
     bound unless `is_exact`.  `repeated`: the token stands for an earlier commit, and nothing was written now.
+    `new_fields`: the fields that an INSERT adds to a pool with records.
     """
 
     pool: str
@@ -61,6 +62,7 @@ class StatementResult:
     records: int | None
     is_exact: bool = True
     repeated: bool = False
+    new_fields: tuple[str, ...] = ()
 
 
 def execute(
@@ -106,6 +108,7 @@ class _Work:
     def __post_init__(self) -> None:
         self.pool: Pool = self.lake.pool(self.target.pool)
         self.branch: Branch = self.pool.branch(self.target.branch, to_delete=self.deletes)
+        self.new_fields: tuple[str, ...] = ()
 
     # --- INSERT
 
@@ -134,8 +137,14 @@ class _Work:
     def _queried(self, statement: Insert) -> Generator[pa.Table, None, None]:
         with query(self.lake, statement.query, files=self.files, limits=self.limits) as reader:
             names = _names(statement, reader.schema)
+            self.new_fields = self._new(names)
             for batch in reader:
                 yield pa.Table.from_batches([batch]).rename_columns(names)
+
+    def _new(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of the names that are no fields of the branch; none if it has no records."""
+        view = self.pool.at_branch(self.target.branch)
+        return tuple(name for name in names if view.references and name not in view.schema.names)
 
     # --- DELETE
 
@@ -246,7 +255,9 @@ class _Work:
         return self._would(verb, records)
 
     def _would(self, verb: str, records: int) -> StatementResult:
-        return StatementResult(self.target.pool, self.target.branch, verb, None, None, records)
+        return StatementResult(
+            self.target.pool, self.target.branch, verb, None, None, records, new_fields=self.new_fields
+        )
 
     def _loaded(self, done: LoadResult, verb: str) -> StatementResult:
         return self._written(verb, done, done.records + done.nokey + done.rejected)
@@ -263,6 +274,7 @@ class _Work:
             records,
             is_exact,
             done.repeated,
+            self.new_fields,
         )
 
 

@@ -85,6 +85,8 @@ def parsed(sql: str) -> ChangeStatement:
         case exp.Insert():
             return _insert(tree, text)
         case exp.Delete():
+            if tree.args.get("tables"):  # of `DELETE t WHERE ...`
+                raise InvalidInput("DELETE: the word FROM is missing: write DELETE FROM POOL WHERE ...")
             _refuse_others(tree, {"this", "where"})
             return Delete(_target(tree.this), text.clause(TokenType.WHERE))
         case exp.TruncateTable():
@@ -217,6 +219,8 @@ def _one(expressions: Sequence[Any], *, what: str) -> Sequence[Any]:
 
 
 def _first_line(error: Exception) -> str:
+    if unclosed := re.match("Missing (['\"]) from ", str(error.__cause__)):
+        return f"a {unclosed[1]} is not closed; add another one where the text or name ends"
     text = re.sub("\x1b\\[[0-9;]*m", "", str(error)).partition("\n")[0].strip()
     return text or type(error).__name__
 

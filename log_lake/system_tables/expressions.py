@@ -20,6 +20,7 @@ from log_lake.columns.json_text import typed_inside
 from log_lake.system_tables.answers import carried, marked, quoted
 from log_lake.system_tables.dataset import as_sql_sees
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
+from log_lake.system_tables.sql import how_to_quote
 
 _ROW = "=row"
 """The column that keeps the order.  No field has this name in SQL: it would begin with `==`."""
@@ -64,7 +65,7 @@ def _set(
         answer = relation.to_arrow_table()
     except duckdb.Error as error:
         first, _, _ = str(error).partition("\n")
-        raise InvalidInput(f"UPDATE: {first.strip()}") from error
+        raise InvalidInput(f"UPDATE: {first.strip()}{how_to_quote(first)}") from error
     if answer.num_columns != len(expressions) + 1 or not answer.columns[-1].combine_chunks().equals(rows):
         raise InvalidInput("UPDATE: an expression gives no value, or several, for a record; it must give one")
     kinds = [marked(field, kind) for field, kind in zip(answer.schema, relation.types, strict=True)]

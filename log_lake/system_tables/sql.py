@@ -57,9 +57,7 @@ def query(
     InvalidInput (SQL that cannot be run), NotFound (pool, revision, file) and what scans raise.
     """
     require_text(sql, "query", example="'SELECT * FROM logs'")
-    for name in files:
-        if not os.path.exists(name):
-            raise NotFound(f"query: there is no file {name!r} on this machine; SQL reads no other files")
+    check_files(files)
     question = _Question(on_missing, lease=lease, reads=reads, limits=limits, files=files)
     try:
         reader, schema = question.ask(lake, sql)
@@ -68,6 +66,13 @@ def query(
         raise
     stored = question.stored(schema)
     return pa.RecordBatchReader.from_batches(stored, question.answer(reader, schema, stored))
+
+
+def check_files(files: Sequence[str]) -> None:
+    """Raises NotFound if one of the files and folders that SQL may read is not on this machine."""
+    for name in files:
+        if not os.path.exists(name):
+            raise NotFound(f"query: there is no file {name!r} on this machine; SQL reads no other files")
 
 
 class _Question:
@@ -198,7 +203,7 @@ class _Question:
             return InvalidInput(f"query: {first.strip()}: select fewer columns, or a smaller range of keys")
         if hint := self._renamed.hint(str(error)):
             return InvalidInput(f"query: {hint}")
-        return InvalidInput(f"query: {_message(error, more=_how_to_quote(str(error)))}")
+        return InvalidInput(f"query: {_message(error, more=how_to_quote(str(error)))}")
 
     def close(self) -> None:
         """Stop, and free everything; may be called again."""
@@ -224,7 +229,7 @@ def _asked(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, pa.Rec
     return relation, relation.to_arrow_reader(65_536)
 
 
-def _how_to_quote(message: str) -> str:
+def how_to_quote(message: str) -> str:
     """What to do if an error of DuckDB's shows that quotes are missing, or are those of a name; otherwise ""."""
     if 'Referenced column "' in message:
         return " (a text stands in single quotes)"

@@ -62,6 +62,15 @@ def test_insert_loads_the_records_of_a_query(lake: Lake, logs: Pool) -> None:
         execute(lake, "INSERT INTO logs (ts, n) SELECT 1")
 
 
+def test_an_insert_says_which_fields_are_new(lake: Lake, logs: Pool) -> None:
+    sql = "INSERT INTO logs (ts, levle) VALUES (7, 'info')"
+    assert execute(lake, sql, dry_run=True).new_fields == ("levle",)
+    assert execute(lake, sql).new_fields == ("levle",)
+    assert execute(lake, sql).new_fields == ()
+    lake.create_pool("empty", key="ts")
+    assert execute(lake, "INSERT INTO empty (ts, level) VALUES (7, 'info')").new_fields == ()
+
+
 def test_a_token_inserts_once(lake: Lake, logs: Pool) -> None:
     sql = "INSERT INTO logs (ts) VALUES (7), (8)"
     assert not execute(lake, sql, token="t").repeated
