@@ -6,11 +6,12 @@ import contextlib
 from argparse import Namespace
 from collections.abc import Mapping
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, Unavailable
 from log_lake.cli.interrupting import ended_by_signal
 from log_lake.console.output import print_json, say
 from log_lake.console.sink import flush
 from log_lake.extras import need
+from log_lake.lake import Lake
 
 NAMESPACE = "lake"
 """The namespace of the lake that `--lake` names."""
@@ -23,6 +24,7 @@ def serve(args: Namespace) -> None:
     from log_lake.iceberg_catalog.serving import serve as serve_lakes
 
     lakes = lakes_of(args.lake, args.also)
+    _check_lakes(lakes)
     token = "" if args.token_file is None else token_in(args.token_file)
     with (
         bound(args.host, args.port, has_token=bool(token)) as listening,
@@ -64,6 +66,13 @@ def lakes_of(lake: str, also: list[str]) -> Mapping[str, str]:
     if not lakes:
         raise InvalidInput("no lake is named; use --lake URI, set LAKE, or use --also NAME=URI")
     return lakes
+
+
+def _check_lakes(lakes: Mapping[str, str]) -> None:
+    """Raises NotFound if an address has no lake.  A store that does not answer now may answer the clients later."""
+    for address in lakes.values():
+        with contextlib.suppress(Unavailable):
+            Lake.open(address)
 
 
 def _may_name(name: str) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lake_core.errors import AlreadyExists, InvalidInput, LakeError, Unavailable
 from lake_core.keys import PoolKey
+from lake_core.keys.encoding import key_class
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.naming import MAIN, NOKEY
 from lake_core.phrases import counted
@@ -151,6 +152,8 @@ def _names_what_is_left(pool: Pool) -> Iterator[None]:
 
 def _config(lake: Lake, old: PoolConfig, new: str, *, key: str | PoolKey, kind: str | None) -> PoolConfig:
     kind = old.kind if kind is None else kind
+    if kind not in ("append", "upsert", old.kind):
+        raise InvalidInput(f"rekey of {old.name!r}: kind {kind!r}: use append or upsert")
     if kind == "aggregate":
         raise InvalidInput(
             f"pool {old.name!r}: records that are combined already would be combined once more under another key; "
@@ -165,13 +168,20 @@ def _config(lake: Lake, old: PoolConfig, new: str, *, key: str | PoolKey, kind: 
 
 
 def _check_key(key: PoolKey, views: Sequence[View]) -> None:
-    """Raises InvalidInput if no record can have a field of the key."""
+    """Raises InvalidInput if no record can have a field of the key, or if a field has no order."""
     names = {name for view in views for name in view.schema.names}
     for field in key.names if names else ():
         if not may_have_key(field, names):
             raise InvalidInput(
                 f"no record has the key field {field!r}; there are: {', '.join(sorted(names))}"
             )
+        for kind in (view.schema.field(field).type for view in views if field in view.schema.names):
+            try:
+                key_class(kind)
+            except InvalidInput as error:
+                raise InvalidInput(
+                    f"key field {field!r}: {error}, or a field inside: {field}.NAME"
+                ) from error
 
 
 def _loaded(

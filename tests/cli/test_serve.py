@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("pyiceberg")
 
 from log_lake.lake import Lake
-from tests.support.command import INVALID_INPUT, Command
+from tests.support.command import INVALID_INPUT, NOT_FOUND, Command
 from tests.support.iceberg import shown, values
 from tests.support.served_catalog import ServedCatalog, serving_catalog
 
@@ -208,3 +208,5 @@ def test_what_the_command_refuses(lake: Command, tmp_path: Path) -> None:
         (["--also", f"a/b={uri}"], "NAME=URI"),
     ):
         assert says in lake.fails(INVALID_INPUT, "serve", *words)
+    nowhere = str(tmp_path / "nowhere")
+    assert "there is no lake" in lake.fails(NOT_FOUND, "serve", "--port", "0", "--also", f"x={nowhere}")

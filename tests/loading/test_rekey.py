@@ -165,3 +165,10 @@ def test_an_impossible_name_is_refused_before_anything_is_written(lake: Lake) ->
     with pytest.raises(InvalidInput) as caught:
         rekey(lake, "old", "a/b", key="city")
     assert "lake drop" not in str(caught.value)
+
+
+def test_a_field_without_an_order_is_refused_before_anything_is_written(lake: Lake) -> None:
+    lake.create_pool("old", key="k").branch().append(pa.table({"k": [1], "user": [{"id": 7}]}))
+    with pytest.raises(InvalidInput, match=r"key field 'user': .* or a field inside: user\.NAME$"):
+        rekey(lake, "old", "new", key="user")
+    rekey(lake, "old", "new", key="user.id")
