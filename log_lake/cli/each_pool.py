@@ -36,10 +36,15 @@ class EachPool:
             self.failures[pool] = error
 
     def check(self) -> None:
-        """Raises Corrupt if a pool is damaged, otherwise NotFound if one was dropped; the message has the first."""
+        """Raises Corrupt if a pool is damaged, otherwise NotFound if one was dropped; the message has the first.
+
+        If it is the only one and its error names it, it raises that error.
+        """
         if not self.failures:
             return
         damaged = {name: error for name, error in self.failures.items() if isinstance(error, Corrupt)}
         name, error = next(iter((damaged or self.failures).items()))
+        if len(self.failures) == 1 and repr(name) in str(error):
+            raise error
         kind = Corrupt if damaged else NotFound
         raise kind(f"{counted(len(self.failures), 'pool')} cannot be read; pool {name!r}: {error}")

@@ -17,6 +17,7 @@ from log_lake.cli.pools import confirm
 from log_lake.console.output import print_json, print_rows, say
 from log_lake.console.sink import print_text, sink
 from log_lake.erasure import receipt as receipts
+from log_lake.erasure.begin import check
 from log_lake.erasure.receipt import PENDING, Receipt
 from log_lake.erasure.run import erase, go_on
 from log_lake.erasure.sighting import Sighting, look
@@ -39,6 +40,7 @@ def erase_records(args: Namespace) -> None:
         pool, key_range, where = replace(pool, sub_pool=receipt.sub_pool), receipt.key_range, receipt.where
     else:
         key_range, where = span_of(pool.at(), args), args.where
+        check(pool, key_range=key_range, where=where)  # before the question
     if args.dry_run:
         sighting = look(pool, key_range=key_range, where=where, grace=args.grace)
         _print_sighting(sighting, args, met=records_met(pool.at(), key_range, where))

@@ -78,8 +78,8 @@ def ranges_of(view: View) -> list[PoolRange]:
 
 def points_at(view: View, at: Sequence[Any]) -> tuple[bytes, ...]:
     """The split points at these keys, ascending.  Raises InvalidInput."""
-    if not isinstance(at, list | tuple) or any(key in ("", [""]) for key in at):
-        raise InvalidInput(f"split points {at!r}: write a list of keys; none may be an empty text")
+    if not isinstance(at, list | tuple) or any(key in ("", [""], None, [None]) for key in at):
+        raise InvalidInput(f"split points {at!r}: write a list of keys; none may be an empty text or None")
     points = {view.bound(key) for key in at}
     for point in points:
         check_classes(KeyRange(point), view.key, view.key_classes)

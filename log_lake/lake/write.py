@@ -41,6 +41,8 @@ class WriteArguments:
             raise InvalidInput(
                 f"key_range={self.key_range!r}: give a range of keys: pool.at().key_range(low=..., high=...)"
             )
+        if not isinstance(self.bulk, bool):  # bool("no") would be true
+            raise InvalidInput(f"bulk={self.bulk!r}: give True or False")
 
     def settings(self, config: PoolConfig) -> Settings:
         """The pool's settings, with the options above them."""

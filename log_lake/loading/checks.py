@@ -76,7 +76,7 @@ def checked(blocks: Iterator[Block], reading: Reading, *, trusts_json: bool = Fa
         raise InvalidInput(
             f"{reading.file}: no record has the key field {reading.key[0]!r}; the last ones have "
             f"{', '.join(names[:8]) or 'no fields'}{' and more' if len(names) > 8 else ''}; "
-            "--nokey accept sends them to $nokey"
+            "nokey=accept (--nokey accept) sends them to $nokey"
         )
     if line := lost_line(reading.lost):
         reading.tell(line)

@@ -187,7 +187,8 @@ def format_of(reading: Reading, declared: str = "auto") -> str:
     if not begin.strip() and not reading.file.rpartition("/")[2].strip("-"):
         return "json"  # standard input without a byte
     raise InvalidInput(
-        f"{reading.file}: neither the name nor the first bytes tell the format; add --format {'|'.join(FORMATS)}"
+        f"{reading.file}: neither the name nor the first bytes tell the format; add --format {'|'.join(FORMATS)} "
+        "(in a program: format=)"
     )
 
 

@@ -60,6 +60,10 @@ COMMANDS: list[tuple[list[str], int, str]] = [
     (["scan", "flights", "--format", "xml"], USAGE, "there are: arrow, csv, json"),
     (["delete", "flights"], INVALID_INPUT, "or --all and none of them"),
     (["erase", "flights"], INVALID_INPUT, "lake: erase: say which records"),
+    (["erase", "flights", "--where", "carier = 'UA'"], INVALID_INPUT, "perhaps carrier"),  # before --yes
+    (["du", "nope"], NOT_FOUND, "lake: pool 'nope' does not exist"),
+    (["shell", "--files", "none.csv"], NOT_FOUND, "there is no file 'none.csv' on this machine"),
+    (["scan", "flights", "-o", "FOLDER/a.txt"], INVALID_INPUT, "the ending .txt names no format; end it in"),
     (["verify-erasure", "nope.json"], INVALID_INPUT, "name the file that lake erase -o wrote"),
     # what belongs into an option, or into a query
     (["scan", "flights@1"], NOT_FOUND, "did you mean 'flights' with --at 1, or to write with --branch 1?"),
@@ -116,7 +120,11 @@ COMMANDS: list[tuple[list[str], int, str]] = [
     # files
     (["load", "flights", "FOLDER/none.ndjson"], NOT_FOUND, "name another"),
     (["load", "flights", "FOLDER/bad.ndjson"], INVALID_INPUT, "line 1: malformed JSON in field 'delay'"),
-    (["load", "flights", "FOLDER/nokey.ndjson"], INVALID_INPUT, "--nokey accept sends them to $nokey"),
+    (
+        ["load", "flights", "FOLDER/nokey.ndjson"],
+        INVALID_INPUT,
+        "nokey=accept (--nokey accept) sends them",
+    ),
     (["load", "flights", "FOLDER/book.xlsx"], INVALID_INPUT, "save the sheet as CSV"),
     # SQL
     (["query", "SELECT * FROM flight"], NOT_FOUND, "did you mean 'flights'?"),
@@ -131,6 +139,19 @@ COMMANDS: list[tuple[list[str], int, str]] = [
         ["query", 'SELECT * FROM flights WHERE carrier = "UA"'],
         INVALID_INPUT,
         "a text stands in single quotes",
+    ),
+    (["query", "DELETE flights WHERE ts = 1"], INVALID_INPUT, "write DELETE FROM POOL WHERE ..."),
+    (
+        ["query", "DELETE FROM flights WHERE carrier = 'UA"],
+        INVALID_INPUT,
+        "a ' is not closed; add another one where",
+    ),
+    (["query", "UPDATE flights SET carrier = UA"], INVALID_INPUT, "(a text stands in single quotes)"),
+    (["rekey", "flights", "new", "--key", "carier"], INVALID_INPUT, "there are: carrier, delay, ts"),
+    (
+        ["rekey", "flights", "new", "--key", "delay", "--kind", "aggregate"],
+        INVALID_INPUT,
+        "use append or upsert",
     ),
     (
         ["query", "MERGE INTO flights USING late ON a = b WHEN MATCHED THEN DELETE"],
@@ -199,6 +220,8 @@ PYTHON: list[tuple[Callable[[Lake], Any], type[LakeError], str]] = [
     (lambda lake: lake.pool("flights").branch().delete_keys([1]), InvalidInput, "the keys are a list: give"),
     (lambda lake: lake.pool("flights").branch().revert(1), InvalidInput, "revision 1: give a text, as '12'"),
     (lambda lake: lake.pool("flights").split(into="4"), InvalidInput, "into='4': a pool is split into 2 to"),
+    (lambda lake: lake.pool("flights").split(at=[None]), InvalidInput, "none may be an empty text or None"),
+    (lambda lake: lake.pool("flights").branch().load(["a.csv"], bulk="no"), InvalidInput, "bulk='no': give True"),
     (lambda lake: lake.pool("flights").split(), InvalidInput, "split: name the keys to split at, or into how"),
     (lambda lake: lake.configure_pool("flights", {"compact.depth": 3}), InvalidInput, "as text, as '3'"),
 ]  # fmt: skip
