@@ -108,6 +108,7 @@ def run_until_asked(
     """
     config = uvicorn.Config(
         app,
+        http="h11",  # bounds what a request says before its body, and takes one Host (decision 365)
         lifespan="off",
         log_level="warning",
         access_log=False,

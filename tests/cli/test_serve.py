@@ -178,6 +178,30 @@ def test_connections_have_a_bound(there: Lake) -> None:
         assert served.ask("/v1/config")[0] == 503
 
 
+def _raw(served: ServedCatalog, request: str) -> bytes:
+    """What the server sends back until it ends the connection."""
+    place = urlsplit(served.address)
+    told = b""
+    with (
+        socket.create_connection((place.hostname, place.port), timeout=60) as client,
+        contextlib.suppress(ConnectionError),  # it ends without reading the rest
+    ):
+        client.sendall(request.replace("HERE", place.netloc).encode())
+        while part := client.recv(1 << 16):
+            told += part
+    return told
+
+
+@pytest.mark.parametrize(
+    "headers",
+    ["Host: HERE\r\nX: " + "x" * 2_000_000, "Host: evil.example\r\nHost: HERE\r\n\r\n", "\r\n"],
+    ids=["a header without an end", "two hosts", "no host"],
+)
+def test_a_request_that_is_none_ends_its_connection(served: ServedCatalog, headers: str) -> None:
+    told = _raw(served, f"GET /v1/config HTTP/1.1\r\n{headers}")
+    assert told[:12] in (b"", b"HTTP/1.1 400")
+
+
 def test_a_slash_that_is_encoded_or_dots_lead_nowhere_else(served: ServedCatalog) -> None:
     for path in ("..%2F..%2Flogs", "%2e%2e/lake/tables/logs", "..", "logs%00", "%2A", "l*s"):
         assert served.ask(f"/v1/namespaces/lake/tables/{path}")[0] == 404
