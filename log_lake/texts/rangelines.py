@@ -50,7 +50,7 @@ def ranges_of_lines(
 def _range(line: str, key: PoolKey, bound: Callable[[list[Any]], bytes]) -> KeyRange:
     try:
         fields = _DECODER.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:  # JSON may be too deep
         raise InvalidInput(f"{line.strip()[:60]!r} is not JSON; {FORM}") from error
     if not isinstance(fields, dict) or set(fields) not in ({"key"}, {"from"}, {"to"}, {"from", "to"}):
         raise InvalidInput(f"{line.strip()[:60]!r} is no range; {FORM}")

@@ -238,6 +238,8 @@ def test_a_file_of_ranges_has_one_a_line() -> None:
         ("5", "is no range"),
         ('{"from": 5, "until": 9}', "is no range"),
         ("from 5", "is not JSON"),
+        pytest.param("[" * 100_000, "is not JSON", id="deep"),
+        pytest.param('{"key": ' + "[" * 100_000, "is not JSON", id="a deep key"),
         ('{"from": 9, "to": 5}', "is empty"),
         ('{"from": "x"}', "the field is a number"),
         ('{"key": [1, 2]}', "has 2 values"),
