@@ -134,6 +134,7 @@ _AGENT = (
 _NEW_DATA = _rights("POOL/data/*", CREATE)
 _OLD_DATA = _rights("POOL/data/*", READ)
 _HELD = (*_rights("POOL/leases/*", READ, PUT, DELETE),)
+_DERIVED = (*_POOL, *_OLD_DATA, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE)
 _ERASE = (
     *_POOL,
     *_OLD_DATA,
@@ -149,10 +150,57 @@ _ERASE = (
 
 ROLES = {
     "reader": Role("lists pools, reads their records and history", (*_POOL, *_OLD_DATA, *_READ_LEASE)),
-    "loader": Role("loads records", (*_POOL, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE)),
+    "loader": Role(
+        "loads records, also by a bulk import", (*_POOL, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE)
+    ),
     "deleter": Role(
         "deletes records by a condition or a range of keys: they are hidden, and their objects stay",
         (*_POOL, *_OLD_DATA, *_COMMIT, *_ACTIVITY),
+    ),
+    "small loader": Role(
+        "loads records that fit into the journal (load.inline); larger loads need the loader's rights",
+        (*_POOL, *_COMMIT, *_ACTIVITY),
+    ),
+    "SQL": Role("runs the statements that change a pool: INSERT, UPDATE, DELETE, TRUNCATE", _DERIVED),
+    "rekeyer": Role(
+        "makes a second pool with another key (lake rekey); POOL is `*`, as the new pool's id is not known",
+        (
+            *_POOL,
+            *_OLD_DATA,
+            *_NEW_DATA,
+            *_rights("pools/*.txn", CREATE),
+            *_rights("POOL/journal/*.txn", CREATE),
+            *_rights("POOL/journal-begun", PUT, lost=_BEGUN),
+            *_ACTIVITY,
+            *_READ_LEASE,
+        ),
+    ),
+    "catalog": Role(
+        "answers as an Iceberg catalog, and publishes tables for it (lake serve, the plugin of Airflow)",
+        (
+            *_POOL,
+            *_OLD_DATA,
+            *_COMMIT,
+            *_ACTIVITY,
+            *_rights("POOL/journal/marks/*", CREATE),
+            *_rights("POOL/published/*", READ, PUT),
+        ),
+    ),
+    "catalog that reads": Role(
+        "answers with the newest tables that were published (lake serve --read-only)",
+        (*_POOL, *_rights("POOL/published/*", READ)),
+    ),
+    "doctor": Role(
+        "says what is wrong in a lake (lake doctor); POOL is `*`",
+        (
+            *_POOL,
+            *_rights("JOBS/data/*", READ),
+            *_rights("POOL/leases/*", READ),
+            *_rights("quiet/*", READ, lost="each run looks at every pool"),
+            *_rights("quiet/*", PUT),
+            *_rights("JOBS/leases/*", CREATE, DELETE, lost="ages are told by the clock of its machine"),
+            *_rights("probe-*", READ, CREATE, DELETE),
+        ),
     ),
     "agent ingest": Role(
         "loads files that have arrived",
@@ -169,13 +217,8 @@ ROLES = {
     "agent intervals": Role(
         "replaces intervals of time", (*_POOL, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE, *_AGENT)
     ),
-    "agent compact": Role(
-        "merges objects", (*_POOL, *_OLD_DATA, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE, *_AGENT)
-    ),
-    "agent tombstones": Role(
-        "rewrites objects without deleted records",
-        (*_POOL, *_OLD_DATA, *_NEW_DATA, *_COMMIT, *_ACTIVITY, *_WRITE_LEASE, *_AGENT),
-    ),
+    "agent compact": Role("merges objects", (*_DERIVED, *_AGENT)),
+    "agent tombstones": Role("rewrites objects without deleted records", (*_DERIVED, *_AGENT)),
     "agent split": Role(
         "splits and joins ranges of keys", (*_POOL, *_OLD_DATA, *_COMMIT, *_ACTIVITY, *_AGENT)
     ),

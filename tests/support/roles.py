@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import json
 import time
@@ -13,20 +14,29 @@ from typing import Any, cast
 import pyarrow as pa
 
 from lake_core import naming
+from lake_core.errors import Incomplete
 from lake_core.ids import IdSource
 from lake_core.store import Store, guarded, memory
+from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
 from log_lake.agents.ingest import parking
 from log_lake.agents.jobs import recorded
 from log_lake.agents.packs import KEPT, read_packs, write_packs
+from log_lake.doctor.examine import examine
 from log_lake.erasure.run import erase
+from log_lake.iceberg_catalog.app import Answering
+from log_lake.iceberg_catalog.catalog import IcebergCatalog
+from log_lake.iceberg_catalog.request import CatalogRequest
 from log_lake.lake import Lake
+from log_lake.lake.rekey import rekey
 from log_lake.leases import LeaseNote
 from log_lake.leases.holding import HeldLease
 from log_lake.leases.lease import WRITE
 from log_lake.loading.source_files import SourceFile
 from log_lake.rewriting.compaction import compact
+from log_lake.sql_writes.run import execute
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
+from log_lake.view.lakes import Lakes
 from spark_apps.command import run_agent
 from tests.support.clocks import DAY
 from tests.support.rights import May, RightsStore
@@ -95,7 +105,8 @@ class World:
         (self.landing / "files").mkdir(exist_ok=True)
         (self.landing / "files/1.ndjson").write_text('{"k": 20, "who": "eve"}\n')
         (self.landing / "2026-01-01.ndjson").write_text('{"k": "2026-01-01T12:00:00Z"}\n')
-        self.pools = {"p": pool.config.id, "days": by_day.config.id, "gone": gone.config.id}
+        ids = {"p": pool.config.id, "days": by_day.config.id, "gone": gone.config.id}
+        self.pools = {**ids, "all": "*"}
         self.jobs = lake.pool(naming.JOBS).config.id
 
     def _ids(self) -> IdSource:
@@ -146,9 +157,87 @@ def load(world: World, store: RightsStore) -> None:
     hold(world, store, pool.config.id)
     for _ in range(34):  # HEAD is written after every 16th entry
         pool.branch().append(table)
-    world.open(store).pool("p").branch().load([str(world.landing / "files/1.ndjson")])
+    files = [str(world.landing / "files/1.ndjson")]
+    world.open(store).pool("p").branch().load(files)
+    world.open(store).pool("p").branch().load(files, bulk=True)
     assert keys_in(world).count(100) == 37
-    assert 20 in keys_in(world)
+    assert keys_in(world).count(20) == 2
+
+
+def load_small(world: World, store: RightsStore) -> None:
+    """Loads whose records are inlined, some of which lose races."""
+    world.open(world.store).configure_pool("p", {"load.inline": "64KiB"})
+    rival = world.open(world.store).pool("p").branch()
+    table = pa.table({"k": [100], "who": ["eve"]})
+    store.before_entries = [lambda: rival.append(table)] * 3
+    pool = world.open(store).pool("p")
+    world.store.delete(naming.activity(pool.config.id))
+    for _ in range(34):
+        pool.branch().append(table)
+    assert keys_in(world).count(100) == 37
+
+
+def run_sql(world: World, store: RightsStore) -> None:
+    """Each kind of statement that changes a pool."""
+    rival = world.open(world.store).pool("p").branch()
+    store.before_entries = [lambda: rival.append(pa.table({"k": [100], "who": ["eve"]}))] * 3
+    lake = world.open(store)
+    world.store.delete(naming.activity(lake.pool("p").config.id))
+    hold(world, store, lake.pool("p").config.id)
+    for number in range(17):
+        execute(lake, f"INSERT INTO p (k, who) VALUES ({200 + number}, 'zoe')")
+    execute(lake, "UPDATE p SET who = 'max' WHERE k = 200")
+    execute(lake, "DELETE FROM p WHERE who = 'bob'")
+    assert {200, 2} & {*keys_in(world)} == {200}
+    execute(lake, "TRUNCATE p")
+    assert keys_in(world) == []
+
+
+def rekey_here(world: World, store: RightsStore) -> None:
+    rekey(world.open(store), "p", "by_who", key="who")
+    assert world.open(world.store).pool("by_who").at().to_table().num_rows > 5
+
+
+class OnBucket(RightsStore):
+    """The store under the name of a bucket: the memory of this process is published for no other program."""
+
+    uri = "s3://trust/lake"
+
+
+def serve(world: World, store: RightsStore) -> None:
+    """A catalog that is asked for its tables, and for one of them before and after a change of the pool."""
+    limited = OnBucket(store.behind, store.may)
+    limited.used, limited.denied = store.used, store.denied
+    lakes = Lakes({"lake": limited.uri}, opener=lambda uri: world.open(limited))
+    catalog = Answering(IcebergCatalog(lakes))
+    for path in ("", "/p", "/p"):
+        request = CatalogRequest("GET", f"/v1/namespaces/lake/tables{path}", "", "")
+        answer = asyncio.run(catalog.answer(request))
+        if answer.status != 200:
+            raise Incomplete(json.loads(answer.body)["error"]["message"])
+        world.open(world.store).pool("p").branch().append(pa.table({"k": [7], "who": ["eve"]}))
+
+
+def serve_published(world: World, store: RightsStore) -> None:
+    """The same, for tables that another process published."""
+    serve(world, RightsStore(world.store, lambda operation, name: True))
+    limited = OnBucket(store.behind, store.may)
+    limited.used, limited.denied = store.used, store.denied
+    lakes = Lakes({"lake": limited.uri}, opener=lambda uri: world.open(ReadOnlyStore(limited)))
+    request = CatalogRequest("GET", "/v1/namespaces/lake/tables/p", "", "")
+    answer = asyncio.run(Answering(IcebergCatalog(lakes)).answer(request))
+    if answer.status != 200:
+        raise Incomplete(json.loads(answer.body)["error"]["message"])
+
+
+def examine_all(world: World, store: RightsStore) -> None:
+    """Two looks at all pools.  What the doctor may not see, it says, and does not call it well."""
+    for anew in (True, False):
+        health = examine(world.open(store), anew=anew)
+        found = [one for pool in (*health.pools, health) for one in pool.findings]
+        for one in found:
+            if "grant this process the right" in one.says:
+                raise Incomplete(one.says)
 
 
 def delete(world: World, store: RightsStore) -> None:
@@ -218,6 +307,12 @@ def sweep(world: World, store: RightsStore) -> None:
 WORK: dict[str, Work] = {
     "reader": read,
     "loader": load,
+    "small loader": load_small,
+    "SQL": run_sql,
+    "rekeyer": rekey_here,
+    "catalog": serve,
+    "catalog that reads": serve_published,
+    "doctor": examine_all,
     "deleter": delete,
     "agent ingest": ingest,
     "agent intervals": of_agent("intervals", pools=("days",)),
@@ -233,5 +328,5 @@ WORK: dict[str, Work] = {
 }
 """By role of `local.rights`."""
 
-POOL_OF = {"agent intervals": "days", "sweeper": "gone"}
+POOL_OF = {"agent intervals": "days", "sweeper": "gone", "rekeyer": "all", "doctor": "all"}
 """The pool of the world on which a role works, if it is not `p`."""
