@@ -31,6 +31,7 @@ from log_lake.agents.quiet import Quiet
 from log_lake.agents.request import Request as Asked
 from log_lake.agents.retention.run import retain
 from log_lake.agents.work import PutOff
+from log_lake.doctor.examine import examine
 from log_lake.erasure.run import erase
 from log_lake.lake import Lake
 from log_lake.lake.given_up import give_up
@@ -291,6 +292,14 @@ def asks_of_others(world: World, *, whole: bool = True) -> Asks:
             one
             for one in Fsck(lake.context).run()
             if one.pool in OTHERS or (not one.where.startswith(world.a) and one.pool != "a")
+        ],
+    )
+    yield (
+        "doctor",
+        lambda: [
+            (one.pool, one.findings)
+            for one in examine(lake, anew=True, writes=False).pools
+            if one.pool in OTHERS
         ],
     )
     for agent, find in FINDS.items():

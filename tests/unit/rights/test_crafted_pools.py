@@ -69,6 +69,16 @@ def test_a_vacuum_deletes_nothing_but_objects_of_its_pool(lake: Lake, tmp_path: 
     assert Lake.open(lake.store.uri).pool("b").at().snapshot.records == 18
 
 
+def test_such_a_vacuum_of_an_object_of_the_pool_is_done(lake: Lake) -> None:
+    """So the test above holds by the names, and not because nobody reads such a row."""
+    a = lake.pool("a")
+    object_id = a.at().references[0].object
+    vacuuming = row("vacuuming", b"", value=PACK({"horizon": 1}))
+    craft(a.history.journal, lambda rows: [*rows, vacuum_of([object_id]), vacuuming], id=an_id(7))
+    assert run(lake, "vacuum", "a")[1] == 0
+    assert a.store.get(naming.data_object(a.config.id, object_id)) is None
+
+
 @pytest.mark.parametrize(
     "id", ["", ".", "..", "../x", "a/b", "/etc", "x\0", "a" * 26 + "/", "é" * 27], ids=repr
 )

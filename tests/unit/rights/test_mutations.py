@@ -31,7 +31,7 @@ from tests.support.stored_kinds import KINDS
 from tests.support.stored_things import URI, Asks, World, asks_of_others, build, upkeep
 
 COUNT = int(os.environ.get("LAKE_TEST_MUTATIONS", "30"))
-EVERY, VIEWED = max(30, COUNT // 100), 5
+EVERY, VIEWED = max(30, COUNT // 50), max(5, COUNT // 200)
 """After one of so many mutations the agents work on the pool, and they and `lake fsck` look at all others; after
 one of so many the others are listed and shown."""
 
