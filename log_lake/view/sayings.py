@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lake_core.history.covered import is_interval
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.phrases import counted, listed
@@ -17,6 +18,7 @@ from lake_core.records import (
     BeginVacuum,
     Close,
     ConfirmVacuum,
+    Consume,
     CreateBranch,
     DeleteBranch,
     DeleteTag,
@@ -77,6 +79,9 @@ def _parts(actions: Sequence[Action], key: PoolKey) -> Iterator[str]:
     retired = [a for a in actions if isinstance(a, RemoveTombstone)]
     if retired:
         yield f"retired {counted(len(retired), 'delete')} with nothing left to hide"
+    consumed = [source for a in actions if isinstance(a, Consume) for source in a.sources]
+    if len(actions) == 1 and consumed and all(is_interval(source) and source.size for source in consumed):
+        yield "says that an interval is held, and empty"
     for action in actions:
         if text := _other(action):
             yield text

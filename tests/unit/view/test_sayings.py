@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from lake_core.history.covered import interval_source
+from lake_core.keys import KeyRange
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -66,6 +68,13 @@ def test_a_delete_of_a_key_names_it_and_an_end_says_whether_it_belongs_to_it() -
     assert range_words(first.high or b"", None, pool.config.key) == "keys after [1, 4] on"
     assert range_words(b"", last.high, pool.config.key) == "keys up to [2, 6] (inclusive)"
     assert range_words(b"", None, pool.config.key) == ""
+
+
+def test_an_empty_interval_is_said_in_words(pool: Pool) -> None:
+    source = interval_source(KeyRange(b"a", b"b"), id=pool.context.ids.new())
+    assert source is not None
+    pool.branch().commit(pool.branch().begin_load(), objects=[], schemas=[], sources=[source])
+    assert told(pool) == ["says that an interval is held, and empty"]
 
 
 def test_a_long_condition_is_cut(pool: Pool) -> None:
