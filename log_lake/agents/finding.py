@@ -150,11 +150,11 @@ def handed_out(
 
 
 def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
-    """At most `limit` pieces, in their order: the first piece of each pool, then the second of each, and so on.
+    """At most `limit` pieces, in their order: the first pieces of each pool, then the next of each, and so on.
 
-    So a pool with many pieces holds back no other pool.  A digest of the time chooses the pool that comes first,
-    so it changes from run to run.  Otherwise the first pools by name, if they always have work, would always
-    hold back the others.
+    In a turn each pool gives as many pieces as its `share`.  So a pool with many pieces holds back no other pool.
+    A digest of the time chooses the pool that comes first, so it changes from run to run.  Otherwise the first
+    pools by name, if they always have work, would always hold back the others.
     """
     pools = list(dict.fromkeys(work.pool for work in all_work))
     first = int.from_bytes(sha256(f"{now}".encode()).digest()[:8]) % max(1, len(pools))
@@ -164,15 +164,15 @@ def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
 
 
 def in_turns(all_work: Sequence[W]) -> list[W]:
-    """The pieces in turns: the first piece of each pool, then the second of each, and so on."""
+    """The pieces in turns: the first of each pool, as many as its `share`, then the next of each, and so on."""
     return [all_work[index] for _, index in sorted(_turns(all_work))]
 
 
 def _turns(all_work: Sequence[W]) -> Iterator[tuple[int, int]]:
-    """Of each piece the number of those of its pool before it, and its own index."""
+    """Of each piece the number of turns of its pool before it, and its own index."""
     before: Counter[str] = Counter()
     for index, work in enumerate(all_work):
-        yield before[work.pool], index
+        yield before[work.pool] // work.share, index
         before[work.pool] += 1
 
 

@@ -37,6 +37,11 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         return 1
 
     @property
+    def share(self) -> int:
+        """How many pieces its pool gives in a turn, if a run takes those of several pools in turns; at least 1."""
+        return 1
+
+    @property
     def sources(self) -> tuple[SourceFile, ...]:
         """The source files that it loads."""
         return ()

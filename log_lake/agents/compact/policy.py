@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from log_lake.agents.compact.turns import SHARE
 from log_lake.compaction.policy import CompactionPolicy
 from log_lake.compaction.strategies import names
 from log_lake.settings import Settings
@@ -65,6 +66,9 @@ SETTINGS = {
     "compact.window": Setting(WINDOW, "1d", "for time_window: length of one window"),
     "compact.max_inputs": Setting(count(2), "64", "maximum number of objects in one compaction job"),
     "compact.max_bytes": Setting(SIZE, "4GiB", "maximum size of one compaction job"),
+    "compact.share": Setting(
+        SHARE, "1", "pieces of up to 64 jobs that the pool may do in each turn of a run over several pools"
+    ),
 }
 
 

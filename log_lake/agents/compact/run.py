@@ -29,6 +29,7 @@ from log_lake.agents.compact.report import (
     summary,
     work_line,
 )
+from log_lake.agents.compact.turns import pieces_of
 from log_lake.agents.finding import in_turns
 from log_lake.agents.request import Request
 from log_lake.agents.roster import AGENTS
@@ -50,9 +51,6 @@ from log_lake.rewriting.compaction import JobProgress, run_jobs
 from log_lake.workers import Here, Workers
 
 log = logging.getLogger(__name__)
-
-TURN = 64
-"""Jobs of a pool in one piece of work.  Pools take turns, so one with thousands of jobs holds back no other."""
 
 
 def plan_pool(
@@ -101,17 +99,23 @@ class CompactWork(Work, frozen=True, kw_only=True):
     """A pool to compact or to publish: the depth that its policy `allowed`, the jobs, and the run's own
     strategy.
 
-    `others`: how many jobs other pieces of work of the same run have.
+    `others`: how many jobs other pieces of work of the same run have.  `turn`: the pool's
+    pieces in a turn.
     """
 
     allowed: int | msgspec.UnsetType = msgspec.UNSET
     jobs: tuple[NamedJob, ...] = ()
     others: int = 0
+    turn: int = 1
     strategy: str | msgspec.UnsetType | None = msgspec.UNSET
 
     @property
     def weight(self) -> int:
         return max(1, len(self.jobs))
+
+    @property
+    def share(self) -> int:
+        return self.turn
 
 
 def jobs_now(lake: Lake, work: CompactWork) -> tuple[list[CompactionJob], int, Standing]:
@@ -184,8 +188,7 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         due = publication_due(pool, branch=asked.branch)
         lines = list(plan_lines(name, plan))
         if plan.jobs or due:
-            jobs = tuple(job.named for job in plan.jobs)
-            turns = [jobs[at : at + TURN] for at in range(0, len(jobs), TURN)] or [jobs]
+            turns = pieces_of(plan.jobs, view.points, now=now)
             work = [
                 asked.work(
                     CompactWork,
@@ -193,7 +196,8 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
                     counted(len(turn), "job") if turn else due,
                     allowed=plan.allowed,
                     jobs=turn,
-                    others=len(jobs) - len(turn),
+                    others=len(plan.jobs) - len(turn),
+                    turn=view.settings["compact.share"],
                     piece=f"{name} {number}" if len(turns) > 1 else "",
                     strategy=asked.strategy,
                 )

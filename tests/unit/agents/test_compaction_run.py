@@ -14,7 +14,8 @@ from lake_core.store.memory import MemoryStore
 from log_lake.agents import driver
 from log_lake.agents.agent import here
 from log_lake.agents.compact.report import job_line, start_line, summary
-from log_lake.agents.compact.run import TURN, jobs_now, plan_pool
+from log_lake.agents.compact.run import jobs_now, plan_pool
+from log_lake.agents.compact.turns import PIECE
 from log_lake.compaction import CompactionJob, CompactionResult
 from log_lake.compaction.gain import Standing
 from log_lake.lake import Lake
@@ -154,20 +155,20 @@ def test_a_run_is_refused_before_it_looks_where_a_pool_or_a_parameter_does_not_e
 def test_pools_take_turns() -> None:
     """A pool of many jobs holds back no other, and what fails of it is not hidden by what was done."""
     lake = Lake.create_on(MemoryStore())
-    for name, count in (("many", TURN + 2), ("one", 1)):
+    for name, count in (("many", PIECE + 2), ("one", 1)):
         pool = lake.create_pool(name, key="k", settings={"compact.depth": "1"})
         for k in range(count):
             for _ in range(2):
                 pool.branch().append(pa.table({"k": [k]}))
     found = driver.find("compact", {"lake": "x"}, open_lake=lambda _: lake)
     assert [(work.pool, len(work.jobs), work.others) for work in found.work] == [
-        ("many", TURN, 2),
+        ("many", PIECE, 2),
         ("one", 1, 0),
-        ("many", 2, TURN),
+        ("many", 2, PIECE),
     ]
     done = driver.carry_out("compact", found.work, open_lake=lambda _: lake, open_workers=here)
     totals = driver.report("compact", found, done.results)
-    assert (totals["pools"], totals["jobs"], totals["late"]) == (2, TURN + 3, 0)
+    assert (totals["pools"], totals["jobs"], totals["late"]) == (2, PIECE + 3, 0)
     assert lake.pool("many").at().depth == 1
     with pytest.raises(Incomplete, match=r"^1 failure: many: run\[2\] failed"):
         driver.report("compact", found, done.results[:2])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from log_lake.agents.finding import MAX_WORK, handed_out, within
+from log_lake.agents.finding import MAX_WORK, handed_out, in_turns, within
 from log_lake.agents.request import Request
 from log_lake.agents.work import Work
 from log_lake.lake import Lake
@@ -43,6 +43,36 @@ def test_no_pool_is_first_in_every_run() -> None:
     )
     assert set(first) == {"a", "b", "c"}
     assert min(first.values()) > 60
+
+
+class Shared(Work, frozen=True, kw_only=True):
+    """Work of a pool that gives several pieces in a turn."""
+
+    of_turn: int
+
+    @property
+    def share(self) -> int:
+        return self.of_turn
+
+
+def test_a_pool_gives_as_many_pieces_in_a_turn_as_its_share() -> None:
+    def pieces(pool: str, count: int, share: int) -> list[Shared]:
+        return [Shared(lake="x", pool=pool, of_turn=share, task=n) for n in range(count)]
+
+    all_work = [*pieces("large", 7, 3), *pieces("b", 2, 1), *pieces("c", 3, 1)]
+    ordered = [(one.pool, one.task) for one in in_turns(all_work)]
+    assert [pool for pool, _ in ordered] == ["large"] * 3 + ["b", "c"] + ["large"] * 3 + [
+        "b",
+        "c",
+        "large",
+        "c",
+    ]
+    for pool in ("large", "b", "c"):
+        of_pool = [task for name, task in ordered if name == pool]
+        assert of_pool == sorted(of_pool, key=lambda task: task or 0)
+    for now in range(20):
+        counted = Counter(one.pool for one in within(all_work, 10, now=now))
+        assert counted == {"large": 6, "b": 2, "c": 2}
 
 
 def test_what_is_beyond_the_limit_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
