@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
 from lake_core.records import AddObject
+from lake_core.records.decoders import MSGPACK
 from log_lake.objects.write import WrittenObject
 from spark_apps.in_task import InTask
 
@@ -128,7 +129,7 @@ def packed(written: WrittenObject) -> Pair:
 def unpacked(pair: Pair) -> WrittenObject:
     """A task's result, decoded on the driver."""
     action, schema = pair
-    added, misfits = msgspec.msgpack.decode(action, type=tuple[AddObject, dict[str, int | None]])
+    added, misfits = MSGPACK.of(tuple[AddObject, dict[str, int | None]]).decode(action)
     return WrittenObject(added, pa.ipc.read_schema(pa.py_buffer(schema)), misfits)
 
 

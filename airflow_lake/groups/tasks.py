@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from airflow_lake.assets import PoolEvent, lake_asset
 from airflow_lake.effects import Effect, done_work, planned_work
 from airflow_lake.groups.bounds import Bounds
@@ -29,6 +27,7 @@ from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.tries import tell_of_tries
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.naming import MAIN
+from lake_core.records.decoders import converted
 
 if TYPE_CHECKING:
     from log_lake.agents.agent import Agent
@@ -301,7 +300,7 @@ def report(
     handed = put_off_by(answer, work_of(agent, packs, named=named))
     if handed.put_off:
         record_put_off(open_lake(named), handed.put_off, agent=agent)
-    before = [msgspec.convert(one, PutOff) for one in put_off or ()]
+    before = [converted(one, PutOff) for one in put_off or ()]
     return driver.report(agent, Found(handed.work, [*handed.put_off, *before]), done)
 
 

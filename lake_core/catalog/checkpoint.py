@@ -17,6 +17,7 @@ from lake_core.catalog.state import PoolsState
 from lake_core.checkpoints import CheckpointFile, SectionPart
 from lake_core.checkpoints.layout import rows
 from lake_core.errors import Corrupt
+from lake_core.records.decoders import MSGPACK
 from lake_core.records.decoding import decoding
 from lake_core.records.pools import DroppedPool, PoolConfig
 
@@ -68,7 +69,7 @@ def _values(file: CheckpointFile, section: str, kind: type[T]) -> list[tuple[str
     """The key and the value of each row of a section.  Raises Corrupt."""
     with decoding(file.name, "the row of a pool is damaged"):
         return [
-            (key.decode(), msgspec.msgpack.decode(value, type=kind))
+            (key.decode(), MSGPACK.of(kind).decode(value))
             for table in file.scan(section, columns=("key", "value"))
             for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True)
         ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-import msgspec
 import pyarrow as pa
 
 from lake_core.checkpoints import CheckpointFile
@@ -16,6 +15,7 @@ from lake_core.history.layered_map import MapBelow
 from lake_core.history.removal import Removal
 from lake_core.history.state import Ingested, Remembered
 from lake_core.records import Source
+from lake_core.records.decoders import MSGPACK
 
 TOKEN, SOURCE, REMOVED = "token", "source", "removed"
 """Their sections of the file."""
@@ -39,7 +39,7 @@ class TokensBelow(MapBelow[str, Remembered]):
 
 def _tokens(table: pa.Table) -> Iterator[tuple[str, Remembered]]:
     for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
-        yield key.decode(), msgspec.msgpack.decode(value, type=Remembered)
+        yield key.decode(), MSGPACK.of(Remembered).decode(value)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _ingested(table: pa.Table) -> Iterator[tuple[str, Ingested]]:
     """The URI and the source file of each row."""
     columns = (table[name].to_pylist() for name in ("key", "value", "seq", "applied"))
     for uri, value, version, until in zip(*columns, strict=True):
-        yield uri.decode(), Ingested(msgspec.msgpack.decode(value, type=Source), version or 0, until)
+        yield uri.decode(), Ingested(MSGPACK.of(Source).decode(value), version or 0, until)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ from lake_core.history.tombstone import Tombstone
 from lake_core.ids import id_time
 from lake_core.naming import check_objects
 from lake_core.records.branching import check_writes
+from lake_core.records.decoders import MSGPACK
 from lake_core.records.decoding import check_counts
 
 _TABLE_ROWS = CHECKPOINT_LIMITS.group_rows
@@ -231,9 +232,7 @@ class PoolStateFormat:
         shapes: HashTrieMap[tuple[str, str], Shape] = HashTrieMap(
             {(sub_pool, schema): shape for sub_pool, schema, shape in row.shapes}
         )
-        forks = [
-            msgspec.msgpack.decode(v.as_py(), type=ForkRow) for v in file.at_key(FORK, name.encode())["value"]
-        ]
+        forks = [MSGPACK.of(ForkRow).decode(v.as_py()) for v in file.at_key(FORK, name.encode())["value"]]
         return BranchState(
             row.tip,
             Snapshot(
@@ -297,7 +296,7 @@ def _branch_row(branch: BranchState) -> bytes:
 
 def _tombstones(file: CheckpointFile, section: str, branch: str) -> HashTrieMap[str, Tombstone]:
     values = _all_values(file, section, branch)
-    return HashTrieMap({id: msgspec.msgpack.decode(value, type=Tombstone) for id, value in values})
+    return HashTrieMap({id: MSGPACK.of(Tombstone).decode(value) for id, value in values})
 
 
 def _removed_parts(removed: Removed) -> Iterator[SectionPart]:
@@ -322,8 +321,8 @@ def _removed_rows(removed: Removed) -> Iterator[pa.Table]:
 
 
 def _removed(file: CheckpointFile) -> Removed:
-    vacuums = {_sequence(s): msgspec.msgpack.decode(v, type=Vacuum) for s, v in _all_values(file, VACUUM)}
-    vacuuming_rows = [msgspec.msgpack.decode(v, type=VacuumingRow) for _, v in _all_values(file, VACUUMING)]
+    vacuums = {_sequence(s): MSGPACK.of(Vacuum).decode(v) for s, v in _all_values(file, VACUUM)}
+    vacuuming_rows = [MSGPACK.of(VacuumingRow).decode(v) for _, v in _all_values(file, VACUUMING)]
     row = vacuuming_rows[0] if vacuuming_rows else VacuumingRow()
     below: MapBelow[str, Removal] = RemovedBelow(file) if vacuuming_rows else NothingBelow()
     return Removed(

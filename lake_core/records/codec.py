@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from lake_core.errors import Corrupt, InvalidInput
+from lake_core.records.decoders import MSGPACK
 from lake_core.records.decoding import decoding
 
 MAGIC = b"LKJ"
@@ -37,7 +38,7 @@ class Codec(Generic[T]):
     def __init__(self, kind: type[T], *, version: int = VERSION) -> None:
         self.version = min(version, VERSION)
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
-        self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(kind)
+        self._decoder: msgspec.msgpack.Decoder[Any] = MSGPACK.of(kind)
 
     def encode(self, entry: T) -> bytes:
         """The stored bytes of the entry.

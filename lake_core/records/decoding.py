@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from lake_core.errors import Corrupt, InvalidInput, LakeError, Unavailable
+from lake_core.records.decoders import JSON
 
 MAX_INTEGER = 2**63 - 1
 """The greatest integer that is stored: signed, of 64 bits."""
@@ -60,7 +61,7 @@ def decoded_json(
 ) -> Any:
     """The value of a type in the JSON of a stored thing.  Raises Corrupt."""
     with decoding(name, what, advice=advice):
-        return msgspec.json.decode(data, type=kind)
+        return JSON.of(kind).decode(data)
 
 
 def _reason(error: Exception, name: str, what: str) -> str:

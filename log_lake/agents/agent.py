@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-import msgspec
-
 from lake_core.context import Context
 from lake_core.errors import LakeError
+from lake_core.records.decoders import converted
 from lake_core.records.decoding import decoding
 from lake_core.records.pools import PoolConfig
 from log_lake.agents.packs import ADVICE
@@ -224,4 +223,4 @@ class Agent(Generic[W, R]):
 def decoded(values: Any, kind: type[V], what: str) -> V:
     """The plain values as an instance of `kind`.  Raises Corrupt, which calls them `what`."""
     with decoding("values between tasks", f"not {what} of this agent", advice=ADVICE):
-        return msgspec.convert(values, kind)
+        return converted(values, kind)

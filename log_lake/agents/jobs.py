@@ -33,6 +33,7 @@ from lake_core import naming
 from lake_core.errors import LakeError, NotFound
 from lake_core.naming import MAIN
 from lake_core.phrases import listed
+from lake_core.records.decoders import converted
 from lake_core.records.decoding import decoding
 from log_lake.agents.reporting import figures_of
 from log_lake.lake import Lake
@@ -279,7 +280,7 @@ def _read(view: View, where: str | None) -> Iterator[Job]:
         for table in view.scan(where=where):
             for row in table.to_pylist(maps_as_pydicts="lossy"):
                 told = {name: value for name, value in row.items() if value is not None}
-                yield msgspec.convert(told, Job)
+                yield converted(told, Job)
 
 
 def _seen(job: Job, live: set[str]) -> Job:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lake_core.errors import Corrupt
+from lake_core.records.decoders import JSON
 from lake_core.records.decoding import decoding
 from log_lake.publish.place import Place
 
@@ -101,7 +102,7 @@ def _listed(place: Place) -> int:
 
 def described(place: Place, number: int, text: bytes) -> Published:
     with decoding(f"{place.location}: metadata {number}", DAMAGED, advice=ADVICE):
-        decoded = msgspec.json.decode(text, type=_Metadata)
+        decoded = JSON.of(_Metadata).decode(text)
         (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
         summary = snapshot.summary
         return Published(
@@ -116,7 +117,7 @@ def described(place: Place, number: int, text: bytes) -> Published:
             delete_files=int(summary[DELETE_FILES]),
             records=int(summary[RECORDS]) - int(summary[DELETED_RECORDS]),
             hidden=int(summary[DELETED_RECORDS]),
-            without=tuple(msgspec.json.decode(decoded.properties[WITHOUT], type=list[str])),
+            without=tuple(JSON.of(list[str]).decode(decoded.properties[WITHOUT])),
             location=place.location,
             text=text,
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +15,7 @@ from lake_core.checkpoints import CheckpointFile
 from lake_core.history.checkpoint import BRANCH, BranchRow
 from lake_core.history.snapshot.fixed import REFERENCE
 from lake_core.history.snapshot.snapshot import Shape
+from lake_core.records.decoders import MSGPACK
 
 ShapeTotals = dict[tuple[str, str], tuple[int, int, int]]
 """References, records and bytes, by sub-pool and schema."""
@@ -46,7 +46,7 @@ def lies_of_checkpoint(file: CheckpointFile) -> Iterator[str]:
                 add_totals(totals.setdefault(branch, {}), table, sub_pool=sub_pool)
             elif section == BRANCH:
                 for name, value in zip(keys.to_pylist(), table["value"].to_pylist(), strict=True):
-                    rows.append((name.decode(), msgspec.msgpack.decode(value, type=BranchRow)))
+                    rows.append((name.decode(), MSGPACK.of(BranchRow).decode(value)))
     for name, row in rows:
         if row.newest < newest.get(name, ""):
             yield f"branch {name} has an object newer than the newest that it names: look-ups miss it"

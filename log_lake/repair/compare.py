@@ -22,6 +22,7 @@ from lake_core.history.below import TOKEN
 from lake_core.history.checkpoint import BRANCH, BranchRow
 from lake_core.history.snapshot.fixed import REFERENCE, by_key
 from lake_core.history.state import Remembered
+from lake_core.records.decoders import MSGPACK
 
 ComparedPlace = tuple[str, str, str]
 """Section, branch and sub-pool of a part."""
@@ -145,12 +146,12 @@ def _tokens(fold: pa.Table | None, stored: pa.Table | None, since: int) -> str |
 
 
 def _undated(value: bytes) -> Remembered:
-    return msgspec.structs.replace(msgspec.msgpack.decode(value, type=Remembered), time=0)
+    return msgspec.structs.replace(MSGPACK.of(Remembered).decode(value), time=0)
 
 
 def _branches(fold: pa.Table | None, stored: pa.Table | None, since: int) -> str | None:
     def normal(value: bytes) -> bytes:
-        row = msgspec.msgpack.decode(value, type=BranchRow)
+        row = MSGPACK.of(BranchRow).decode(value)
         return msgspec.msgpack.encode(msgspec.structs.replace(row, newest=""))
 
     return _of_values(fold, stored, normal)

@@ -25,6 +25,7 @@ from lake_core.history.snapshot.fixed import REFERENCE
 from lake_core.history.state import Closing, Tag
 from lake_core.records import Entry, PoolsEntry
 from lake_core.records.codec import Codec
+from lake_core.records.decoders import MSGPACK
 from lake_core.records.decoding import decoding
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.schema import stored_schema
@@ -124,7 +125,7 @@ def _row(section: str, value: bytes, name: str) -> Any:
     if section == SCHEMA:
         return _plain(value, "arrow")
     with decoding(name, f"the row of a {section} is damaged"):
-        return _values(msgspec.msgpack.decode(value, type=_SHOWN[section]))
+        return _values(MSGPACK.of(_SHOWN[section]).decode(value))
 
 
 def _part(groups: list[RowGroup]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import msgspec
 from fastapi.requests import Request
 
 from lake_core.errors import InvalidInput
+from lake_core.records import decoders
 
 MAX_BODY = 64 * 1024
 """Bytes of a body; a longer one is refused before it is read to its end."""
@@ -46,6 +47,6 @@ async def body_of(request: Request, kind: type[T]) -> T:
                 f"the body of the request has more than {MAX_BODY:,} bytes; write a shorter condition"
             )
     try:
-        return msgspec.json.decode(bytes(body), type=kind)
+        return decoders.JSON.of(kind).decode(bytes(body))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:  # ValueError: not UTF-8
         raise InvalidInput(f"the body of the request is not as expected: {error}") from error

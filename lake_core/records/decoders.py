@@ -1,0 +1,49 @@
+"""msgspec's decoders, one of each type, made by one thread at a time.
+
+msgspec lists the fields of a type when the first decoder of it is made, and runs Python code meanwhile.  A second
+thread that decodes the type then finds a list that is half filled, and the process ends with a segmentation fault
+(seen with msgspec 0.22, when an agent looked at 16 pools at once on a busy machine).  So nothing here decodes by
+`type=`: either a module makes its decoder when it is imported, or it asks `JSON` or `MSGPACK` for one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+_MAKING = threading.RLock()
+"""Held while any decoder is made: types share others, as actions share columns."""
+
+
+class Decoders(Generic[D]):
+    """The decoders of one encoding."""
+
+    def __init__(self, make: Callable[[Any], D]) -> None:
+        self._make: Callable[[Any], D] = make
+        self._by_type: dict[Any, D] = {}
+
+    def of(self, kind: Any) -> D:
+        """The decoder of a type; the first call makes it."""
+        decoder = self._by_type.get(kind)
+        if decoder is None:
+            with _MAKING:
+                decoder = self._by_type.get(kind)
+                if decoder is None:
+                    decoder = self._by_type[kind] = self._make(kind)
+        return decoder
+
+
+JSON: Decoders[msgspec.json.Decoder[Any]] = Decoders(msgspec.json.Decoder)
+MSGPACK: Decoders[msgspec.msgpack.Decoder[Any]] = Decoders(msgspec.msgpack.Decoder)
+
+
+def converted(values: Any, kind: type[T]) -> T:
+    """Plain values as an instance of a type.  Raises msgspec.ValidationError."""
+    MSGPACK.of(kind)  # lists its fields
+    return msgspec.convert(values, kind)
