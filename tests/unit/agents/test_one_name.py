@@ -24,6 +24,7 @@ OF_NO_AGENT = {
     "csv",
     "expansion",
     "description",
+    "layout",
     "verify",
     "format",
     "exclude",
