@@ -38,7 +38,7 @@ from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
 from log_lake.reading.revision import PoolPart, Revision
 from log_lake.reading.scan import live_records, with_markers
-from log_lake.rewriting.conserving import check_piece, counts_add_up
+from log_lake.rewriting.conserving import check_piece, counts_add_up, is_whole, miscounted
 from log_lake.rewriting.settings import CONTENT
 from log_lake.settings import Settings
 from log_lake.workers import Worker, Workers
@@ -186,8 +186,14 @@ def write(work: Rewriting, workers: Workers) -> list[WrittenObject]:
     """Writes all pieces and returns their objects.  Raises what `write_piece` raises."""
     written = workers.map(partial(write_piece, work), range(len(work.pieces)))
     outputs = [one for one in written if one is not None]
-    counts_add_up(work, outputs)
+    # only then are the footers of the inputs read
+    if not counts_add_up(work, outputs) and all(workers.map(partial(_is_whole, work), work.inputs)):
+        raise miscounted(work, outputs)
     return outputs
+
+
+def _is_whole(work: Rewriting, worker: Worker, reference: Reference) -> bool:
+    return is_whole(work, worker.store, reference)
 
 
 def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:

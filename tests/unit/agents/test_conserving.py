@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput, NotConserved
+from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
+from lake_core.records import AddObject, RemoveReference
 from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -220,6 +223,24 @@ def test_counts_are_compared_whatever_the_setting(monkeypatch: pytest.MonkeyPatc
     pool = filled(verify="counts")
     compact(pool.branch(), pool.at().references)
     assert len(pool.at().references) == 1
+
+
+@pytest.mark.parametrize("verify", ["counts", "content"])
+def test_an_input_that_is_a_part_of_its_object_has_fewer_records(verify: str) -> None:
+    pool = filled(verify=verify)
+    reference = pool.at().references[0]
+    clipped = msgspec.structs.replace(reference, high=encode_value(3))
+    added = {
+        name: getattr(clipped, name)
+        for name in ("object", "records", "size", "schema", "low", "high", "columns")
+    }
+    pool.commit_actions(
+        (RemoveReference(reference.object, reference.low), AddObject(**added)), branch="main", message="clip"
+    )
+    content = pool.at().content()
+    compact(pool.branch(), pool.at().references)
+    assert (len(pool.at().references), pool.at().content()) == (1, content)
+    assert content.records == 7
 
 
 def test_the_setting_has_two_words() -> None:
