@@ -12,6 +12,7 @@ from lake_core.phrases import counted
 from log_lake.cli.each_pool import EachPool
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_rows, say
+from log_lake.lake.all_pools import delete_from_all, tag_all
 from log_lake.lake.named import microseconds
 from log_lake.lake.pool import Pool
 from log_lake.lake.reverts import RevertResult
@@ -107,7 +108,12 @@ def _report_revert(done: RevertResult, args: Namespace) -> None:
 
 
 def tag(args: Namespace) -> None:
-    """Set a tag, or delete one."""
+    """Set a tag, or delete one; of one pool or of all."""
+    if args.all:
+        _tag_all(args)
+        return
+    if args.pool is None:
+        raise InvalidInput("tag: name a pool, or say --all")
     pool = open_lake(args).pool(args.pool)
     if (args.name is None) == (args.delete is None):
         raise InvalidInput("tag: name the tag to set, or the one to delete with -d NAME")
@@ -126,6 +132,38 @@ def tag(args: Namespace) -> None:
         print_json(vars(done))
     else:
         say(f"{args.pool}: {line}; version {done.version}, transaction {done.transaction_id}")
+
+
+def _tag_all(args: Namespace) -> None:
+    """Set a tag on every pool, or delete it there; the first name of the command is the tag's."""
+    if args.name is not None or args.at is not None or (args.pool is None) == (args.delete is None):
+        raise InvalidInput(
+            "tag --all: name the tag to set, or the one to delete with -d NAME; no pool, no --at"
+        )
+    lake = open_lake(args)
+    if args.delete is not None:
+        if args.expires is not None or args.reason:
+            raise InvalidInput("tag -d NAME: it takes no --at, --reason or --expires")
+        done = delete_from_all(lake, args.delete)
+        lines = [
+            f"{pool}: deleted tag {done.tag} of version {one.tagged}" for pool, one in done.pools.items()
+        ]
+    else:
+        expires = None if args.expires is None else _expiry(args.expires, now=lake.context.now())
+        done = tag_all(lake, args.pool, reason=args.reason, expires=expires)
+        lines = [f"{pool}: tag {done.tag} names version {one.tagged}" for pool, one in done.pools.items()]
+        lines += [f"{pool}: has no transaction yet, so nothing is tagged" for pool in done.empty]
+    if args.json:
+        print_json(
+            {
+                "tag": done.tag,
+                "pools": {pool: vars(one) for pool, one in done.pools.items()},
+                "empty": done.empty,
+            }
+        )
+    else:
+        for line in lines:
+            say(line)
 
 
 def _expiry(text: str, *, now: float) -> float:

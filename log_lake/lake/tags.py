@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lake_core import naming
@@ -17,6 +18,7 @@ from lake_core.history.branch_state import BranchState
 from lake_core.history.create import branch_of
 from lake_core.history.state import Tag
 from lake_core.history.vacuuming import held_objects, unlisted_objects
+from lake_core.journal import LoadedState
 from lake_core.records import DeleteTag, Discard, SetTag
 from lake_core.records.decoding import LAST_TIME
 from log_lake.lake.branches import keeping, planned
@@ -24,6 +26,8 @@ from log_lake.lake.journaled import Journaled
 from log_lake.lake.named import resolve_revision
 
 log = logging.getLogger(__name__)
+
+Resolve = Callable[[], tuple[LoadedState[PoolState], str]]
 
 CHUNK = 10_000
 """Objects that one transaction puts onto the list of the removed: about 300 KB of ids."""
@@ -42,16 +46,30 @@ class TagResult:
 
 def set_tag(pool: Journaled, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
     """Gives a revision a name; `expires` is in seconds since 1970."""
+    return set_tag_on(pool, name, lambda: resolve_revision(pool.history, at), reason=reason, expires=expires)
+
+
+def set_tag_on(
+    pool: Journaled, name: str, resolve: Resolve, *, reason: str, expires: float | None
+) -> TagResult:
+    """Gives the state and branch of `resolve`, which is asked again if planning begins again, a name."""
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
         raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")
     if expires is not None and not expires * 1e6 <= LAST_TIME:
         raise InvalidInput(f"tag {name!r}: its time of expiry is after the year 9999; leave it out")
-    return planned(lambda: _set(pool, name, at=at, reason=reason, expires=expires))
+    return planned(lambda: _set(pool, name, *resolve(), reason=reason, expires=expires))
 
 
-def _set(pool: Journaled, name: str, *, at: str, reason: str, expires: float | None) -> TagResult:
-    loaded, branch = resolve_revision(pool.history, at)
+def _set(
+    pool: Journaled,
+    name: str,
+    loaded: LoadedState[PoolState],
+    branch: str,
+    *,
+    reason: str,
+    expires: float | None,
+) -> TagResult:
     branch_of(loaded.state, branch)
     if not loaded.version:
         raise InvalidInput(f"pool {pool.name!r} has no transaction yet, so there is nothing to tag")
@@ -59,7 +77,12 @@ def _set(pool: Journaled, name: str, *, at: str, reason: str, expires: float | N
     action = SetTag(name, loaded.version, branch, reason, until)
     newest = pool.history.load_open().version
     draft = Draft(
-        pool.context.ids.new(), "", newest, pool.context.author, (action,), message=f"tag {at} as {name}"
+        pool.context.ids.new(),
+        "",
+        newest,
+        pool.context.author,
+        (action,),
+        message=f"tag {branch} at version {loaded.version} as {name}",
     )
     done = keeping(pool, loaded, draft)
     return TagResult(done.version, done.transaction_id, name, loaded.version, branch)

@@ -99,6 +99,25 @@ def test_tags(lake: Command) -> None:
     assert "no tags" in lake("tags").err
 
 
+def test_a_tag_on_every_pool(lake: Command) -> None:
+    for name in ("p", "q", "empty"):
+        lake("create", name, "--key", "k")
+    load(lake, 1)
+    lake("load", "q", lake.file("in.ndjson", '{"k": 7}\n'))
+    said = lake("tag", "--all", "close", "--reason", "audit", "--expires", "30d").err
+    assert "p: tag close names version 1\nq: tag close names version 1" in said
+    assert "empty: has no transaction yet" in said
+    load(lake, 2)
+    sql = 'select count(*) as n from "p@close", "q@close"'
+    assert lake("query", sql, "--json").records == [{"n": 1}]
+    assert "pools p, q have a tag" in lake.fails(ALREADY_EXISTS, "tag", "--all", "close")
+    deleted = lake("tag", "--all", "-d", "close", "--json").records[0]
+    assert (sorted(deleted["pools"]), deleted["pools"]["p"]["tagged"]) == (["p", "q"], 1)
+    lake.fails(NOT_FOUND, "tag", "--all", "-d", "close")
+    for wrong in (["--all"], ["--all", "p", "close"], ["--all", "close", "--at", "1"], [], ["p"]):
+        lake.fails(INVALID_INPUT, "tag", *wrong)
+
+
 def test_metadata_is_kept_with_the_transactions(lake: Command) -> None:
     lake("create", "p", "--key", "k")
     file = lake.file("in.ndjson", '{"k": 1}\n')

@@ -41,8 +41,13 @@ def _revert(parser: ArgumentParser) -> None:
 
 
 def _tag(parser: ArgumentParser) -> None:
-    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument("pool", nargs="?", metavar="POOL", help="left out with --all")
     parser.add_argument("name", nargs="?", metavar="NAME", help="the tag to set")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="the newest version of every pool, or with -d each pool that has the tag",
+    )
     parser.add_argument("--at", metavar="R", help="the revision to name (default: main)")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why it is kept")
     parser.add_argument(
