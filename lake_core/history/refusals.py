@@ -36,7 +36,9 @@ def may_have_been_refused(state: PoolState, draft: Draft, *, since: int) -> bool
     sub-pool may have had too many fields.  If the answer is yes, it stays so on all later states.
     """
     consumed = (action for action in draft.actions if isinstance(action, Consume))
-    sources = (s for action in consumed for s in action.sources if not is_interval(s))  # nothing refuses those
+    sources = (
+        s for action in consumed for s in action.sources if not is_interval(s)
+    )  # nothing refuses those
     changed = any(
         state.ingested(draft.branch, source.uri) is not None
         or state.source_changed(draft.branch, source.uri) > since

@@ -69,7 +69,8 @@ from log_lake.presence.absence import planning_again
 from log_lake.presence.roots import tagged_objects
 from log_lake.reading.revision import Revision
 from log_lake.rewriting.exchange import commit
-from log_lake.rewriting.work import Rewriting, begin_rewriting, write_whole
+from log_lake.rewriting.rewriting import Rewriting
+from log_lake.rewriting.work import begin_rewriting, write_whole
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import PURGE, WRITE, Scanned, scan_orphans
 from log_lake.vacuum.plan import exact_plan

@@ -27,7 +27,7 @@ from log_lake.lake.named import resolve_revision
 
 log = logging.getLogger(__name__)
 
-Resolve = Callable[[], tuple[LoadedState[PoolState], str]]
+TagAt = Callable[[], tuple[LoadedState[PoolState], str]]
 
 CHUNK = 10_000
 """Objects that one transaction puts onto the list of the removed: about 300 KB of ids."""
@@ -50,7 +50,7 @@ def set_tag(pool: Journaled, name: str, *, at: str, reason: str, expires: float 
 
 
 def set_tag_on(
-    pool: Journaled, name: str, resolve: Resolve, *, reason: str, expires: float | None
+    pool: Journaled, name: str, resolve: TagAt, *, reason: str, expires: float | None
 ) -> TagResult:
     """Gives the state and branch of `resolve`, which is asked again if planning begins again, a name."""
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")

@@ -31,7 +31,8 @@ from log_lake.reading.ranges import WeightedSample, split_range
 from log_lake.reading.revision import Revision
 from log_lake.reading.split import sample_of
 from log_lake.rewriting.exchange import LostRace, commit
-from log_lake.rewriting.work import Rewriting, begin_rewriting, lease_of, write
+from log_lake.rewriting.rewriting import Rewriting
+from log_lake.rewriting.work import begin_rewriting, lease_of, write
 from log_lake.workers import Here, Workers
 
 SMALLEST_PIECE = 16 << 20

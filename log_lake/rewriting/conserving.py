@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -44,9 +43,7 @@ from log_lake.objects.write import WrittenObject
 from log_lake.reading.covers import Covers
 from log_lake.reading.deleted import Hiding
 from log_lake.reading.merge.clusters import clusters
-
-if TYPE_CHECKING:
-    from log_lake.rewriting.work import Rewriting
+from log_lake.rewriting.rewriting import Rewriting
 
 PART_RECORDS = 500_000
 """Records of the inputs that are compared by key at a time: each takes its key and 40 bytes."""

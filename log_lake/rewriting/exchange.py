@@ -13,7 +13,7 @@ from lake_core.history import Committed, Draft, Reference
 from lake_core.records import Action, RemoveReference
 from log_lake.lake.branch import Branch
 from log_lake.objects.write import WrittenObject
-from log_lake.rewriting.work import Rewriting
+from log_lake.rewriting.rewriting import Rewriting
 
 
 @dataclass(frozen=True)

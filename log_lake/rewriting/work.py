@@ -7,21 +7,18 @@ times: it merges, combines, leaves records out, and writes.  No reference names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import pyarrow as pa
 
 from lake_core import naming
 from lake_core.history import Reference
-from lake_core.history.lift import Lifts
 from lake_core.history.snapshot.reference import span_of
 from lake_core.history.tombstone import Tombstone
 from lake_core.ids import first_above, not_below
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import DELETED, with_rows
 from lake_core.schemas.schema import unite_schemas
 from lake_core.store import Store
@@ -32,72 +29,16 @@ from log_lake.objects.metadata import Origin
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
 from log_lake.reading.covers import Covering
 from log_lake.reading.deleted import fields_of
-from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.clusters import clusters
 from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
-from log_lake.reading.revision import PoolPart, Revision
+from log_lake.reading.revision import Revision
 from log_lake.reading.scan import live_records, with_markers
 from log_lake.rewriting.conserving import check_piece, counts_add_up, is_whole, miscounted
+from log_lake.rewriting.rewriting import Rewriting
 from log_lake.rewriting.settings import CONTENT
 from log_lake.settings import Settings
 from log_lake.workers import Worker, Workers
-
-Keeps = Callable[[pa.Table], pa.Table]
-"""What the new objects keep of a table of merged records, which has all their columns."""
-
-
-def everything(table: pa.Table) -> pa.Table:
-    """One piece that holds all keys."""
-    return table
-
-
-@dataclass(frozen=True)
-class Rewriting(PoolPart):
-    """References of one sub-pool of a branch that become new objects, one for each of the `pieces` of the key
-    range.
-
-    `schema` is that of the new objects; `schemas` has those of the inputs by id.  Records that the `tombstones`
-    cover are left out.  No new object has an id below `first`, whatever the clock of the worker says.  An output
-    stores the bounds of its piece only if `bounded`, because bounds may be keys that are erased.  `verifies`: the
-    content of each piece is compared with that of the inputs.  `oldest_only`:
-    delete markers are left out, so below the inputs there must be nothing that they hide.
-    """
-
-    config: PoolConfig
-    branch: str
-    read_version: int
-    origin: Origin
-    inputs: tuple[Reference, ...]
-    sub_pool: str
-    schema: pa.Schema
-    schemas: Mapping[str, pa.Schema]
-    tombstones: tuple[Tombstone, ...]
-    lifts: Lifts
-    limits: ScanLimits
-    first: str
-    format: str
-    keeps: Keeps = everything
-    pieces: tuple[KeyRange, ...] = (EVERYTHING,)
-    bounded: bool = True
-    oldest_only: bool = False
-    verifies: bool = False
-    message: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """Total bytes of the inputs."""
-        return sum(r.size for r in self.inputs)
-
-    @property
-    def keeps_everything(self) -> bool:
-        """Whether the new objects keep all records that no delete hides."""
-        return self.keeps is everything
-
-    def covering(self) -> Covering:
-        """Which tombstones may cover records of an input, or certainly cover all."""
-        return Covering(self.tombstones, self.schemas.__getitem__)
 
 
 def begin_rewriting(

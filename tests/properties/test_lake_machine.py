@@ -54,7 +54,8 @@ from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
 from log_lake.rewriting.compaction import begin_compaction
-from log_lake.rewriting.work import Rewriting, write_piece
+from log_lake.rewriting.rewriting import Rewriting
+from log_lake.rewriting.work import write_piece
 from log_lake.workers import Worker
 from tests.support import lake_model
 from tests.support.lake_model import (

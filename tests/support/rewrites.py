@@ -13,7 +13,7 @@ from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
 from log_lake.objects.write import WrittenObject
 from log_lake.rewriting.exchange import LostRace, commit
-from log_lake.rewriting.work import Rewriting
+from log_lake.rewriting.rewriting import Rewriting
 
 
 def committed(branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None]) -> Committed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from log_lake.agents.compact.turns import SHARE
 from log_lake.compaction.policy import CompactionPolicy
 from log_lake.compaction.strategies import names
 from log_lake.settings import Settings
@@ -42,11 +41,26 @@ def _object_size(text: str) -> int:
     return size
 
 
+def _share(text: str) -> int:
+    share: int = count(1)(text)
+    if share > MOST_SHARE:
+        raise ValueError(f"use a whole number from 1 to {MOST_SHARE:,}")
+    return share
+
+
+MOST_SHARE = 1_000
+"""Pieces of a pool in one turn, at most: more would not be a turn."""
+
 LEAST_OBJECT = 1 << 20
 """Bytes: the minimum of compact.target_size."""
 
 
 STRATEGY = SettingType(_strategy, "the name of a strategy of compaction")
+SHARE = SettingType(
+    _share,
+    f"a whole number from 1 to {MOST_SHARE:,} (inclusive)",
+    {**pattern("[0-9]{1,4}", "integer"), "minimum": 1, "maximum": MOST_SHARE},
+)
 OBJECT_SIZE = SettingType(
     _object_size, f"a size of at least {LEAST_OBJECT >> 20}MiB", pattern(SIZE_PATTERN, "integer")
 )

@@ -14,28 +14,9 @@ from hashlib import sha256
 
 from log_lake.compaction.jobs import CompactionJob, NamedJob
 from log_lake.compaction.ranges import places
-from log_lake.settings.setting_types import SettingType, count, pattern
 
 PIECE = 64
 """Jobs of a pool in one piece of work: a task of a piece lasts minutes, and other pools wait no longer."""
-
-
-MOST_SHARE = 1_000
-"""Pieces of a pool in one turn, at most: more would not be a turn."""
-
-
-def _share(text: str) -> int:
-    share: int = count(1)(text)
-    if share > MOST_SHARE:
-        raise ValueError(f"use a whole number from 1 to {MOST_SHARE:,}")
-    return share
-
-
-SHARE = SettingType(
-    _share,
-    f"a whole number from 1 to {MOST_SHARE:,} (inclusive)",
-    {**pattern("[0-9]{1,4}", "integer"), "minimum": 1, "maximum": MOST_SHARE},
-)
 
 
 def pieces_of(
