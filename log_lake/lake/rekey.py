@@ -39,6 +39,9 @@ from log_lake.workers import Exchanging, Here, SortedPiece, Worker, Workers, exc
 SOURCES = ("ingest.source", "intervals.source")
 """Settings that only one pool should have.  The place of a table is one too (`publish.iceberg`)."""
 
+REKEY = "rekey"
+"""Why its leases are held; `lake fsck` knows by it that a folder is being filled."""
+
 UNIT_BYTES = 64 << 20
 """Stored bytes that one task reads, about."""
 
@@ -120,7 +123,7 @@ def rekey(
         raise AlreadyExists(f"pool {new!r} exists already; use another name")
     config = _config(lake, old.config, new, key=key, kind=kind)
     lake.catalog.check_new(config)
-    with old.leased(at, why="rekey") as view:
+    with old.leased(at, why=REKEY) as view:
         views = [view]
         if view.version:
             views.append(lake.pool(f"{name}.{NOKEY}").at_version(view.version, branch=view.branch))
@@ -196,7 +199,7 @@ def _loaded(
     job = branch.begin_load(message=message, bulk=True)
     assert isinstance(job, PendingLoad)  # only a token has a first result
     units = [plan for view in views for plan in _plans(view)]
-    with lease_of(branch, job, why="rekey"):
+    with lease_of(branch, job, why=REKEY):
         dividing = Divider(
             branch, job, workers=workers.size, ranges=ranges, alone=not isinstance(workers, Exchanging)
         )

@@ -23,6 +23,7 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.store import GuardedStore, Store
 from log_lake.lake.given_up import read_given_up
 from log_lake.lake.isolated import isolated
+from log_lake.lake.rekey import REKEY
 from log_lake.leases.lease import WRITE, read_leases
 from log_lake.objects.read import DataObject
 from log_lake.repair.check_journal import JournalCheck
@@ -151,8 +152,8 @@ class Fsck:
             if not name.endswith("/") or not is_id(id):
                 yield finding("object_unknown", pool="", where=name, what="not an object of the lake")
             elif id not in state.pools:
-                if not self._is_listed_now(id):
-                    yield self._unlisted(id, state)
+                if (unlisted := self._unlisted(id, state)) is not None:
+                    yield unlisted
             else:
                 for inner in top_names(self.context.store, id):
                     if inner.removesuffix("/") not in POOL_FOLDERS:
@@ -160,7 +161,7 @@ class Fsck:
                         pool = state.pools[id].name
                         yield finding("object_unknown", pool=pool, where=f"{id}/{inner}", what=what)
 
-    def _unlisted(self, id: str, state: PoolsState) -> Finding:
+    def _unlisted(self, id: str, state: PoolsState) -> Finding | None:
         note = read_given_up(self.context.store, id)
         if note is not None:
             what = f"a folder that {note.author} gave up: {note.why}"
@@ -182,6 +183,8 @@ class Fsck:
         if (source := self._copied_from(id)) is not None:
             what = f"copies of objects of {source}, of a rebuild that did not end"
             return finding("rebuild_interrupted", pool=id, where=f"{id}/", what=what, id=id)
+        if self._is_listed_now(id):
+            return None
         if (why := self._is_filled_now(id)) is not None:
             what = f"a pool that the list of pools does not have yet: {why}"
             return finding("pool_in_flight", pool=id, where=f"{id}/", what=what, id=id)
@@ -200,7 +203,8 @@ class Fsck:
         if self.older_than <= 0:
             return None
         leases = read_leases(self.context.store, id, own="", now=self.context.now())
-        if (lease := next((one for one in leases.live if one.note.kind == WRITE), None)) is not None:
+        fills = (one for one in leases.live if one.note.kind == WRITE and one.note.why == REKEY)
+        if (lease := next(fills, None)) is not None:
             return f"{lease.note.holder} is at work there ({lease.note.why})"
         is_young = id_seconds(id) >= self.context.now() - self.older_than
         if is_young and not has_history(self.context.store, id):

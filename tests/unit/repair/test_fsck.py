@@ -709,6 +709,8 @@ def test_a_folder_that_a_process_fills_before_it_lists_the_pool_is_no_damage(wor
         filling.split(at=[3])
         assert "test is at work there (rekey)" in only(world.fsck(), "pool_in_flight").what
     only(world.fsck(), "pool_unlisted")
+    with filling.branch().write_lease(config.id, read_version=0, first=config.id, why="lake load"):
+        only(world.fsck(), "pool_unlisted")  # a writer of a pool whose list was put back from a backup
 
 
 def test_a_pool_that_is_made_during_the_check_is_no_finding() -> None:
