@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lake_core.errors import InvalidInput
-from lake_core.naming import MAIN
+from lake_core.naming import MAIN, NOKEY
 from lake_core.phrases import counted, printable
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json
 from log_lake.console.sink import print_text
 from log_lake.content.content import ContentSum
+from log_lake.lake.view import View
 
 DIFFERENT = 1
 """The exit status of two views that hold different records; an error of the lake has its own."""
@@ -31,7 +32,10 @@ def verify(args: Namespace) -> int:
     lake = open_lake(args)
     named = [(name, *_pool_and_revision(name)) for name in (args.one, args.other)]
     views = [(name, lake.pool(pool).at(revision)) for name, pool, revision in named]
-    sides = [Verified(name, view.version, view.content(jobs=args.jobs)) for name, view in views]
+    now = views[0][1].now  # `age_off` hides the same records of both
+    sides = [
+        Verified(name, view.version, _content(replace(view, now=now), args.jobs)) for name, view in views
+    ]
     one, other = (side.content for side in sides)
     equal = one == other
     if args.json:
@@ -41,6 +45,12 @@ def verify(args: Namespace) -> int:
             print_text(printable(f"{side.name}: version {side.version:,}: {side.content}") + "\n")
         print_text(f"{_outcome(one, other)}\n")
     return 0 if equal else DIFFERENT
+
+
+def _content(view: View, jobs: int) -> ContentSum:
+    """The content of a pool, with its records without the key."""
+    content = view.content(jobs=jobs)
+    return content if view.sub_pool else content + replace(view, sub_pool=NOKEY).content()
 
 
 def _pool_and_revision(name: str) -> tuple[str, str]:

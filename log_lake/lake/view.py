@@ -133,7 +133,8 @@ class View(Revision):
                 if left is None:
                     yield table
                     continue
-                yield table.slice(0, left)
+                # without columns a slice has as many records as asked for
+                yield table if table.num_rows <= left else table.slice(0, left)
                 left -= table.num_rows
                 if left <= 0:
                     return

@@ -39,6 +39,8 @@ READS: dict[str, list[list[str]]] = {
     "jobs": [["jobs"]],
     "leases": [["leases"], ["leases", "p"]],
     "doctor": [["doctor"]],
+    "verify": [["verify", "p", "p"]],
+    "coverage": [["coverage", "p"]],
     "fsck": [["fsck", "--data"]],
     "completion": [["completion", "bash"]],
     "load": [["load", "p", "FILE", "--dry-run"]],

@@ -46,6 +46,16 @@ def test_different_records_are_an_answer_with_status_1(lake: Command) -> None:
     assert {len(side["sum"]) for side in answer["sides"]} == {32}
 
 
+def test_records_without_the_key_count_with_their_pool(lake: Command) -> None:
+    for name, others in (("p", [{"v": 2}]), ("q", [{"v": 3}, {"v": 4}])):
+        lake.pool(name)
+        lake.load_records(name, [{"k": 1, "v": 1}, *others])
+    assert "the second has 1 record more" in lake.answers(1, "verify", "p", "q").out
+    lake("rekey", "p", "by_v", "--key", "v")
+    assert lake("verify", "p", "by_v", "--json").records[0]["sides"][0]["records"] == 2
+    assert lake("verify", "p.$nokey", "p.$nokey").out.splitlines()[-1].startswith("equal")
+
+
 def test_the_types_of_other_loads_do_not_matter(lake: Command) -> None:
     lake.pool("p")
     lake.load_records("p", [{"k": 1, "v": 5, "w": 1}])

@@ -160,6 +160,12 @@ def test_a_limit_ends_a_scan(pool: Pool) -> None:
     assert sum(t.num_rows for t in pool.at().scan(limit=0)) == 0
 
 
+def test_a_limit_counts_records_without_columns_too() -> None:
+    pool = a_pool(pa.table({"k": list(range(10))}), pa.table({"k": list(range(20, 30))}))
+    for limit in (3, 10, 13, 20, 30):
+        assert sum(t.num_rows for t in pool.at().scan(columns=[], limit=limit)) == min(limit, 20)
+
+
 def test_an_empty_pool_scans_to_nothing(store: ScriptedStore) -> None:
     pool = Lake.create_on(store).create_pool("p", key="k")
     assert list(pool.at().scan()) == []
