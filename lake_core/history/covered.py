@@ -8,17 +8,18 @@ The `etag` is the id of the transaction, so each replace of a range is another v
 - A delete without a condition gives up the intervals that lie wholly in its range; `rebase` adds that.  So does a
   replace of a range without one of its bounds, which is no interval itself.
 - A delete of a part leaves an interval covered: those records were removed on purpose.
-- A revert puts back what was covered before.
+- A revert puts back what was covered before, as it was.
+- A merge brings what the branch holds, and gives up what its deletes remove whole on the parent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lake_core.history.below import SourcesBelow
 from lake_core.history.state import Ingested, PoolState
-from lake_core.history.tombstone import NEVER
+from lake_core.history.tombstone import NEVER, Tombstone
 from lake_core.keys.ranges import KeyRange
 from lake_core.records import Action, AddObject, AddTombstone, Consume, Source
 
@@ -111,26 +112,42 @@ def giving_up(state: PoolState, actions: Iterable[Action], *, branch: str, id: s
     """The action that gives up the intervals that a draft's deletes remove whole; none if there are none."""
     actions = tuple(actions)
     deletes = not any(isinstance(action, AddObject) for action in actions)
-    spans = [a.range for a in actions if isinstance(a, AddTombstone) and _is_whole(a, deletes=deletes)]
-    if not spans:
-        return ()
-    gone = [
-        interval_source(one.key_range, id=id, holds=False)
-        for one in covered_intervals(state, branch)
-        if any(_contains(span, one.key_range) for span in spans)
+    spans = [
+        a.range
+        for a in actions
+        if isinstance(a, AddTombstone) and (deletes or a.replaces) and _is_whole(a, a.range)
     ]
-    sources = tuple(source for source in gone if source is not None)
+    sources = tuple(_given_up(state, spans, branch=branch, id=id))
     return (Consume(sources),) if sources else ()
 
 
-def _is_whole(action: AddTombstone, *, deletes: bool) -> bool:
-    """Whether it hides every record of its range, and the range is not covered by the same transaction.
+def given_up_by_merge(
+    state: PoolState, tombstones: Iterable[Tombstone], brought: Iterable[Source], *, into: str, id: str
+) -> list[Source]:
+    """The intervals that a branch gives up because a merge brings these tombstones; none of those `brought`."""
+    spans = [t.key_range for t in tombstones if _is_whole(t, t.key_range)]
+    names = {source.uri for source in brought}
+    return [source for source in _given_up(state, spans, branch=into, id=id) if source.uri not in names]
+
+
+def _given_up(state: PoolState, spans: Sequence[KeyRange], *, branch: str, id: str) -> Iterator[Source]:
+    if not spans:
+        return
+    for one in covered_intervals(state, branch):
+        if any(_contains(span, one.key_range) for span in spans):
+            source = interval_source(one.key_range, id=id, holds=False)
+            if source is not None:
+                yield source
+
+
+def _is_whole(hidden: AddTombstone | Tombstone, span: KeyRange) -> bool:
+    """Whether it hides every record of its range, and is no replace of an interval, which covers it.
 
     An erasure has `only`, so what it erases stays covered: loading it again would bring it back.
     """
-    if action.condition is not None or action.self_only or action.sub_pool or action.only is not None:
+    if hidden.condition is not None or hidden.self_only or hidden.sub_pool or hidden.only is not None:
         return False
-    return interval_source(action.range, id="") is None if action.replaces else deletes
+    return not hidden.replaces or interval_source(span, id="") is None
 
 
 def _contains(span: KeyRange, other: KeyRange) -> bool:
@@ -150,7 +167,5 @@ def covered_as_before(
     for source in consume.sources:
         if is_interval(source) and newest.ingested(branch, source.uri) == source:
             then = before.ingested(branch, source.uri)
-            holds = then is not None and then.size > 0
-            if holds != bool(source.size):
-                sources.append(Source(source.uri, size=int(holds), etag=id))
+            sources.append(Source(source.uri, size=0, etag=id) if then is None else then)
     return (Consume(tuple(sources)),) if sources else ()

@@ -20,6 +20,7 @@ import msgspec
 from lake_core.errors import Conflict, InvalidInput, PlanAgain
 from lake_core.history.branch_state import MAX_WRITES, BranchState, Fork
 from lake_core.history.branching import split_writes
+from lake_core.history.covered import given_up_by_merge, is_interval
 from lake_core.history.create import branch_of, putting, putting_tombstone
 from lake_core.history.draft import Draft
 from lake_core.history.lift import pack
@@ -47,6 +48,7 @@ def merging(state: PoolState, draft: Draft, action: Merge) -> tuple[Action, ...]
     parent = branch_of(state, draft.branch)
     _check_replaces(draft.branch, parent, action.branch, tombstones, fork)
     sources = _sources(state, draft.branch, action, fork, references, tombstones)
+    sources += given_up_by_merge(state, tombstones, sources, into=draft.branch, id=draft.id)
     newest = max((t.version for t in tombstones), default=0)
     return (
         msgspec.structs.replace(action, since=fork.merged, joined=fork.joined, writes=pack(brought)),
@@ -146,7 +148,7 @@ def _sources(
     references: Sequence[Reference],
     tombstones: Sequence[Tombstone],
 ) -> list[Source]:
-    """The source files to bring.  Raises Conflict if the parent has ingested one of them too.
+    """The source files and covered intervals to bring.  Raises Conflict if the parent has ingested a file too.
 
     That is no conflict if the load on this side brings no records, because it was reverted.
     """
@@ -154,7 +156,10 @@ def _sources(
     for (branch, uri), theirs in state.sources.items():
         if branch != action.branch or not fork.boundary < theirs.version <= action.upto:
             continue
-        if state.ingested(into, uri) != theirs.source:
+        if is_interval(theirs.source):
+            if theirs.source.size and state.ingested(into, uri) != theirs.source:
+                brought.append(theirs.source)
+        elif state.ingested(into, uri) != theirs.source:
             brought.append(theirs.source)
         elif _brings_records(theirs.version, references, tombstones):
             raise Conflict(

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from lake_core.errors import Conflict, NotFound, PlanAgain
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
-from lake_core.history.covered import giving_up
+from lake_core.history.covered import giving_up, is_interval
 from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
 from lake_core.history.fields import check_fields, check_kept, check_room, check_room_of_merge, check_width
@@ -138,7 +138,8 @@ def rebase(
         )
     for action in draft.actions:
         if isinstance(action, Consume):
-            taken = [s.uri for s in action.sources if state.ingested(draft.branch, s.uri) == s]
+            files = (s for s in action.sources if not is_interval(s))
+            taken = [s.uri for s in files if state.ingested(draft.branch, s.uri) == s]
             if taken:
                 others = f" and {len(taken) - 1} other source files" if len(taken) > 1 else ""
                 raise Conflict(

@@ -137,6 +137,18 @@ def test_a_revert_puts_back_what_was_covered_before(pool: Pool) -> None:
     assert covered(pool) == [(10, 20), (20, 30)]
 
 
+@pytest.mark.parametrize("between", [(10, 20), (10, None), "delete"])
+def test_reverts_one_after_another_end_where_they_began(between: Any) -> None:
+    pool = of_keys(MemoryStore(), 1, 15, 25)
+    first = replaced(pool, 10, 20, 11)
+    second = deleted(pool, 5, 25) if between == "delete" else replaced(pool, *between, 12)
+    pool.branch().revert(str(second))
+    assert covered(pool) == [(10, 20)]
+    pool.branch().revert(str(first))
+    assert covered(pool) == []
+    assert pool.at().to_table()["k"].to_pylist() == [1, 15, 25]
+
+
 def test_a_revert_leaves_what_was_replaced_since(pool: Pool) -> None:
     gone = deleted(pool, 10, 20)
     replaced(pool, 10, 20)
@@ -179,6 +191,39 @@ def test_a_branch_inherits_and_a_merge_brings_what_it_covers(pool: Pool) -> None
     assert covered(pool) == [(10, 20), (20, 30)]
     pool.branch().merge("dev")
     assert covered(pool) == [(20, 30), (30, 40)]
+
+
+def test_a_branch_whose_merge_was_reverted_is_merged_again_with_its_intervals(pool: Pool) -> None:
+    pool.create_branch("dev")
+    replaced(pool, 10, 20, 14, branch="dev")
+    merge = pool.branch().merge("dev")
+    pool.branch().revert(str(merge.version))
+    assert covered(pool) == [(10, 20), (20, 30)]
+    pool.branch().merge("dev")
+    assert covered(pool) == [(10, 20), (20, 30)]
+    assert pool.at().to_table()["k"].to_pylist() == [1, 14]
+
+
+def test_a_merge_brings_no_gap_that_it_does_not_make() -> None:
+    pool = of_keys(MemoryStore(), 1)
+    pool.create_branch("dev")
+    tried = replaced(pool, 10, 20, 14, branch="dev")
+    pool.branch("dev").revert(str(tried))
+    replaced(pool, 10, 20, 11)
+    pool.branch("dev").append(pa.table({"k": [50]}))
+    pool.branch().merge("dev")
+    assert covered(pool) == [(10, 20)]
+    assert pool.at().to_table()["k"].to_pylist() == [1, 11, 50]
+
+
+def test_a_merge_gives_up_what_it_hides_though_its_branch_never_knew_it(pool: Pool) -> None:
+    pool.create_branch("dev")
+    replaced(pool, 40, 50, 41)
+    pool.branch("dev").delete(key_range=pool.at("dev").key_range(low=5, high=60))
+    replaced(pool, 20, 30, 21, branch="dev")
+    pool.branch().merge("dev")
+    assert pool.at().to_table()["k"].to_pylist() == [1, 21]
+    assert covered(pool) == [(20, 30)]
 
 
 def test_a_delete_that_meets_a_replace_gives_up_what_that_brought() -> None:
