@@ -159,11 +159,13 @@ def _tag_all(args: Namespace) -> None:
                 "tag": done.tag,
                 "pools": {pool: vars(one) for pool, one in done.pools.items()},
                 "empty": done.empty,
+                "failures": {pool: str(error) for pool, error in done.failures.items()},
             }
         )
     else:
         for line in lines:
             say(line)
+    done.check()
 
 
 def _expiry(text: str, *, now: float) -> float:

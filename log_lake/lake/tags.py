@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from lake_core import naming
@@ -50,15 +50,25 @@ def set_tag(pool: Journaled, name: str, *, at: str, reason: str, expires: float 
 
 
 def set_tag_on(
-    pool: Journaled, name: str, resolve: TagAt, *, reason: str, expires: float | None
+    pool: Journaled,
+    name: str,
+    resolve: TagAt,
+    *,
+    reason: str,
+    expires: float | None,
+    new_id: Callable[[], str] | None = None,
 ) -> TagResult:
-    """Gives the state and branch of `resolve`, which is asked again if planning begins again, a name."""
+    """Gives the state and branch of `resolve`, which is asked again if planning begins again, a name.
+
+    `new_id` gives the id of each transaction that is tried.
+    """
     naming.check_chosen_name(naming.check_branch_name(name, what="tag"), what="tag")
     if expires is not None and expires <= pool.context.now():
         raise InvalidInput(f"tag {name!r}: its time of expiry has passed already")
     if expires is not None and not expires * 1e6 <= LAST_TIME:
         raise InvalidInput(f"tag {name!r}: its time of expiry is after the year 9999; leave it out")
-    return planned(lambda: _set(pool, name, *resolve(), reason=reason, expires=expires))
+    id_of = new_id or pool.context.ids.new
+    return planned(lambda: _set(pool, name, *resolve(), id=id_of(), reason=reason, expires=expires))
 
 
 def _set(
@@ -67,6 +77,7 @@ def _set(
     loaded: LoadedState[PoolState],
     branch: str,
     *,
+    id: str,
     reason: str,
     expires: float | None,
 ) -> TagResult:
@@ -77,7 +88,7 @@ def _set(
     action = SetTag(name, loaded.version, branch, reason, until)
     newest = pool.history.load_open().version
     draft = Draft(
-        pool.context.ids.new(),
+        id,
         "",
         newest,
         pool.context.author,
@@ -86,6 +97,17 @@ def _set(
     )
     done = keeping(pool, loaded, draft)
     return TagResult(done.version, done.transaction_id, name, loaded.version, branch)
+
+
+def is_set_by(pool: Journaled, name: str, ids: Collection[str]) -> bool:
+    """Whether the pool has the tag, and a transaction with one of these ids set it."""
+    tag = pool.history.load_open().state.tags.get(name)
+    entry = None if tag is None else pool.history.journal.read(tag.set_at)
+    return entry is not None and any(
+        transaction.id in ids and isinstance(action, SetTag) and action.tag == name
+        for transaction in entry.transactions
+        for action in transaction.actions
+    )
 
 
 def delete_tag(pool: Journaled, name: str, *, chunk: int = CHUNK) -> TagResult:

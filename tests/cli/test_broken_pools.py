@@ -9,6 +9,8 @@ import pytest
 from log_lake.lake import Lake
 from tests.support.command import CORRUPT, NOT_FOUND, Command
 
+INCOMPLETE = 11
+
 
 @pytest.fixture
 def pools(lake: Command) -> Command:
@@ -44,6 +46,16 @@ def test_tags_shows_those_of_the_other_pools(pools: Command) -> None:
     listed = pools.run("tags", "--json")
     assert (listed.status, [r["pool"] for r in listed.records]) == (CORRUPT, ["a"])
     assert pools.run("tags", "a").status == 0
+
+
+def test_a_tag_is_deleted_from_the_pools_that_can_be_read(pools: Command) -> None:
+    deleted = pools.run("tag", "--all", "-d", "t", "--json")
+    assert (deleted.status, list(deleted.records[0]["pools"])) == (INCOMPLETE, ["a"])
+    assert "2 pools may keep the tag 't'" in deleted.err
+    assert "pool 'c' was dropped by" in deleted.records[0]["failures"]["c"]
+    assert pools.run("tags", "a", "--json").records == []
+    pools("drop", "c", "--yes")
+    assert "1 pool may keep the tag 't'" in pools.fails(INCOMPLETE, "tag", "--all", "-d", "t")
 
 
 def test_a_pool_whose_drop_was_interrupted_can_only_be_dropped(pools: Command) -> None:
