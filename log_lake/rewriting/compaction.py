@@ -148,7 +148,7 @@ def compact(
     try:
         work = begin_compaction(branch, inputs, outputs=outputs, message=message)
         with planning_again(branch.history), lease_of(branch, work, why="compaction"):
-            written = write(work, workers or Here.of(branch.context))
+            written = write(work, workers or Here.of(branch.context), branch.store)
             does = f"merges {counted(len(inputs), 'object')} into {counted(len(written), 'object')}"
             committed = commit(branch, work, written, does=does)
     except Conflict as error:

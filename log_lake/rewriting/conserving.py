@@ -10,8 +10,8 @@ pool's kind:
 | upsert | the same for the newest record of each key, and what its delete turns it into |
 | aggregate | the keys are the same; counts, and exact sums, add up; other fields are not checked |
 
-In all kinds the new object must have its records in order: by key, then by age.  `counts_add_up` reads nothing: it
-compares the numbers of records, where nothing can hide one.  Called by `rewriting.work`.
+In all kinds the new object must have its records in order: by key, then by age.  `counting` compares the numbers of
+records, without reading them.  Called by `rewriting.work`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ import numpy as np
 import pyarrow as pa
 
 from lake_core import naming
-from lake_core.errors import NotConserved
 from lake_core.history import Reference
 from lake_core.history.lift import lifted
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.phrases import counted
 from lake_core.schemas.hidden import ORDER, ORDINAL, ROW, SEQ, with_order
 from lake_core.store import Store
 from log_lake.columns.cast import cast_table
@@ -43,35 +41,13 @@ from log_lake.objects.write import WrittenObject
 from log_lake.reading.covers import Covers
 from log_lake.reading.deleted import Hiding
 from log_lake.reading.merge.clusters import clusters
+from log_lake.rewriting.refusal import refusal
 from log_lake.rewriting.rewriting import Rewriting
 
 PART_RECORDS = 500_000
 """Records of the inputs that are compared by key at a time: each takes its key and 40 bytes."""
 
 _EXACT_DIGITS = 100
-
-
-def counts_add_up(work: Rewriting, written: Sequence[WrittenObject]) -> bool:
-    """Whether the new objects have as many records as the objects of the inputs; True where a record may be left
-    out.
-
-    None may be in append pools without deletes to apply, if each input is its whole object (`is_whole`).
-    """
-    if not (work.rule.keeps_all and work.keeps_everything and not work.tombstones):
-        return True
-    return sum(r.records for r in work.inputs) == sum(one.action.records for one in written)
-
-
-def is_whole(work: Rewriting, store: Store, reference: Reference) -> bool:
-    """Whether the reference has all keys of its object.  Raises ObjectMissing, Corrupt, Unavailable."""
-    with DataObject.at(store, reference, pool_id=work.config.id) as data:
-        return data.inside(reference.key_range)
-
-
-def miscounted(work: Rewriting, written: Sequence[WrittenObject]) -> NotConserved:
-    """The error for new objects with another number of records than the inputs."""
-    before, after = sum(r.records for r in work.inputs), sum(one.action.records for one in written)
-    return _failure(work, counted(before, "record"), counted(after, "record"), "")
 
 
 def check_piece(
@@ -88,23 +64,14 @@ def check_piece(
     id = "" if written is None else written.action.object
     output = _Output() if written is None else check.output(written)
     if output.disorder:
-        raise _failure(work, "records by key and age", output.disorder, id)
+        raise refusal(work, "records by key and age", output.disorder, id=id)
     expected = check.aggregated() if work.rule.kind == "aggregate" else check.kept()
     if expected != output.content:
-        raise _failure(work, str(expected), str(output.content), id)
+        raise refusal(work, str(expected), str(output.content), id=id)
     if work.rule.kind == "aggregate":
         for name, total in check.totals.items():
             if total != output.totals.get(name, 0):
-                raise _failure(work, f"{name}={total}", f"{name}={output.totals.get(name, 0)}", id)
-
-
-def _failure(work: Rewriting, expected: str, output: str, id: str) -> NotConserved:
-    outputs = f"the new object {id} has" if id else "the new objects have"
-    return NotConserved(
-        f"pool {work.config.name!r}: {counted(len(work.inputs), 'input')} of a rewriting must give {expected}, but "
-        f"{outputs} {output}; nothing was committed, and the inputs stay: run `lake fsck {work.config.name} "
-        "--data`, and report this as a fault of the program if that finds no damage"
-    )
+                raise refusal(work, f"{name}={total}", f"{name}={output.totals.get(name, 0)}", id=id)
 
 
 @dataclass

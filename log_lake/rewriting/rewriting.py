@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from lake_core.history.tombstone import Tombstone
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.pools import PoolConfig
+from log_lake.combine.newest import emptied
 from log_lake.objects.metadata import Origin
 from log_lake.reading.covers import Covering
 from log_lake.reading.limits import ScanLimits
@@ -23,7 +25,7 @@ Keeps = Callable[[pa.Table], pa.Table]
 
 
 def everything(table: pa.Table) -> pa.Table:
-    """One piece that holds all keys."""
+    """Keeps every record of the table."""
     return table
 
 
@@ -69,6 +71,12 @@ class Rewriting(PoolPart):
     def keeps_everything(self) -> bool:
         """Whether the new objects keep all records that no delete hides."""
         return self.keeps is everything
+
+    @property
+    def keeps_number(self) -> bool:
+        """Whether the new objects keep all records that no delete hides, delete markers perhaps with nothing but
+        their key."""
+        return self.keeps_everything or (isinstance(self.keeps, partial) and self.keeps.func is emptied)
 
     def covering(self) -> Covering:
         """Which tombstones may cover records of an input, or certainly cover all."""

@@ -34,7 +34,8 @@ from log_lake.reading.merge.streams import ReferenceReading
 from log_lake.reading.plan import overlap_depth
 from log_lake.reading.revision import Revision
 from log_lake.reading.scan import live_records, with_markers
-from log_lake.rewriting.conserving import check_piece, counts_add_up, is_whole, miscounted
+from log_lake.rewriting.conserving import check_piece
+from log_lake.rewriting.counting import check_counts
 from log_lake.rewriting.rewriting import Rewriting
 from log_lake.rewriting.settings import CONTENT
 from log_lake.settings import Settings
@@ -123,18 +124,16 @@ def write_whole(worker: Worker, work: Rewriting) -> WrittenObject | None:
     return write_piece(work, worker, 0)
 
 
-def write(work: Rewriting, workers: Workers) -> list[WrittenObject]:
-    """Writes all pieces and returns their objects.  Raises what `write_piece` raises."""
+def write(work: Rewriting, workers: Workers, store: Store) -> list[WrittenObject]:
+    """Writes all pieces and returns their objects.
+
+    This process compares the numbers of records, in the footers of `store` if it must.  Raises what `write_piece`
+    raises.
+    """
     written = workers.map(partial(write_piece, work), range(len(work.pieces)))
     outputs = [one for one in written if one is not None]
-    # only then are the footers of the inputs read
-    if not counts_add_up(work, outputs) and all(workers.map(partial(_is_whole, work), work.inputs)):
-        raise miscounted(work, outputs)
+    check_counts(work, outputs, store)
     return outputs
-
-
-def _is_whole(work: Rewriting, worker: Worker, reference: Reference) -> bool:
-    return is_whole(work, worker.store, reference)
 
 
 def _records(work: Rewriting, key_range: KeyRange, store: Store) -> Iterator[pa.Table]:

@@ -1,0 +1,28 @@
+"""The error of a rewriting whose new objects do not hold what its inputs do."""
+
+from __future__ import annotations
+
+from lake_core.errors import NotConserved
+from lake_core.phrases import counted
+from log_lake.rewriting.rewriting import Rewriting
+
+INPUTS_NAMED = 3
+"""Inputs that the message names."""
+
+
+def refusal(work: Rewriting, expected: str, output: str, *, id: str = "") -> NotConserved:
+    """The error for inputs that must give `expected`, and new objects, or the one of the id, with `output`."""
+    outputs = f"the new object {id} has" if id else "the new objects have"
+    where = f"sub-pool {work.sub_pool!r}, " if work.sub_pool else ""
+    return NotConserved(
+        f"pool {work.config.name!r}, {where}branch {work.branch!r}: {counted(len(work.inputs), 'input')} of a "
+        f"rewriting ({_named(work)}) must give {expected}, but {outputs} {output}; nothing was committed, and the "
+        f"inputs stay: run `lake fsck {work.config.name} --data`, and report this as a fault of the program if "
+        "that finds no damage"
+    )
+
+
+def _named(work: Rewriting) -> str:
+    named = [f"{r.object} of {counted(r.records, 'record')}" for r in work.inputs[:INPUTS_NAMED]]
+    more = len(work.inputs) - len(named)
+    return ", ".join([*named, f"and {more:,} more"] if more else named)
