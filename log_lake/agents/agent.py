@@ -138,8 +138,8 @@ class Agent(Generic[W, R]):
         error."""
         return asked.work(self.work, name, "cannot be read")
 
-    def merged(self, all_work: Sequence[W]) -> list[W]:
-        """The work of all pools in the form in which it is handed out."""
+    def merged(self, all_work: Sequence[W], *, now: float) -> list[W]:
+        """The work of all pools in the form in which it is handed out; `now`, in seconds, may decide its order."""
         return list(all_work)
 
     def beside(self, run: AgentRun) -> Sequence[W]:

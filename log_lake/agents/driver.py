@@ -78,7 +78,8 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
         looks[pool] = seen
         all_work += seen.work
     run.quiet.write()
-    all_work = [*agent.merged(all_work), *agent.beside(run)]
+    now = lake.context.now()
+    all_work = [*agent.merged(all_work, now=now), *agent.beside(run)]
     handed = handed_out(
         all_work,
         put_off,
@@ -86,7 +87,7 @@ def find(name: str, params: Mapping[str, Any], *, open_lake: OpenLake = Lake.ope
         nothing=agent.nothing_in(open_names),
         not_done=agent.not_done,
         limit=asked.limit,
-        now=lake.context.now(),
+        now=now,
     )
     return handed if asked.dry_run else agent.left(asked, looks, all_work, handed)
 

@@ -15,6 +15,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from hashlib import sha256
 from typing import TypeVar
 
@@ -150,30 +151,32 @@ def handed_out(
 
 
 def within(all_work: Sequence[W], limit: int, *, now: float) -> list[W]:
-    """At most `limit` pieces, in their order: the first pieces of each pool, then the next of each, and so on.
+    """At most `limit` pieces, the first of `in_turns`, in the order of `all_work`."""
+    return [all_work[index] for index in sorted(_turns(all_work, now=now)[:limit])]
 
-    In a turn each pool gives as many pieces as its `share`.  So a pool with many pieces holds back no other pool.
-    A digest of the time chooses the pool that comes first, so it changes from run to run.  Otherwise the first
-    pools by name, if they always have work, would always hold back the others.
+
+def in_turns(all_work: Sequence[W], *, now: float) -> list[W]:
+    """The pieces in turns: the first of each pool, then others until each pool gave as many as its `share`, and
+    so on.
+
+    So neither many pieces nor a large share hold back another pool: a share counts only after the first pieces.
     """
-    pools = list(dict.fromkeys(work.pool for work in all_work))
-    first = int.from_bytes(sha256(f"{now}".encode()).digest()[:8]) % max(1, len(pools))
-    rank = {pool: (index - first) % len(pools) for index, pool in enumerate(pools)}
-    turns = sorted((turn, rank[all_work[index].pool], index) for turn, index in _turns(all_work))
-    return [all_work[index] for index in sorted(index for _, _, index in turns[:limit])]
+    return [all_work[index] for index in _turns(all_work, now=now)]
 
 
-def in_turns(all_work: Sequence[W]) -> list[W]:
-    """The pieces in turns: the first of each pool, as many as its `share`, then the next of each, and so on."""
-    return [all_work[index] for _, index in sorted(_turns(all_work))]
+def _turns(all_work: Sequence[Work], *, now: float) -> list[int]:
+    """The indexes of the pieces in turns; the less of its share a pool gave, the earlier is its next piece.
 
-
-def _turns(all_work: Sequence[W]) -> Iterator[tuple[int, int]]:
-    """Of each piece the number of turns of its pool before it, and its own index."""
+    Of pieces that are equal in this, a digest of the time and the pool chooses the first, so it changes from run
+    to run, among any pools.  Otherwise pools by name, if they always have work, would hold back the others.
+    """
+    rank = {pool: sha256(f"{now} {pool}".encode()).digest() for pool in {work.pool for work in all_work}}
     before: Counter[str] = Counter()
+    keys = []
     for index, work in enumerate(all_work):
-        yield before[work.pool] // work.share, index
+        keys.append((Fraction(before[work.pool], work.share), rank[work.pool], index))
         before[work.pool] += 1
+    return [index for _, _, index in sorted(keys)]
 
 
 def _left(count: int, limit: int) -> PutOff:

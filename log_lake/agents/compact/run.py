@@ -209,8 +209,8 @@ class CompactAgent(Agent[CompactWork, CompactResult]):
         waits = _plan(view, strategy=asked.strategy, now=later).jobs
         return PoolLook(lines=lines, rests=None if waits else pool.config)
 
-    def merged(self, all_work: Sequence[CompactWork]) -> list[CompactWork]:
-        return in_turns(all_work)
+    def merged(self, all_work: Sequence[CompactWork], *, now: float) -> list[CompactWork]:
+        return in_turns(all_work, now=now)
 
     def run(self, lake: Lake, work: CompactWork, open_workers: OpenWorkers) -> CompactResult:
         """Carries out the jobs.  Without jobs, as when the pool is only published, Spark does not start."""

@@ -2,8 +2,8 @@
 
 A pool with many jobs is handed out in pieces.  Each range of the pool gives a job in turn, and the time of the run
 decides which range comes first.  So if a run has a limit, or ends early, the next run does not begin at the same
-keys.  Between pools, each gives as many pieces in a turn as its setting `compact.share` says
-(`agents.finding.within`).
+keys.  Between pools, each gives a piece first, then as many in a turn as its setting `compact.share` says
+(`agents.finding.in_turns`).
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class ErasureAgent(Agent[ErasureWork, ErasuresResult]):
         how = {"grace": asked.grace, "keep_history": asked.keep_history}
         return asked.work(ErasureWork, split_pool(name)[0], "cannot be read", erasures=None, **how)
 
-    def merged(self, all_work: Sequence[ErasureWork]) -> list[ErasureWork]:
+    def merged(self, all_work: Sequence[ErasureWork], *, now: float) -> list[ErasureWork]:
         """One piece of work for each pool; a run may name several of its sub-pools."""
         by_pool: dict[str, ErasureWork] = {}
         for work in all_work:

@@ -134,7 +134,7 @@ def test_a_pool_that_cannot_be_read_does_not_hold_back_the_others(
             pool.branch().append(pa.table({"k": [1]}))
     next((tmp_path / lake.pool("bad").config.id / "journal").glob("*05.txn")).write_bytes(b"garbage")
     found = find({"lake": lake.store.uri})
-    assert [(work["pool"], len(work["jobs"]), work["title"]) for work in found] == [
+    assert sorted((work["pool"], len(work["jobs"]), work["title"]) for work in found) == [
         ("bad", 0, "bad: cannot be read"),
         ("good", 1, "good: 1 job"),
     ]
@@ -161,11 +161,11 @@ def test_pools_take_turns() -> None:
             for _ in range(2):
                 pool.branch().append(pa.table({"k": [k]}))
     found = driver.find("compact", {"lake": "x"}, open_lake=lambda _: lake)
-    assert [(work.pool, len(work.jobs), work.others) for work in found.work] == [
-        ("many", PIECE, 2),
-        ("one", 1, 0),
-        ("many", 2, PIECE),
-    ]
+    handed = [(work.pool, len(work.jobs), work.others) for work in found.work]
+    assert sorted(handed[:2]) == [("many", PIECE, 2), ("one", 1, 0)], (
+        "the time decides which of them is first"
+    )
+    assert handed[2:] == [("many", 2, PIECE)]
     done = driver.carry_out("compact", found.work, open_lake=lambda _: lake, open_workers=here)
     totals = driver.report("compact", found, done.results)
     assert (totals["pools"], totals["jobs"], totals["late"]) == (2, PIECE + 3, 0)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
 from log_lake.agents.finding import MAX_WORK, handed_out, in_turns, within
@@ -55,24 +57,67 @@ class Shared(Work, frozen=True, kw_only=True):
         return self.of_turn
 
 
-def test_a_pool_gives_as_many_pieces_in_a_turn_as_its_share() -> None:
-    def pieces(pool: str, count: int, share: int) -> list[Shared]:
-        return [Shared(lake="x", pool=pool, of_turn=share, task=n) for n in range(count)]
+def pieces(pool: str, count: int, share: int) -> list[Shared]:
+    return [Shared(lake="x", pool=pool, of_turn=share, task=n) for n in range(count)]
 
+
+def test_a_pool_gives_as_many_pieces_in_a_turn_as_its_share() -> None:
     all_work = [*pieces("large", 7, 3), *pieces("b", 2, 1), *pieces("c", 3, 1)]
-    ordered = [(one.pool, one.task) for one in in_turns(all_work)]
-    assert [pool for pool, _ in ordered] == ["large"] * 3 + ["b", "c"] + ["large"] * 3 + [
-        "b",
-        "c",
-        "large",
-        "c",
-    ]
-    for pool in ("large", "b", "c"):
-        of_pool = [task for name, task in ordered if name == pool]
-        assert of_pool == sorted(of_pool, key=lambda task: task or 0)
     for now in range(20):
+        ordered = [(one.pool, one.task) for one in in_turns(all_work, now=now)]
+        names = [pool for pool, _ in ordered]
+        for turn in (names[:5], names[5:10]):
+            assert set(turn[:3]) == {"large", "b", "c"}, "each gives one before any gives its second"
+            assert turn[3:] == ["large", "large"]
+        assert sorted(names[10:]) == ["c", "large"]
+        for pool in ("large", "b", "c"):
+            of_pool = [task for name, task in ordered if name == pool]
+            assert of_pool == sorted(of_pool, key=lambda task: task or 0)
         counted = Counter(one.pool for one in within(all_work, 10, now=now))
         assert counted == {"large": 6, "b": 2, "c": 2}
+
+
+RUNS = [1_800_000_000.0 + 3600 * n for n in range(300)]
+"""The times of runs that come each hour: always the same, so no test here depends on chance."""
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 1000)), min_size=1, max_size=8), st.data())
+def test_a_limit_leaves_no_pool_out_for_long(pools: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Each of N pools has work in about `limit` of N runs, whatever shares and pieces the others have."""
+    limit = data.draw(st.integers(1, len(pools)))
+    all_work = [one for n, (count, share) in enumerate(pools) for one in pieces(f"p{n}", count, share)]
+    served = Counter(pool for now in RUNS for pool in {one.pool for one in within(all_work, limit, now=now)})
+    at_least = 0.75 * len(RUNS) / (len(pools) / limit + 1)
+    assert {f"p{n}" for n in range(len(pools)) if served[f"p{n}"] < at_least} == set()
+
+
+def test_a_share_far_above_the_limit_holds_back_no_pool() -> None:
+    all_work = [
+        one for n in range(20) for one in pieces(f"p{n:02}", 12 if n == 7 else 1, 1000 if n == 7 else 1)
+    ]
+    served = Counter(one.pool for now in RUNS for one in within(all_work, 10, now=now))
+    assert len(served) == 20
+    assert min(served.values()) > len(RUNS) / 3
+    assert max(served.values()) < len(RUNS) * 2 / 3
+    assert Counter(one.pool for one in within(all_work, 25, now=RUNS[0]))["p07"] == 6, (
+        "what is left is its own"
+    )
+
+
+def test_neighbours_with_a_share_get_what_is_left_in_equal_parts() -> None:
+    all_work = [one for n in range(8) for one in pieces(f"p{n}", 4, 4 if n in (3, 4) else 1)]
+    second = Counter(one.pool for now in RUNS for one in within(all_work, 9, now=now) if one.task == 1)
+    assert set(second) == {"p3", "p4"}
+    assert min(second.values()) > len(RUNS) / 3
+
+
+def test_without_a_limit_too_no_pool_is_first_in_every_run() -> None:
+    first = Counter(in_turns(work("a", "a", "b", "c"), now=now)[0].pool for now in RUNS)
+    assert set(first) == {"a", "b", "c"}
+    assert min(first.values()) > 60
+    names = {name: [one.pool for one in in_turns(work(*name), now=5.0)] for name in ("abc", "cba")}
+    assert names["abc"] == names["cba"], "nor does it depend on the order in which pools were looked at"
 
 
 def test_what_is_beyond_the_limit_is_said_once(caplog: pytest.LogCaptureFixture) -> None:

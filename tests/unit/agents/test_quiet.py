@@ -68,12 +68,12 @@ class Site:
             self.append(name)
 
     def find(self, agent: str, *, recurring: bool = False, **asked: Any) -> list[str]:
-        """The pools in which a new process of the agent finds work."""
+        """The pools in which a new process of the agent finds work, by name: the time decides their order."""
         lake = Lake.open_on(self.store, ids=IdSource(clock=self.clock))
         self.store.requests.clear()
         find = finder(agent)
         how: dict[str, Any] = {"open_lake": lambda name: lake, **({"recurring": True} if recurring else {})}
-        return [work["pool"] for work in find({"lake": "x", **asked}, **how)]
+        return sorted(work["pool"] for work in find({"lake": "x", **asked}, **how))
 
     def looked_at(self) -> list[str]:
         """The pools whose folders the last `find` asked for something."""

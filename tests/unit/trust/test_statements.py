@@ -187,7 +187,7 @@ def test_a_forged_memory_of_agents_hides_only_pools_to_which_nothing_is_written(
         for _ in range(4):
             pool.branch().append(pa.table({"k": [1]}))
     find = driver.find
-    assert [one.pool for one in find("compact", {"lake": URI}, open_lake=lambda _: lake).work] == ["p", "q"]
+    assert {one.pool for one in find("compact", {"lake": URI}, open_lake=lambda _: lake).work} == {"p", "q"}
     asked = Request.read({"lake": URI}, also=AGENTS["compact"].parameters)
     memory = Quiet.of(lake, asked, agent="compact")
     for pool in lake.pools():
