@@ -15,6 +15,7 @@ from log_lake.console.output import print_json, print_rows, print_table, say
 from log_lake.console.sink import print_text
 from log_lake.coverage.backfills import backfills_of
 from log_lake.coverage.coverage import LATE, Coverage, IntervalCoverage, coverage_of, has_schedule
+from log_lake.coverage.schedule import utc
 from log_lake.coverage.settings import moment
 from log_lake.coverage.table import key_rows
 
@@ -55,7 +56,7 @@ def _rows(branch: Coverage) -> Iterator[dict[str, Any]]:
     for state, ones in branch.spans:
         first = 0
         for at, one in enumerate(ones, 1):
-            if at == len(ones) or ones[at].begin != one.end:
+            if at == len(ones) or utc(ones[at].begin) != utc(one.end):
                 row = {"from": _text(ones[first].begin), "to": _text(one.end), "state": state}
                 yield row | {"intervals": at - first, "loaded": _text(_loaded(ones[first:at]))}
                 first = at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from log_lake.coverage.coverage import Coverage
+from log_lake.coverage.schedule import utc
 
 _JUST_BEFORE = dt.timedelta(seconds=1)
 
@@ -18,14 +19,15 @@ def backfills_of(coverage: Coverage, *, dag_id: str) -> list[list[str]]:
     """
     spans: list[tuple[dt.datetime, dt.datetime]] = []
     for gap in coverage.gaps:
-        if spans and spans[-1][1] == gap.begin:
+        if spans and utc(spans[-1][1]) == utc(gap.begin):
             spans[-1] = spans[-1][0], gap.end
         else:
             spans.append((gap.begin, gap.end))
     return [
         [
             *("airflow", "backfill", "create", "--dag-id", dag_id),
-            *("--from-date", begin.isoformat(), "--to-date", (end - _JUST_BEFORE).isoformat()),
+            *("--from-date", begin.isoformat()),
+            *("--to-date", (utc(end) - _JUST_BEFORE).astimezone(end.tzinfo).isoformat()),
             *("--reprocess-behavior", "completed"),
         ]
         for begin, end in spans

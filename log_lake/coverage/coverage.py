@@ -13,7 +13,7 @@ from lake_core.history.covered import CoveredInterval, covered_intervals
 from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
 from log_lake.coverage.key_ranges import TIMES, possible_ranges, time_of
-from log_lake.coverage.schedule import TimeSpan, intervals
+from log_lake.coverage.schedule import TimeSpan, intervals, utc
 from log_lake.coverage.settings import KEYS, CoveragePolicy, coverage_policy_of, in_zone
 from log_lake.reading.revision import Revision
 
@@ -115,13 +115,13 @@ def _intervals(
 ) -> Iterator[IntervalCoverage]:
     key, key_class = revision.key, class_of(revision)
     for begin, end in spans:
-        due = None if policy.late is None else end + policy.late
+        due = None if policy.late is None else (utc(end) + policy.late).astimezone(policy.zone)
         for key_range in possible_ranges(begin, end, key=key, key_class=key_class):
             if (by := brought.by(key_range)) is not None:
                 yield IntervalCoverage(begin, end, HELD, by.version, loaded_at(by), due)
                 break
         else:
-            yield IntervalCoverage(begin, end, LATE if due is not None and due <= now else GAP, due=due)
+            yield IntervalCoverage(begin, end, LATE if due is not None and utc(due) <= now else GAP, due=due)
 
 
 def loaded_at(one: CoveredInterval) -> dt.datetime | None:
@@ -167,4 +167,4 @@ class _Held:
         descending = revision.key.fields[0].descending
         bounds = (one.key_range.high if descending else one.key_range.low for one in self.ranges)
         times = (time_of(bound, key=revision.key, zone=zone) for bound in bounds if bound)
-        return min((time for time in times if time is not None), default=None)
+        return min((time for time in times if time is not None), key=utc, default=None)

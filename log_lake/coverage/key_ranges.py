@@ -98,7 +98,7 @@ def time_of(bound: bytes, *, key: PoolKey, zone: dt.tzinfo) -> dt.datetime | Non
         value = decode_key(bound.removesuffix(AFTER) if key.fields[0].descending else bound, key)[0]
         if isinstance(value, Instant):
             _, seconds, nanoseconds = value
-            return _at(seconds, zone) + dt.timedelta(microseconds=nanoseconds // 1000)
+            return _at(seconds, zone, microseconds=nanoseconds // 1000)
         if isinstance(value, str):
             text = dt.datetime.fromisoformat(value)
             return text if text.tzinfo else text.replace(tzinfo=dt.UTC)
@@ -109,5 +109,6 @@ def time_of(bound: bytes, *, key: PoolKey, zone: dt.tzinfo) -> dt.datetime | Non
         return None
 
 
-def _at(seconds: float, zone: dt.tzinfo) -> dt.datetime:
-    return (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(zone)
+def _at(seconds: float, zone: dt.tzinfo, *, microseconds: int = 0) -> dt.datetime:
+    since_1970 = dt.timedelta(seconds=seconds, microseconds=microseconds)
+    return (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + since_1970).astimezone(zone)

@@ -1,6 +1,10 @@
 """The intervals of a schedule: hours, days, weeks or months of a time zone; pure.
 
 A day begins at midnight of its zone, so one in which clocks change has 23 or 25 hours.  A week begins on Monday.
+An hour begins at minute 0 of its zone: where clocks change by half an hour, one has 90 minutes.
+
+Guard: Python compares and adds two times of one zone by what the clock shows, and that comes twice when clocks
+are put back.  So all is compared and added in UTC; the zone only tells where an interval begins.
 """
 
 from __future__ import annotations
@@ -17,6 +21,11 @@ MAX_INTERVALS = 100_000
 """Intervals of one answer: eleven years of hours; more would be a mistake in a date."""
 
 _HOUR = dt.timedelta(hours=1)
+
+
+def utc(moment: dt.datetime) -> dt.datetime:
+    """The same moment, as one that may be compared and added."""
+    return moment.astimezone(dt.UTC)
 
 
 def intervals(since: dt.datetime, until: dt.datetime, *, every: str, zone: dt.tzinfo) -> Iterator[TimeSpan]:
@@ -36,11 +45,11 @@ def _intervals(since: dt.datetime, until: dt.datetime, *, every: str, zone: dt.t
     begin = _floor(since.astimezone(zone), every)
     for _ in range(MAX_INTERVALS):
         end = _next(begin, every)
-        if end > until:
+        if utc(end) > utc(until):
             return
         yield begin, end
         begin = end
-    if _next(begin, every) <= until:
+    if utc(_next(begin, every)) <= utc(until):
         raise InvalidInput(
             f"more than {MAX_INTERVALS:,} intervals lie between {since.isoformat()} and {until.isoformat()}: ask "
             "for fewer (--since, --until), or set a later intervals.since"
@@ -50,8 +59,11 @@ def _intervals(since: dt.datetime, until: dt.datetime, *, every: str, zone: dt.t
 def _floor(moment: dt.datetime, every: str) -> dt.datetime:
     """The begin of the interval in which a moment lies, in its zone."""
     if every == "hour":
-        past = dt.timedelta(minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond)
-        return (moment.astimezone(dt.UTC) - past).astimezone(moment.tzinfo)
+        while past := dt.timedelta(
+            minutes=moment.minute, seconds=moment.second, microseconds=moment.microsecond
+        ):  # twice if clocks change by half an hour in between
+            moment = (utc(moment) - past).astimezone(moment.tzinfo)
+        return moment
     day = moment.date()
     if every == "week":
         day -= dt.timedelta(days=day.weekday())
@@ -63,7 +75,8 @@ def _next(begin: dt.datetime, every: str) -> dt.datetime:
     day = begin.date()
     match every:
         case "hour":
-            return (begin.astimezone(dt.UTC) + _HOUR).astimezone(begin.tzinfo)
+            hours = (_floor((utc(begin) + count * _HOUR).astimezone(begin.tzinfo), every) for count in (1, 2))
+            return next(end for end in hours if utc(end) > utc(begin))
         case "month":
             day = (day + dt.timedelta(days=31)).replace(day=1)
         case _:

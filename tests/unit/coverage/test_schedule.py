@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
 from lake_core.store.memory import MemoryStore
-from log_lake.coverage.coverage import HELD, Coverage, coverage_of, has_schedule
+from log_lake.coverage.backfills import backfills_of
+from log_lake.coverage.coverage import HELD, Coverage, IntervalCoverage, coverage_of, has_schedule
 from log_lake.coverage.key_ranges import CLASSES, interval_range, time_of
 from log_lake.coverage.schedule import MAX_INTERVALS, intervals
-from log_lake.coverage.settings import EVERY
+from log_lake.coverage.settings import EVERY, CoveragePolicy
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 
 BERLIN, TOKYO, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo"), ZoneInfo("Asia/Kolkata")
 UTC = dt.UTC
-ZONES = (UTC, BERLIN, TOKYO, KOLKATA)
+ZONES = (UTC, BERLIN, TOKYO, KOLKATA, ZoneInfo("Australia/Lord_Howe"))
 
 
 def at(*parts: int, zone: dt.tzinfo = UTC) -> dt.datetime:
@@ -53,6 +54,55 @@ def test_a_day_in_which_clocks_change_is_longer_or_shorter() -> None:
     spans = intervals(at(2026, 3, 28, zone=BERLIN), at(2026, 3, 31, zone=BERLIN), every="day", zone=BERLIN)
     hours = [(end.astimezone(UTC) - begin.astimezone(UTC)) / dt.timedelta(hours=1) for begin, end in spans]
     assert hours == [24, 23, 24]
+
+
+CHANGES = (
+    (BERLIN, at(2026, 10, 25, 1)),
+    (ZoneInfo("America/New_York"), at(2026, 11, 1, 6)),
+    (ZoneInfo("Australia/Lord_Howe"), at(2026, 4, 4, 15)),
+    (ZoneInfo("Australia/Lord_Howe"), at(2026, 10, 3, 15, 30)),
+)
+"""A zone, and when its clocks change: the last by half an hour."""
+
+
+@given(st.sampled_from(CHANGES), st.integers(-500, 500), st.integers(0, 1_000), st.sets(st.integers(0, 16)))
+def test_hours_and_backfills_follow_time_where_clocks_change(
+    change: tuple[dt.tzinfo, dt.datetime], start: int, minutes: int, held: set[int]
+) -> None:
+    zone, moment = change
+    minute = dt.timedelta(minutes=1)
+    since = moment + start * minute
+    until = since + minutes * minute
+    spans = list(intervals(since.astimezone(zone), until.astimezone(zone), every="hour", zone=zone))
+    instants = [(begin.astimezone(UTC), end.astimezone(UTC)) for begin, end in spans]
+    assert all(one[1] == other[0] for one, other in pairwise(instants))
+    assert all(60 * minute <= end - begin <= 90 * minute and end <= until for begin, end in instants)
+    assert all(time.minute == 0 for span in spans for time in span)
+    ends = instants[-1][1] if instants else since
+    assert until - ends < 180 * minute
+    assert all(begin <= since < end for begin, end in instants[:1])
+    ones = (IntervalCoverage(*span, HELD if number in held else "gap") for number, span in enumerate(spans))
+    commands = backfills_of(Coverage(CoveragePolicy("hour", zone), tuple(ones)), dag_id="d")
+    loaded = [
+        number
+        for number, (begin, _) in enumerate(instants)
+        for words in commands
+        if dt.datetime.fromisoformat(words[6]) <= begin <= dt.datetime.fromisoformat(words[8])
+    ]
+    assert loaded == [number for number in range(len(spans)) if number not in held]
+
+
+@pytest.mark.parametrize(("first", "expected"), [(0, "x!x!-"), (1, "x!x-")])
+def test_the_hour_that_comes_twice_is_held_and_due_by_itself(first: int, expected: str) -> None:
+    pool = a_pool(every="hour", zone="Europe/Berlin", late="1h")
+    for hour in (first, first + 2):
+        load(pool, "timestamp", at(2026, 10, 25, hour), at(2026, 10, 25, hour + 1))
+    now, since = at(2026, 10, 25, 5), at(2026, 10, 25, first)
+    found = coverage_of(pool.at(), since=since, until=now, now=now.timestamp())
+    assert states(found) == expected
+    assert states(coverage_of(pool.at(), until=now, now=now.timestamp())) == states(found)
+    due = [one.due.astimezone(UTC) - one.end.astimezone(UTC) for one in found.intervals if one.due]
+    assert due == [dt.timedelta(hours=1)] * len(found.intervals)
 
 
 def test_weeks_begin_on_monday_and_months_on_the_first() -> None:
