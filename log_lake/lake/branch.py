@@ -120,8 +120,8 @@ class Branch(Line):
         """Delete the records of a key range that fulfil a condition: one small transaction, a tombstone.
 
         It does not hide records of loads that commit later, however early they began.  If there is surely nothing
-        to delete, nothing is committed.  `count`: count the records even if that means to read up to 100,000;
-        otherwise they are counted if the state tells their number.
+        to delete, and no covered interval to give up, nothing is committed.  `count`: count the records even if
+        that means to read up to 100,000; otherwise they are counted if the state tells their number.
 
         Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lake_core.errors import LakeError
 from lake_core.history import Draft
+from lake_core.history.covered import giving_up
 from lake_core.keys import KeyRange
 from log_lake.lake.branches import planned
 from log_lake.lake.counting import removed_by, removed_metadata
@@ -26,11 +27,16 @@ def _delete(branch: Line, write: WriteArguments) -> DeleteResult:
     classes = revision.key_classes
     span = key_range if isinstance(key_range, KeyRange) else key_range.read(revision.key, classes)
     spec = check_delete(revision, key_range=span, where=write.where, narrow=True)
-    if spec is None or not may_delete(revision, spec, branch.history, branch.store):
+    if spec is None:
         return DeleteResult(None)
-    check_classes(span, revision.key, classes)
     id = branch.context.ids.new()
     action, author = spec.tombstone(id, reason=write.message), branch.context.author
+    # an interval may be held without records
+    if not giving_up(revision.state, [action], branch=branch.name, id=id) and not may_delete(
+        revision, spec, branch.history, branch.store
+    ):
+        return DeleteResult(None)
+    check_classes(span, revision.key, classes)
     removed = removed_by(branch, revision, spec, looks=write.count)
     draft = Draft(
         id,

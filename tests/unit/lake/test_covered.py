@@ -112,6 +112,18 @@ def test_a_delete_gives_up_what_it_removes_whole(pool: Pool) -> None:
     assert covered(pool) == [(10, 20), (20, 30)]
 
 
+def test_a_delete_of_an_empty_interval_makes_a_gap(pool: Pool) -> None:
+    assert pool.branch().delete(key_range=pool.at().key_range(low=20, high=24)).version is None
+    pool.create_branch("dev")
+    deleted(pool, 20, 30)
+    assert covered(pool) == [(10, 20)]
+    assert pool.branch().delete(key_range=pool.at().key_range(low=20, high=30)).version is None
+    pool.branch("dev").delete(key_range=pool.at("dev").key_range(low=10, high=30))
+    assert covered(pool, "dev") == []
+    pool.branch().merge("dev")
+    assert covered(pool) == []
+
+
 def test_a_delete_by_condition_and_a_replace_inside_leave_an_interval_covered(pool: Pool) -> None:
     deleted(pool, None, None, where="k = 11")
     replaced(pool, 12, 13)
