@@ -34,7 +34,7 @@ class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
     The intervals are those of the pool's settings, and begin with that of `since`; without it, with the first one
     that the pool should hold, or does.  Both are times of ISO 8601; one without a zone is in the pool's zone.  The
     sensor looks every five minutes (`poke_interval`), holds no worker in between (`mode`), and fails after
-    `timeout`.  A store that does not answer is no gap: it looks again.
+    `timeout`, or at once if the key tells no times.  A store that does not answer is no gap: it looks again.
 
     The result: `pool`, `until`, `intervals` (their number), `version` (of the branch).
     """
@@ -67,7 +67,7 @@ class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
     def poke(self, context: Context) -> PokeReturnValue:
         """Whether all intervals are held; logs the first gaps otherwise."""
         from lake_core.errors import Unavailable
-        from log_lake.coverage.coverage import coverage_of
+        from log_lake.coverage.coverage import check_schedule, coverage_of
 
         task = self.task_id
         until = _time(given.text(self.until, "until", task=task), "until", task=task)
@@ -81,6 +81,7 @@ class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
             allowed.check_lake(name, task=task, places=places, environ=os.environ)
         try:
             view = open_lake(name).pool(pool_name).at(branch)
+            check_schedule(view)
             coverage = coverage_of(view, since=first, until=until)
         except Unavailable as error:
             if not error.may_pass:

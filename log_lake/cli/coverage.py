@@ -14,7 +14,14 @@ from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_rows, print_table, say
 from log_lake.console.sink import print_text
 from log_lake.coverage.backfills import backfills_of
-from log_lake.coverage.coverage import LATE, Coverage, IntervalCoverage, coverage_of, has_schedule
+from log_lake.coverage.coverage import (
+    LATE,
+    Coverage,
+    IntervalCoverage,
+    check_schedule,
+    coverage_of,
+    has_schedule,
+)
 from log_lake.coverage.schedule import utc
 from log_lake.coverage.settings import moment
 from log_lake.coverage.table import key_rows
@@ -28,11 +35,7 @@ def coverage(args: Namespace) -> None:
     since, until = _moment(args.since, "--since"), _moment(args.until, "--until")
     if not has_schedule(view):
         if args.gaps or args.backfill or since or until:
-            raise InvalidInput(
-                f"{args.pool}: its key {str(view.key)!r} is no time, so gaps cannot be told; if it holds "
-                "seconds or dates as text, say since when: "
-                f"lake set {shlex.quote(args.pool)} intervals.every=day intervals.since=2026-01-31"
-            )
+            check_schedule(view)
         rows = [row | {"loaded": _text(row["loaded"])} for row in key_rows(view)]
         print_rows(
             rows, as_json=args.json, empty=f"{args.pool}: no ranges of keys; intervals.every=key keeps them"

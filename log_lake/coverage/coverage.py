@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from lake_core.errors import InvalidInput
 from lake_core.history.covered import CoveredInterval, covered_intervals
 from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
@@ -103,6 +105,16 @@ def has_schedule(revision: Revision) -> bool:
     key_class = class_of(revision)
     says = any(revision.settings.text(f"intervals.{name}") for name in ("source", "since", "late"))
     return says or key_class in TIMES or (key_class is None and bool(revision.key.fields))
+
+
+def check_schedule(revision: Revision) -> None:
+    """Raises InvalidInput if the pool can have no intervals of time."""
+    if not has_schedule(revision):
+        raise InvalidInput(
+            f"{revision.config.name}: its key {str(revision.key)!r} is no time, so gaps cannot be told; if it "
+            "holds seconds or dates as text, say since when: "
+            f"lake set {shlex.quote(revision.config.name)} intervals.every=day intervals.since=2026-01-31"
+        )
 
 
 def class_of(revision: Revision) -> str | None:

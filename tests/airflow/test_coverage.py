@@ -60,6 +60,7 @@ def asked(folder: Path, *ways: dict[str, Any]) -> list[Any]:
     )
     for first, last in ((1, 2), (2, 4), (5, 6)):
         cover(pool, f"2026-01-{first:02}", f"2026-01-{last:02}")
+    lake.create_pool("numbers", key="k", settings={"type.k": "int64"})
     lake.create_pool("empty", key="day", settings={"type.day": "timestamp"})
     done = subprocess.run(
         [sys.executable, "-c", ASKED, str(folder / "lake"), json.dumps(ways)],
@@ -73,7 +74,7 @@ def asked(folder: Path, *ways: dict[str, Any]) -> list[Any]:
 
 
 def test_the_sensor_waits_until_all_intervals_are_held(tmp_path: Path) -> None:
-    whole, gap, later, nothing, early, wrong, gone, warned = asked(
+    whole, gap, later, nothing, early, wrong, gone, no_times, warned = asked(
         tmp_path,
         {"until": "{{ data_interval_end }}"},
         {"until": "2026-01-06"},
@@ -82,6 +83,7 @@ def test_the_sensor_waits_until_all_intervals_are_held(tmp_path: Path) -> None:
         {"until": "2026-01-01"},
         {"until": "yesterday"},
         {"until": "2026-01-06", "pool_name": "nope"},
+        {"until": "2026-01-06", "pool_name": "numbers"},
         {"pool": "days"},
     )
     assert whole == {"pool": "days", "until": "2026-01-03T00:00:00+00:00", "intervals": 2, "version": 3}
@@ -92,5 +94,6 @@ def test_the_sensor_waits_until_all_intervals_are_held(tmp_path: Path) -> None:
     )
     assert wrong == "InvalidInput: t5: until='yesterday': must be a time of ISO 8601, as 2026-01-31T00:00:00Z"
     assert gone.startswith("NotFound: pool 'nope' does not exist")
+    assert no_times.startswith("InvalidInput: numbers: its key 'k' is no time, so gaps cannot be told")
     assert warned.startswith("a deadline has passed of report/r1; days lacks ")
     assert "the first: 2026-01-04T00:00:00+00:00, 2026-01-06T00:00:00+00:00" in warned
