@@ -16,7 +16,7 @@ from lake_core.ids import id_seconds
 from lake_core.keys import KeyRange
 from log_lake.coverage.key_ranges import TIMES, possible_ranges, time_of
 from log_lake.coverage.schedule import TimeSpan, intervals, utc
-from log_lake.coverage.settings import KEYS, CoveragePolicy, coverage_policy_of, in_zone
+from log_lake.coverage.settings import KEYS, YEARS, CoveragePolicy, coverage_policy_of, in_zone
 from log_lake.reading.revision import Revision
 
 HELD, GAP, LATE = "held", "gap", "late"
@@ -81,7 +81,7 @@ def coverage_of(
     `until` (default: now).
 
     A time without a zone is one of the schedule.  `now` is in seconds since 1970.  Raises InvalidInput for a pool
-    whose key begins with no time, and for too many intervals.
+    whose key begins with no time, for a year that is not in `YEARS`, and for too many intervals.
     """
     policy = coverage_policy_of(revision.settings)
     at = dt.datetime.fromtimestamp(revision.now if now is None else now, dt.UTC)
@@ -179,4 +179,4 @@ class _Held:
         descending = revision.key.fields[0].descending
         bounds = (one.key_range.high if descending else one.key_range.low for one in self.ranges)
         times = (time_of(bound, key=revision.key, zone=zone) for bound in bounds if bound)
-        return min((time for time in times if time is not None), key=utc, default=None)
+        return min((time for time in times if time is not None and time.year in YEARS), key=utc, default=None)

@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from lake_core.errors import InvalidInput
 from log_lake.settings import Settings
 from log_lake.settings.setting_types import SettingType, duration, if_given, one_of
 from log_lake.settings.settings import Setting
@@ -15,6 +16,14 @@ EVERY = ("hour", "day", "week", "month")
 
 KEYS = "key"
 """In place of a length: replaces bring ranges of keys, and there is no schedule."""
+
+YEARS = range(2, 9800)
+"""Of the times of a coverage: others are mistakes, and with a zone or a duration they leave the years of Python."""
+
+_OTHER_YEARS = f"use a year from {YEARS.start} to {YEARS.stop - 1}"
+
+LATEST = 36_500 * 86_400
+"""Seconds of `intervals.late`, at most."""
 
 
 def _zone(text: str) -> ZoneInfo:
@@ -27,14 +36,24 @@ def _zone(text: str) -> ZoneInfo:
 def moment(text: str) -> dt.datetime:
     """A day or a time of ISO 8601; without a zone if the text has none.  Raises ValueError."""
     try:
-        return dt.datetime.fromisoformat(text)
+        time = dt.datetime.fromisoformat(text)
     except ValueError as error:
         raise ValueError(
             "use a day or a time of ISO 8601, such as 2026-01-31 or 2026-01-31T06:00Z"
         ) from error
+    if time.year not in YEARS:
+        raise ValueError(_OTHER_YEARS)
+    return time
 
 
-_DURATION = SettingType(duration, "a duration, such as `6h` or `2d`")
+def _late(text: str) -> float:
+    seconds = duration(text)
+    if seconds > LATEST:
+        raise ValueError(f"use a duration of at most {LATEST // 86_400:,}d")
+    return seconds
+
+
+_DURATION = SettingType(_late, "a duration, such as `6h` or `2d`")
 _MOMENT = SettingType(moment, "a day or a time, such as `2026-01-31`")
 
 SETTINGS = {
@@ -85,5 +104,10 @@ def coverage_policy_of(settings: Settings) -> CoveragePolicy:
 
 
 def in_zone(moment: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
-    """The moment in the zone; one without a zone is a local time there."""
+    """The moment in the zone; one without a zone is a local time there.
+
+    Raises InvalidInput for a year that is not in `YEARS`.
+    """
+    if moment.year not in YEARS:
+        raise InvalidInput(f"{moment.isoformat()}: {_OTHER_YEARS}")
     return moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)

@@ -49,7 +49,7 @@ def test_gaps_are_late_after_a_time_that_the_pool_says(pool: Command) -> None:
     ]
     assert len(gaps) == 4
     assert "; complete" in pool("coverage", "p", *UNTIL, "--gaps").out
-    pool("set", "p", "intervals.late=999999h")
+    pool("set", "p", "intervals.late=800000h")
     assert {one["state"] for one in pool("coverage", "p", *UNTIL, "--gaps", "--json").records} == {"gap"}
 
 
@@ -107,7 +107,8 @@ def test_a_pool_without_replaces_says_so(lake: Command) -> None:
     ("words", "says"),
     [
         (("--since", "now"), "--since 'now': use a day or a time of ISO 8601"),
-        (("--since", "0001-01-01", "--until", "2013-01-01"), "more than 100,000 intervals"),
+        (("--since", "0001-01-01"), "--since '0001-01-01': use a year from 2 to 9799"),
+        (("--since", "0002-01-01", "--until", "2013-01-01"), "more than 100,000 intervals"),
     ],
 )
 def test_bad_times_are_refused(pool: Command, words: tuple[str, ...], says: str) -> None:

@@ -18,7 +18,7 @@ from log_lake.coverage.backfills import backfills_of
 from log_lake.coverage.coverage import HELD, Coverage, IntervalCoverage, coverage_of, has_schedule
 from log_lake.coverage.key_ranges import CLASSES, interval_range, time_of
 from log_lake.coverage.schedule import MAX_INTERVALS, intervals
-from log_lake.coverage.settings import EVERY, CoveragePolicy
+from log_lake.coverage.settings import EVERY, YEARS, CoveragePolicy
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 
@@ -125,6 +125,33 @@ def test_too_many_intervals_are_refused_and_so_are_years_beyond_9999() -> None:
         list(intervals(since, since + (MAX_INTERVALS + 1) * hours, every="hour", zone=UTC))
     with pytest.raises(InvalidInput, match="the years of a time are 1 to 9999"):
         list(intervals(at(9999, 12, 31), at(9999, 12, 31, 5), every="day", zone=UTC))
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        (at(9999, 12, 20), at(9999, 12, 31)),
+        (at(2026, 1, 1), dt.datetime.fromisoformat("9999-12-31T23:00-05:00")),
+        (dt.datetime.fromisoformat("0001-01-01T00:00+05:00"), at(1, 1, 3)),
+        (at(2026, 1, 1), dt.datetime.max),
+    ],
+)
+def test_years_that_a_zone_or_a_duration_would_leave_are_refused(
+    since: dt.datetime, until: dt.datetime
+) -> None:
+    pool = a_pool(late="7d", zone="America/New_York")
+    with pytest.raises(InvalidInput, match="use a year from 2 to 9799"):
+        coverage_of(pool.at(), since=since, until=until)
+
+
+def test_the_first_and_the_last_year_and_the_longest_delay_are_no_error() -> None:
+    pool = a_pool(late="36500d", zone="America/New_York")
+    for year in (YEARS.start, YEARS.stop - 1):
+        assert states(coverage_of(pool.at(), since=at(year, 1, 1), until=at(year, 1, 2, 12), now=0)) == (
+            "!!" if year < 1970 else "--"
+        )
+    with pytest.raises(InvalidInput, match="use a duration of at most 36,500d"):
+        a_pool(late="36501d")
 
 
 @pytest.mark.parametrize("key_class", CLASSES)
