@@ -76,6 +76,9 @@ def _summary(branch: Coverage) -> str:
     late = sum(one.state == LATE for one in branch.intervals)
     words = f"{number - lacking:,} of {counted(number, f'{branch.policy.every}')} held"
     words += f", {late:,} late" if late else ""
+    if branch.is_cut:
+        begin = _text(branch.intervals[0].begin)
+        words += f"; those before {begin} are left out: say since when there should be some: intervals.since"
     return words + (
         f"; complete until {_text(branch.complete)}" if branch.complete else "; the first is not held"
     )

@@ -22,10 +22,18 @@ MAX_INTERVALS = 100_000
 
 _HOUR = dt.timedelta(hours=1)
 
+_SHORTEST = {"hour": _HOUR, "day": 24 * _HOUR, "week": 7 * 24 * _HOUR, "month": 28 * 24 * _HOUR}
+
 
 def utc(moment: dt.datetime) -> dt.datetime:
     """The same moment, as one that may be compared and added."""
     return moment.astimezone(dt.UTC)
+
+
+def latest_begin(begin: dt.datetime, until: dt.datetime, *, every: str) -> dt.datetime:
+    """`begin`, or a later time if there might be more than `MAX_INTERVALS` since then."""
+    longest = (MAX_INTERVALS - 1) * _SHORTEST[every]
+    return begin if utc(until) - utc(begin) <= longest else (utc(until) - longest).astimezone(begin.tzinfo)
 
 
 def intervals(since: dt.datetime, until: dt.datetime, *, every: str, zone: dt.tzinfo) -> Iterator[TimeSpan]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from log_lake.coverage import schedule
 from tests.support.command import INVALID_INPUT, Command
 
 UNTIL = ("--until", "2013-01-08")
@@ -75,6 +76,12 @@ def test_it_prints_the_backfills_of_exactly_the_gaps(pool: Command) -> None:
     replace(pool, 3, 5)
     until = ("--until", day(6))
     assert pool("coverage", "p", *until, "--backfill").out == ""
+
+
+def test_a_far_low_bound_is_told(pool: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "MAX_INTERVALS", 50)  # so that the test is fast
+    pool("replace", "p", pool.file("old.ndjson", []), "--from", "1700-01-01", "--to", "1701-01-01")
+    assert "; those before 2012-11-20T" in pool("coverage", "p", *UNTIL, "--gaps").out
 
 
 def test_it_is_a_table_in_sql(pool: Command) -> None:

@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
-from lake_core.keys import PoolKey
+from lake_core.history.covered import CoveredInterval
+from lake_core.keys import KeyRange, PoolKey
 from lake_core.store.memory import MemoryStore
+from log_lake.coverage import schedule
 from log_lake.coverage.backfills import backfills_of
 from log_lake.coverage.coverage import HELD, Coverage, IntervalCoverage, coverage_of, has_schedule
+from log_lake.coverage.held import Held
 from log_lake.coverage.key_ranges import CLASSES, interval_range, time_of
 from log_lake.coverage.schedule import MAX_INTERVALS, intervals
 from log_lake.coverage.settings import EVERY, YEARS, CoveragePolicy
@@ -215,6 +218,46 @@ def test_days_are_held_lacking_or_late(key_class: str, key: str) -> None:
     assert states(found) == "xx!x!-"
     assert found.complete == at(2026, 3, 3)
     assert [one.version for one in found.intervals if one.version] == [2, 3, 4]
+
+
+def test_an_interval_says_the_newest_load_that_brought_all_of_it_or_the_newest_part() -> None:
+    pool = a_pool(since="2026-03-01")
+    load(pool, "timestamp", at(2026, 3, 5), at(2026, 3, 6))  # version 2
+    load(pool, "timestamp", at(2026, 3, 1), at(2026, 3, 9))
+    load(pool, "timestamp", at(2026, 3, 2), at(2026, 3, 3))
+    load(pool, "timestamp", at(2026, 3, 3, 5), at(2026, 3, 3, 6))
+    load(pool, "timestamp", at(2026, 3, 9, 12), at(2026, 3, 10))
+    load(pool, "timestamp", at(2026, 3, 9), at(2026, 3, 9, 12))
+    found = coverage_of(pool.at(), until=dt.datetime(2026, 3, 11))
+    assert [one.version for one in found.intervals] == [3, 4, 3, 3, 3, 3, 3, 3, 7, None]
+
+
+@given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), max_size=12), st.integers(1, 5))
+def test_what_brought_a_span_is_as_each_range_tells(pairs: list[tuple[int, int]], width: int) -> None:
+    bounds = sorted((min(pair), max(pair) + 1, version) for version, pair in enumerate(pairs))
+    ranges = [CoveredInterval(KeyRange(bytes([a]), bytes([b])), version, "") for a, b, version in bounds]
+    spans = [KeyRange(bytes([low]), bytes([low + width])) for low in range(1, 21, width)]
+    expected = {}
+    for span in spans:
+        low, high = span.low[0], span.low[0] + width
+        whole = [version for a, b, version in bounds if a <= low and high <= b]
+        part = [version for a, b, version in bounds if a < high and low < b]
+        held = all(any(a <= key < b for a, b, _ in bounds) for key in range(low, high))
+        if held:
+            expected[span.low] = max(whole or part)
+    found = Held(ranges).bringing(reversed(spans))
+    assert {low: one.version for low, one in found.items()} == expected
+
+
+def test_a_far_low_bound_leaves_the_newest_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "MAX_INTERVALS", 50)  # so that the test is fast
+    pool = a_pool(every="hour")
+    load(pool, "timestamp", at(1700, 1, 1), at(2026, 1, 1))
+    found = coverage_of(pool.at(), until=dt.datetime(2026, 1, 1))
+    assert found.is_cut
+    assert (len(found.intervals), found.complete) == (49, at(2026, 1, 1))
+    with pytest.raises(InvalidInput, match="more than 50 intervals"):
+        coverage_of(pool.at(), since=at(1700, 1, 1))
 
 
 def test_hours_make_a_day_and_a_month_holds_its_days() -> None:
