@@ -27,7 +27,6 @@ from airflow_lake.reach import lake_name, open_lake, open_spark
 from airflow_lake.tries import tell_of_tries
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.naming import MAIN
-from lake_core.records.decoders import converted
 
 if TYPE_CHECKING:
     from log_lake.agents.agent import Agent
@@ -289,6 +288,7 @@ def report(
 
     Raises Incomplete if something failed, InvalidInput if the packs are not of the lake that the run names.
     """
+    from lake_core.records.decoders import converted
     from log_lake.agents import driver
     from log_lake.agents.put_off_jobs import record_put_off
     from log_lake.agents.work import Found, PutOff

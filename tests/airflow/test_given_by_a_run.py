@@ -180,7 +180,7 @@ def test_a_run_by_hand_neither_replaces_nor_deletes_the_interval_that_airflow_ga
     why = "this run was started by hand, or by another DAG: its interval, 2024-01-04T00:00:00+00:00 to"
     assert all(f"{task}: {why}" in said for task in ("interval", "text", "delete", "computed", "mapped"))
     transactions = [one.metadata.get("task") for _, one in Lake.open(str(place / "lake")).pool("days").log()]
-    assert transactions == ["day", None]
+    assert transactions == ["day", "constant", None]
     assert runs["group"].state == "failed"
     assert "a run without an interval appends files" in said
 
