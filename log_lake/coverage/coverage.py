@@ -14,8 +14,9 @@ from lake_core.ids import id_seconds
 from log_lake.coverage.held import Held
 from log_lake.coverage.key_ranges import TIMES, possible_ranges
 from log_lake.coverage.schedule import TimeSpan, intervals, latest_begin, utc
-from log_lake.coverage.settings import KEYS, CoveragePolicy, coverage_policy_of, in_zone
+from log_lake.coverage.settings import CoveragePolicy, coverage_policy_of, in_zone
 from log_lake.reading.revision import Revision
+from log_lake.settings.covering import KEYS, keeps_keys, tells_times
 
 HELD, GAP, LATE = "held", "gap", "late"
 """A replace brought all of the interval; it lacks a part; it lacks a part and is past its time."""
@@ -106,11 +107,14 @@ def has_schedule(revision: Revision) -> bool:
 
     A number and a text may be anything, so without such a setting they are only keys.
     """
-    if revision.settings.text("intervals.every") == KEYS:
+    if keeps_keys(revision.settings):
         return False
     key_class = class_of(revision)
-    says = any(revision.settings.text(f"intervals.{name}") for name in ("source", "since", "late"))
-    return says or key_class in TIMES or (key_class is None and bool(revision.key.fields))
+    return (
+        tells_times(revision.settings)
+        or key_class in TIMES
+        or (key_class is None and bool(revision.key.fields))
+    )
 
 
 def check_schedule(revision: Revision) -> None:

@@ -8,14 +8,12 @@ from zoneinfo import ZoneInfo
 
 from lake_core.errors import InvalidInput
 from log_lake.settings import Settings
+from log_lake.settings.covering import KEYS
 from log_lake.settings.setting_types import SettingType, duration, if_given, one_of
 from log_lake.settings.settings import Setting
 
 EVERY = ("hour", "day", "week", "month")
 """How long an interval may be."""
-
-KEYS = "key"
-"""In place of a length: replaces bring ranges of keys, and there is no schedule."""
 
 YEARS = range(2, 9800)
 """Of the times of a coverage: others are mistakes, and with a zone or a duration they leave the years of Python."""

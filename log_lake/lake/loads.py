@@ -48,6 +48,7 @@ from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import WrittenObject
 from log_lake.settings import Settings
+from log_lake.settings.covering import keeps_keys, tells_times
 from log_lake.texts.keytext import check_classes
 
 if TYPE_CHECKING:
@@ -322,13 +323,12 @@ def _is_kept(branch: Line, key_range: KeyRange) -> bool:
     Guard: other bounds may be personal data, which an erasure could not remove from the history.
     """
     settings, key = branch.settings, branch.config.key
-    if settings.text("intervals.every") == "key":
+    if keeps_keys(settings):
         return True
     bounds = [decode_key(bound, key) for bound in (key_range.low, key_range.high or b"")]
     if any(len(values) != 1 for values in bounds):
         return False
-    says = any(settings.text(f"intervals.{name}") for name in ("source", "since", "late"))
-    return says or all(isinstance(value, dt.date | Instant) for (value,) in bounds)
+    return tells_times(settings) or all(isinstance(value, dt.date | Instant) for (value,) in bounds)
 
 
 def _draft(
