@@ -198,14 +198,16 @@ class CheckpointFile:
                 tables.append(table.filter(pc.is_in(table["key"], pa.array(here, pa.binary()))))
         return pa.concat_tables(tables)
 
-    def starting(self, section: str, prefix: bytes, *, branch: str = "", sub_pool: str = "") -> pa.Table:
-        """The rows whose key begins so, in key order; other row groups are not read."""
-        tables, end = [_EMPTY], prefix + b"\xff"
+    def between(
+        self, section: str, first: bytes, end: bytes, *, branch: str = "", sub_pool: str = ""
+    ) -> pa.Table:
+        """The rows whose key lies in [first, end), in key order; other row groups are not read."""
+        tables = [_EMPTY]
         for number, group in self._groups(section, branch, sub_pool):
-            if group.last >= prefix and group.first < end:
+            if group.last >= first and group.first < end:
                 table = self._read(number)
                 keys = LazyColumn(table, "key")
-                begin = bisect_left(keys, prefix)
+                begin = bisect_left(keys, first)
                 tables.append(table.slice(begin, bisect_left(keys, end, lo=begin) - begin))
         return pa.concat_tables(tables)
 

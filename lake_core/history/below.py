@@ -56,11 +56,11 @@ class SourcesBelow(MapBelow[tuple[str, str], Ingested]):
 
         return self.file.decoded(find)
 
-    def starting(self, prefix: str, *, branch: str) -> list[tuple[str, Ingested]]:
-        """The sources of a branch whose URI begins so; other row groups are not read."""
+    def between(self, first: str, end: str, *, branch: str) -> list[tuple[str, Ingested]]:
+        """The sources of a branch whose URI lies in [first, end); other row groups are not read."""
 
         def find() -> list[tuple[str, Ingested]]:
-            return list(_ingested(self.file.starting(SOURCE, prefix.encode(), branch=branch)))
+            return list(_ingested(self.file.between(SOURCE, first.encode(), end.encode(), branch=branch)))
 
         return self.file.decoded(find)
 

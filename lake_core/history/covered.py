@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from lake_core.history.below import SourcesBelow
 from lake_core.history.state import Ingested, PoolState
 from lake_core.history.tombstone import NEVER, Tombstone
-from lake_core.keys.ranges import KeyRange
+from lake_core.keys.ranges import EVERYTHING, KeyRange
 from lake_core.records import Action, AddObject, AddTombstone, Consume, Source
 
 PREFIX = "interval:"
@@ -65,25 +65,27 @@ def is_interval(source: Source) -> bool:
     return source.uri.startswith(PREFIX)
 
 
-def covered_intervals(state: PoolState, branch: str) -> list[CoveredInterval]:
-    """The intervals that the branch holds, by their low bound.
+def covered_intervals(
+    state: PoolState, branch: str, *, beginning: KeyRange = EVERYTHING
+) -> list[CoveredInterval]:
+    """The intervals that the branch holds, by their low bound; only those whose low bound lies in `beginning`.
 
     They may overlap, and equal ranges come once.  Raises CheckpointDamaged, Unavailable.
     """
-    sources = _known(state, branch)
+    sources = _known(state, branch, beginning)
     spans = ((interval_of(uri), one) for uri, one in sources.items() if one.source.size)
     intervals = [CoveredInterval(span, one.version, one.source.etag) for span, one in spans if span]
     return sorted(intervals, key=lambda one: (one.key_range.low, one.key_range.high or b""))
 
 
-def _known(state: PoolState, branch: str) -> dict[str, Ingested]:
+def _known(state: PoolState, branch: str, beginning: KeyRange) -> dict[str, Ingested]:
     """By name, what the branch or its ancestors say of an interval, as `state.ingested_as` would."""
     kept: dict[str, Ingested] = {}
     hidden: set[str] = set()
     until, there = NEVER, state.branches.get(branch)
     while there is not None:  # bounded: a parent is older than its children
         began = there.fork.created if there.fork else -1
-        for uri, one in _own(state, branch):
+        for uri, one in _own(state, branch, beginning):
             if uri in hidden or one.version <= began:
                 continue
             hidden.add(uri)
@@ -96,14 +98,15 @@ def _known(state: PoolState, branch: str) -> dict[str, Ingested]:
     return kept
 
 
-def _own(state: PoolState, branch: str) -> Iterator[tuple[str, Ingested]]:
-    """What the transactions of the branch say of intervals, each once."""
-    added = state.sources.added
+def _own(state: PoolState, branch: str, beginning: KeyRange) -> Iterator[tuple[str, Ingested]]:
+    """What the transactions of the branch say of intervals, each once.  Names sort as their low bounds."""
+    added, high = state.sources.added, beginning.high
+    first, end = PREFIX + beginning.low.hex(), PREFIX + ("~" if high is None else high.hex())
     for (name, uri), one in added.items():
-        if name == branch and uri.startswith(PREFIX):
+        if name == branch and first <= uri < end:
             yield uri, one
     if isinstance(state.sources.below, SourcesBelow):
-        for uri, one in state.sources.below.starting(PREFIX, branch=branch):
+        for uri, one in state.sources.below.between(first, end, branch=branch):
             if (branch, uri) not in added:
                 yield uri, one
 
@@ -133,7 +136,9 @@ def given_up_by_merge(
 def _given_up(state: PoolState, spans: Sequence[KeyRange], *, branch: str, id: str) -> Iterator[Source]:
     if not spans:
         return
-    for one in covered_intervals(state, branch):
+    highs = [span.high for span in spans if span.high is not None]
+    high = max(highs) if len(highs) == len(spans) else None
+    for one in covered_intervals(state, branch, beginning=KeyRange(min(span.low for span in spans), high)):
         if any(_contains(span, one.key_range) for span in spans):
             source = interval_source(one.key_range, id=id, holds=False)
             if source is not None:
