@@ -11,7 +11,7 @@ from itertools import groupby
 from lake_core.errors import InvalidInput
 from lake_core.history.covered import CoveredInterval, covered_intervals
 from lake_core.ids import id_seconds
-from log_lake.coverage.held import Held
+from log_lake.coverage.held import HeldRanges
 from log_lake.coverage.key_ranges import TIMES, possible_ranges
 from log_lake.coverage.schedule import TimeSpan, intervals, latest_begin, utc
 from log_lake.coverage.settings import CoveragePolicy, coverage_policy_of, in_zone
@@ -88,7 +88,7 @@ def coverage_of(
     """
     policy = coverage_policy_of(revision.settings)
     at = dt.datetime.fromtimestamp(revision.now if now is None else now, dt.UTC)
-    brought = Held(covered_intervals(revision.state, revision.branch))
+    brought = HeldRanges(covered_intervals(revision.state, revision.branch))
     begin = policy.since if since is None else in_zone(since, policy.zone)
     end = at if until is None else in_zone(until, policy.zone)
     if not revision.key.fields or policy.every == KEYS:
@@ -133,7 +133,12 @@ def class_of(revision: Revision) -> str | None:
 
 
 def _intervals(
-    revision: Revision, brought: Held, spans: Iterable[TimeSpan], policy: CoveragePolicy, *, now: dt.datetime
+    revision: Revision,
+    brought: HeldRanges,
+    spans: Iterable[TimeSpan],
+    policy: CoveragePolicy,
+    *,
+    now: dt.datetime,
 ) -> Iterator[IntervalCoverage]:
     key, key_class = revision.key, class_of(revision)
     ranges = [(begin, end, possible_ranges(begin, end, key=key, key_class=key_class)) for begin, end in spans]

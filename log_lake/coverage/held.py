@@ -17,7 +17,7 @@ from log_lake.coverage.settings import YEARS
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldRanges:
     """The ranges of keys that are held, by their low bound; they may overlap."""
 
     ranges: list[CoveredInterval]

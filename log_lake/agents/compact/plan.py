@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from hashlib import sha256
 
 from lake_core.history import Reference
 from lake_core.history.between import Ages
@@ -10,15 +12,18 @@ from lake_core.history.branch_state import BranchState
 from lake_core.history.limits import MOST_INLINED
 from lake_core.keys import PoolKey
 from log_lake.compaction.gain import standing_of
-from log_lake.compaction.jobs import CompactionJob, CompactionPlan
+from log_lake.compaction.jobs import CompactionJob, CompactionPlan, NamedJob
 from log_lake.compaction.layout import depth_of
 from log_lake.compaction.planner import Planner
 from log_lake.compaction.policy import CompactionPolicy
-from log_lake.compaction.ranges import apart
+from log_lake.compaction.ranges import apart, places
 from log_lake.compaction.strategies import find_strategy
 
 FULL = "full"
 """The strategy that leaves nothing as it is."""
+
+PIECE = 64
+"""Jobs of a pool in one piece of work: a task of a piece lasts minutes, and other pools wait no longer."""
 
 WRITE_OUT = "small loads that lie in the journal"
 """Why inlined references are written as objects."""
@@ -115,3 +120,23 @@ def jobs_of_inlined(
         planner.write_out(WRITE_OUT)
         jobs += planner.jobs
     return [piece for job in jobs for piece in job.apart(points)]
+
+
+def pieces_of(
+    jobs: Sequence[CompactionJob], points: Sequence[bytes], *, now: float
+) -> list[tuple[NamedJob, ...]]:
+    """The jobs by ranges in turn, in pieces; without jobs one piece that is empty.
+
+    Each range gives a job in turn, and the time of the run decides which comes first.  So if a run has a limit, or
+    ends early, the next run does not begin at the same keys.  A job over several ranges counts for the first of
+    them.
+    """
+    by_range: dict[int, list[CompactionJob]] = defaultdict(list)
+    for job in jobs:
+        by_range[places(job.key_range, points).start].append(job)
+    ranges = sorted(by_range)
+    first = int.from_bytes(sha256(f"{now}".encode()).digest()[:8]) % max(1, len(ranges))
+    turns = [by_range[number] for number in ranges[first:] + ranges[:first]]
+    longest = max(map(len, turns), default=0)
+    ordered = [of_range[turn].named for turn in range(longest) for of_range in turns if turn < len(of_range)]
+    return [tuple(ordered[at : at + PIECE]) for at in range(0, len(ordered), PIECE)] or [()]

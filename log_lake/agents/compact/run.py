@@ -16,7 +16,7 @@ import msgspec
 from lake_core.naming import MAIN
 from lake_core.phrases import counted
 from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook
-from log_lake.agents.compact.plan import FULL, are_many, jobs_of_inlined, plan_branch
+from log_lake.agents.compact.plan import FULL, are_many, jobs_of_inlined, pieces_of, plan_branch
 from log_lake.agents.compact.policy import policy_of
 from log_lake.agents.compact.publication import publication_due, published
 from log_lake.agents.compact.report import (
@@ -29,7 +29,6 @@ from log_lake.agents.compact.report import (
     summary,
     work_line,
 )
-from log_lake.agents.compact.turns import pieces_of
 from log_lake.agents.finding import in_turns
 from log_lake.agents.request import Request
 from log_lake.agents.roster import AGENTS

@@ -13,9 +13,9 @@ from lake_core.errors import Incomplete, InvalidInput, NotFound
 from lake_core.store.memory import MemoryStore
 from log_lake.agents import driver
 from log_lake.agents.agent import here
+from log_lake.agents.compact.plan import PIECE
 from log_lake.agents.compact.report import job_line, start_line, summary
 from log_lake.agents.compact.run import jobs_now, plan_pool
-from log_lake.agents.compact.turns import PIECE
 from log_lake.compaction import CompactionJob, CompactionResult
 from log_lake.compaction.gain import Standing
 from log_lake.lake import Lake

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lake_core.errors import InvalidInput
 from lake_core.history import Reference
 from lake_core.keys import PoolKey
+from log_lake.agents.compact.plan import PIECE, pieces_of
 from log_lake.agents.compact.policy import SETTINGS
-from log_lake.agents.compact.turns import PIECE, pieces_of
 from log_lake.compaction.jobs import CompactionJob
 from log_lake.settings.settings import check_settings
 

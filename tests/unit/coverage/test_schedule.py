@@ -18,7 +18,7 @@ from lake_core.store.memory import MemoryStore
 from log_lake.coverage import schedule
 from log_lake.coverage.backfills import backfills_of
 from log_lake.coverage.coverage import HELD, Coverage, IntervalCoverage, coverage_of, has_schedule
-from log_lake.coverage.held import Held
+from log_lake.coverage.held import HeldRanges
 from log_lake.coverage.key_ranges import CLASSES, interval_range, time_of
 from log_lake.coverage.schedule import MAX_INTERVALS, intervals
 from log_lake.coverage.settings import EVERY, YEARS, CoveragePolicy
@@ -245,7 +245,7 @@ def test_what_brought_a_span_is_as_each_range_tells(pairs: list[tuple[int, int]]
         held = all(any(a <= key < b for a, b, _ in bounds) for key in range(low, high))
         if held:
             expected[span.low] = max(whole or part)
-    found = Held(ranges).bringing(reversed(spans))
+    found = HeldRanges(ranges).bringing(reversed(spans))
     assert {low: one.version for low, one in found.items()} == expected
 
 
