@@ -297,7 +297,7 @@ def stalled_writer(me: Process) -> None:
     if references and me.chance.random() < 0.4:
         chosen = references if me.world.kind == "aggregate" else references[: me.chance.randint(1, 3)]
         work = begin_compaction(branch, chosen, outputs=1, message="")
-        written = rewrite(work, Here.of(me.lake.context))
+        written = rewrite(work, Here.of(me.lake.context), me.lake.store)
         me.sleep(pause)
         commit(branch, work, written, does="merges")
         return

@@ -317,7 +317,7 @@ def test_a_compaction_that_drops_markers_is_refused_once_an_undo_brought_back_wh
     branch = world.pool.branch()
     work = begin_compaction(branch, world.pool.at().references, outputs=1, message="")
     assert work.oldest_only
-    written = write(work, Here.of(branch.context))
+    written = write(work, Here.of(branch.context), branch.store)
     branch.undo(str(expired))
     error = lost(branch, work, written)
     assert isinstance(error, PlanAgain)

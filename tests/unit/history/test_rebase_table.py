@@ -72,7 +72,7 @@ def load(records: Records) -> Work:
 def compaction() -> Work:
     def begin(pool: Pool, branch: Branch) -> Finish:
         work = begin_compaction(branch, pool.at().references, outputs=1, message="")
-        written = write(work, Here.of(branch.context))
+        written = write(work, Here.of(branch.context), branch.store)
 
         def finish() -> None:
             outcome = commit(branch, work, written, does="merges")

@@ -75,7 +75,7 @@ def finish_load(branch: Branch) -> Work:
 def finish_compaction(branch: Branch) -> Work:
     references = branch.history.load().state.branches["main"].snapshot.overlapping()
     work = begin_compaction(branch, references, outputs=1, message="")
-    written = write(work, Here.of(branch.context))
+    written = write(work, Here.of(branch.context), branch.store)
     return lambda branch: commit(branch, work, written, does="merges")
 
 
