@@ -45,6 +45,6 @@ def test_a_pool_that_fails_is_named_and_the_others_are_compacted(agent: Agent) -
     run = api.trigger(DAG, conf={"pools": ["damaged", "sound"]})
     assert api.wait(DAG, run, seconds=RUN_SECONDS) == "failed"
     said = api.log(DAG, run, "report")
-    assert "damaged: run[0] failed; its log says why" in said
+    assert any(f"damaged: run[{at}] failed; its log says why" in said for at in (0, 1))  # pools take turns
     assert "sound: 1 job merged 12 objects" in said
     assert type(agent.lake).open(agent.lake.store.uri).pool("sound").at().depth == 1
