@@ -139,7 +139,7 @@ RULES: dict[str, Rule] = {
         PoolState, "kept_at", _none, 19, "checkpoint and purge", "tagger"
     ),
     "a tag that a purge has passed writes its checkpoint again": _of(
-        branches, "passed", _no, 1328, "checkpoint and purge", "tagger"
+        branches, "passed", _no, 2950, "checkpoint and purge", "tagger"
     ),
     "a branch that is let go lists what it kept": _of(
         tags, "_unkept", lambda *_: {}, 52, "branch maker and merger", "tagger"
