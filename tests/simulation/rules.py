@@ -155,7 +155,7 @@ RULES: dict[str, Rule] = {
         rebase, "_overtaken", lambda *_: (), 30, "replacer", "stalled writer"
     ),
     "a compaction shows again what a reverted delete hid": _of(
-        rebase, "_check_revealed", _nothing, 2753, *("undoer",) * 2, *("stalled writer",) * 2
+        rebase, "_check_revealed", _nothing, 2389, *("undoer",) * 2, *("stalled writer",) * 2
     ),
     "what hides older versions stays": Rule(
         5,
