@@ -210,6 +210,20 @@ def check_lake(name: str, *, task: str, places: Places, environ: Mapping[str, st
         check(name, what="lake", task=task, places=places | lakes_of(environ), setting=LAKES)
 
 
+def check_lake_of_run(
+    name: str,
+    *,
+    asked: Any,
+    defaults: Places,
+    conf: Mapping[str, Any] | None,
+    task: str,
+    environ: Mapping[str, str],
+) -> None:
+    """Raises InvalidInput for a lake that the run names and may not name; `asked` is what the DAG says."""
+    if is_given(asked, conf=conf):
+        check_lake(name, task=task, places=of_templates(asked) | defaults, environ=environ)
+
+
 def check_files(
     files: Iterable[str], *, task: str, places: Places, environ: Mapping[str, str], what: str = "files"
 ) -> None:

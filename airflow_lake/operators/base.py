@@ -130,10 +130,14 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
 
     def check_given(self, context: Context) -> None:
         """Raises InvalidInput for a lake that the run names and may not name (`allowed`)."""
-        asked = self.asked_or_default["lake"]
-        if allowed.is_given(asked, conf=conf_of(context)):
-            places = allowed.of_templates(asked) | self.defaults
-            allowed.check_lake(self.lake, task=self.task_id, places=places, environ=os.environ)
+        allowed.check_lake_of_run(
+            self.lake,
+            asked=self.asked_or_default["lake"],
+            defaults=self.defaults,
+            conf=conf_of(context),
+            task=self.task_id,
+            environ=os.environ,
+        )
 
     def act(self, context: Context) -> Any:
         """Does the work of the task; other tasks can use its result."""

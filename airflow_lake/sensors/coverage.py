@@ -76,9 +76,14 @@ class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
         pool_name = given.text(self.pool_name, "pool_name", task=task)
         branch = given.text(self.branch, "branch", task=task)
         name = lake_name(given.text_or_empty(self.lake, "lake", task=task, asked=self.asked["lake"]))
-        if allowed.is_given(self.asked["lake"], conf=conf_of(context)):
-            places = allowed.of_templates(self.asked["lake"]) | self.defaults
-            allowed.check_lake(name, task=task, places=places, environ=os.environ)
+        allowed.check_lake_of_run(
+            name,
+            asked=self.asked["lake"],
+            defaults=self.defaults,
+            conf=conf_of(context),
+            task=task,
+            environ=os.environ,
+        )
         try:
             view = open_lake(name).pool(pool_name).at(branch)
             check_schedule(view)

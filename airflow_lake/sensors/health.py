@@ -54,9 +54,14 @@ class LakeHealthSensor(KeepsTexts, BaseSensorOperator):
 
         pools = given.texts(self.pools, "pools", task=self.task_id)
         name = lake_name(given.text_or_empty(self.lake, "lake", task=self.task_id, asked=self.asked))
-        if allowed.is_given(self.asked, conf=conf_of(context)):
-            places = allowed.of_templates(self.asked) | self.defaults
-            allowed.check_lake(name, task=self.task_id, places=places, environ=os.environ)
+        allowed.check_lake_of_run(
+            name,
+            asked=self.asked,
+            defaults=self.defaults,
+            conf=conf_of(context),
+            task=self.task_id,
+            environ=os.environ,
+        )
         try:
             health = examine(open_lake(name), pools)
         except Unavailable as error:

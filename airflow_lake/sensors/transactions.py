@@ -137,9 +137,14 @@ class LakeTransactionSensor(KeepsTexts, BaseSensorOperator):
         pools = given.texts(self.pools, "pools", task=task)
         branch = given.text(self.branch, "branch", task=task)
         name = lake_name(given.text_or_empty(self.lake, "lake", task=task, asked=self.asked["lake"]))
-        if allowed.is_given(self.asked["lake"], conf=conf_of(context)):
-            places = allowed.of_templates(self.asked["lake"]) | self.defaults
-            allowed.check_lake(name, task=task, places=places, environ=os.environ)
+        allowed.check_lake_of_run(
+            name,
+            asked=self.asked["lake"],
+            defaults=self.defaults,
+            conf=conf_of(context),
+            task=task,
+            environ=os.environ,
+        )
         lake = open_lake(name)
         if not pools:
             raise InvalidInput(f"{task}: pools is empty; name at least one pool")
