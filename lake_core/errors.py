@@ -17,7 +17,7 @@
       Corrupt                 stop: an object of the lake is damaged; the message names it
         ObjectMissing         a data object of a snapshot is not on the store
         CheckpointDamaged     part of a checkpoint is damaged: load again, the journal skips it
-        NotConserved           a rewriting would lose or change records: nothing was committed, the inputs stay
+        NotConserved          a rewriting would lose or change records: nothing was committed, the inputs stay
         JournalLost           a journal that had entries has none: put it back, or rebuild the pool
       ObjectVacuumed          the revision is older than the retention time
       OutputFailed            make room for the output, or choose another; earlier changes remain

@@ -2,8 +2,8 @@
 
 A part is one key range of the plan, so what a scan gives is what its parts give one after another.  Threads read
 the next parts while the first is given out.  Each holds a bounded number of bytes ahead, and then waits for its
-turn.  If the reader ends early, the threads stop at their next table, or at the next
-that the condition leaves empty.
+turn.  If the reader ends early, the threads stop at their next table, or at the next that the condition leaves
+empty.
 
 Callers: `lake.view`.
 """

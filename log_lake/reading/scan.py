@@ -56,6 +56,7 @@ def scan(
     columns = result_schema(plan).names
     covering = Covering(plan.tombstones, plan.schemas.__getitem__)
     before = partial(_fulfilling, plan.where, reads) if plan.rule.keeps_all else None
+    spare = _spare(plan)
     promising = (
         cluster
         for cluster in clusters(plan.references)
@@ -77,7 +78,7 @@ def scan(
                 lifts=plan.lifts,
                 schemas=plan.schemas,
                 ranges=plan.ranges,
-                spare=_spare(plan) if is_alone else frozenset(),
+                spare=spare if is_alone else frozenset(),
             ),
             rule=plan.rule,
             has_sequence=False,
