@@ -230,6 +230,12 @@ class OutputFailed(LakeError):
     exit_status = 12
 
 
+def words(error: Exception) -> str:
+    """The text of an error in one line; for an error of the system its reason without the path."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(reason.split()) or type(error).__name__
+
+
 def _rebuilt(kind: type[LakeError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LakeError:
     """The error without a call of its constructor, which may take other arguments or add to the message."""
     error = kind.__new__(kind, *args)

@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from lake_core.errors import LakeError, Unavailable, from_wire, to_wire
 from lake_core.ids import IdSource
-from lake_core.store import Address, guarded
+from lake_core.store import Address
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from log_lake.workers import Divide, Shuffle, SortedPiece, Worker
 from spark_apps.spread import Pair, Passing, gather_frame, passing_errors
 

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Protocol
 
-from lake_core.errors import InvalidInput, Unavailable
-from lake_core.store.failures import words
+from lake_core.errors import InvalidInput, Unavailable, words
 from log_lake.extras import need
 from spark_apps.in_task import InTask
 from spark_apps.reach import address, check_master, check_server

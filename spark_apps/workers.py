@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from lake_core.context import Context
 from lake_core.ids import IdSource
-from lake_core.store import Address, address_of, guarded
+from lake_core.store import Address, address_of
 from log_lake.agents.agent import OpenWorkers
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from log_lake.workers import Divide, Here, Shuffle, SortedPiece, Worker, Workers, exchange
 from spark_apps.exchange import exchanged
 from spark_apps.in_task import InTask

@@ -44,12 +44,12 @@ from lake_core.errors import (
     LakeError,
     NotFound,
     Unavailable,
+    words,
 )
 from lake_core.keys import KeyRange
 from lake_core.phrases import human_size
 from lake_core.records.decoding import decoding
-from lake_core.store import Store, ranges
-from lake_core.store.failures import words
+from lake_core.store import Store, planned
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class CheckpointFile:
         self.groups_read = 0
         try:
             file = self._source = store.open_input(name, size=size)
-            ranges.fetch_tail(file)
+            planned.fetch_tail(file)
             self._most = most_content(file.size())
             plain = pq.ParquetFile(file)
             metadata, schema = plain.metadata, plain.schema_arrow
@@ -278,7 +278,7 @@ class CheckpointFile:
         log.debug("%s: reads row group %d of %d", self.name, number, len(self.footer.groups))
         try:
             many = self.footer.groups[number].rows > _FEW
-            ranges.plan(self._source, lambda: self._chunks(number, columns), keeps=True)
+            planned.plan(self._source, lambda: self._chunks(number, columns), keeps=True)
             kept = self.footer.groups[number].section != "reference"  # of references only few groups are kept
             before = self._contents.get(number, 0)
             left = self._most - self._content + before if kept else self._most
@@ -292,7 +292,7 @@ class CheckpointFile:
                 raise Unavailable(f"{self.name}: {words(error)}") from error
             raise self._damaged(number, str(error)) from error
         finally:
-            ranges.drop_planned(self._source)
+            planned.drop_planned(self._source)
         if read is None:
             raise self._damaged(number, f"the rows up to it hold more than {human_size(self._most)}")
         table, content = read
@@ -306,11 +306,11 @@ class CheckpointFile:
             raise self._damaged(number, fault)
         return table
 
-    def _chunks(self, number: int, columns: tuple[str, ...]) -> list[ranges.Range]:
+    def _chunks(self, number: int, columns: tuple[str, ...]) -> list[planned.Range]:
         """Where the columns of a row group are in the file."""
         group = self._file.metadata.row_group(number)
         chunks = map(group.column, range(group.num_columns))
-        return [ranges.chunk_range(chunk) for chunk in chunks if chunk.path_in_schema in columns]
+        return [planned.chunk_range(chunk) for chunk in chunks if chunk.path_in_schema in columns]
 
     def _rebuilt_rows(self, number: int, damage: CheckpointDamaged) -> pa.Table:
         """The rows of a damaged group, folded again.  Raises `damage` if they cannot be, Unavailable."""

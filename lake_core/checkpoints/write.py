@@ -22,9 +22,8 @@ from lake_core.checkpoints.layout import (
     encode_footer,
 )
 from lake_core.checkpoints.limits import CHECKPOINT_LIMITS, CheckpointLimits
-from lake_core.errors import LakeError, Unavailable
+from lake_core.errors import LakeError, Unavailable, words
 from lake_core.store import Store
-from lake_core.store.failures import words
 
 log = logging.getLogger(__name__)
 

@@ -67,8 +67,8 @@ def _run(argv: Sequence[str] | None) -> int:
         completion.answer(parser)
     args = parser.parse_args(argv)
     check_text(args)
-    from lake_core.store.patience import lasting
     from log_lake.cli.waiting import shown_waiting  # these load slowly, and --help needs neither
+    from log_lake.stores.patience import lasting
 
     with _logging(args.verbose), lasting(args.timeout), shown_waiting():
         return COMMANDS[args.command].function()(args) or 0
@@ -171,7 +171,7 @@ def build_parser() -> Parser:
 
 
 def _timeout(text: str) -> float:
-    from lake_core.store.patience import parse_seconds  # loads slowly
+    from log_lake.stores.patience import parse_seconds  # loads slowly
 
     try:
         return parse_seconds(text, what="--timeout")

@@ -16,8 +16,9 @@ from typing import TypeVar
 
 from lake_core.context import Context
 from lake_core.ids import IdSource
-from lake_core.store import Address, address_of, guarded
+from lake_core.store import Address, address_of
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from log_lake.workers import Here, Worker, Workers
 
 U = TypeVar("U")

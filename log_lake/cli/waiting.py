@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 
-from lake_core.store.patience import Wait, all_waits
 from log_lake.console.sink import print_message
+from log_lake.stores.patience import Wait, all_waits
 
 SHOWN_AFTER = 5.0
 """Seconds of waiting, after which a person wonders."""

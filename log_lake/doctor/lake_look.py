@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from lake_core import naming
 from lake_core.errors import LakeError, NoCreate, Unavailable
-from lake_core.store import Store, guarded
+from lake_core.store import Store
 from lake_core.store.probe import probe_create
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.jobs import Job, list_jobs
@@ -22,6 +22,7 @@ from log_lake.doctor.look import tail_of
 from log_lake.doctor.signs import LakeSigns, StoreSigns, TailSigns
 from log_lake.lake import Lake
 from log_lake.settings import Settings
+from log_lake.stores.guard import guarded
 from log_lake.stores.locked import LockedStore, NoLock
 
 MAX_JOBS = 5_000

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from lake_core.errors import Denied, InvalidInput, NotFound
 from lake_core.naming import MAIN, is_own
-from lake_core.store import guarded
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.compact.publication import publish
 from log_lake.iceberg_catalog.ages import PublicationAges
@@ -24,6 +23,7 @@ from log_lake.publish.lag import lag_of
 from log_lake.publish.place import BESIDE, place_of
 from log_lake.publish.published import Published, published_at
 from log_lake.publish.run import is_publication
+from log_lake.stores.guard import guarded
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from lake_core.records.decoding import decoded_json
 from lake_core.records.metadata import check_metadata
 from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.schemas.rule import rule_of
-from lake_core.store import Address, Created, Store, guarded
+from lake_core.store import Address, Created, Store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.combine.declared import check_rule
@@ -46,6 +46,7 @@ from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 from log_lake.settings.settings import check_pool
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from log_lake.stores.locked import LockedStore, NoLock
 from log_lake.texts.is_text import require_text
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import errno
 
-from lake_core.errors import InvalidInput, LakeError, NotFound, Unavailable
-from lake_core.store.failures import words
+from lake_core.errors import InvalidInput, LakeError, NotFound, Unavailable, words
 
 _WRONG_NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.EISDIR)
 """Errors of the system about a name that a retry would meet again."""

@@ -23,12 +23,12 @@ import numpy as np
 
 from lake_core.errors import InvalidInput, LakeError, Unavailable
 from lake_core.store import Address
-from lake_core.store.patience import Waiting, of_sources
 from log_lake.loading.block import Reading
 from log_lake.loading.compression import compression_of, naming, unpacked
 from log_lake.loading.failures import unopened
 from log_lake.loading.own_machine import http_client
 from log_lake.stores.credentials import open_filesystem
+from log_lake.stores.patience import Waiting, of_sources
 
 STDIN = "-"
 """The name of standard input on the command line."""

@@ -13,8 +13,7 @@ import contextlib
 from collections.abc import Iterator
 
 from lake_core import naming
-from lake_core.errors import Corrupt, InvalidInput, LakeError, ObjectMissing, Unavailable
-from lake_core.store.failures import words
+from lake_core.errors import Corrupt, InvalidInput, LakeError, ObjectMissing, Unavailable, words
 
 
 def missing(where: str, name: str, what: str = "restore it, or take it out (lake repair)") -> ObjectMissing:

@@ -21,7 +21,7 @@ from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.records.decoding import decoding
-from lake_core.store import Store, ranges
+from lake_core.store import Store, planned
 from log_lake.columns.keys import key_at
 from log_lake.objects.checksums import Sums
 from log_lake.objects.containers import Container, Footer
@@ -99,7 +99,7 @@ class DataObject:
         try:
             self._file = pa.BufferReader(data) if data else store.open_input(self.name, size=size)
             if kept is None:
-                ranges.fetch_tail(self._file, share=share)
+                planned.fetch_tail(self._file, share=share)
         except FileNotFoundError as error:
             raise missing(store.uri, self.name) from error
         try:
@@ -147,7 +147,7 @@ class DataObject:
     def _forget_damaged(self, error: BaseException) -> None:
         """Let the next reader ask the store, which may have the object whole by then."""
         if isinstance(error, Corrupt):
-            ranges.forget(self._file)
+            planned.forget(self._file)
 
     def close(self) -> None:
         """Closes the file.  A failure is ignored, because the records were read without error."""
@@ -180,7 +180,7 @@ class DataObject:
         size = BatchSize(batch_rows, batch_bytes, record_bytes)
         groups = self.groups(key_range) if groups is None else groups
         try:
-            ranges.plan(self._file, lambda: self._container.ranges(groups, columns), share=batch_bytes)
+            planned.plan(self._file, lambda: self._container.ranges(groups, columns), share=batch_bytes)
             if len(groups) == 1 and self._is_narrow(key_range, key, columns):
                 yield from self._few(groups[0], key_range, key, columns, size)
                 return
@@ -189,7 +189,7 @@ class DataObject:
                 if cut.num_rows:
                     yield cut
         except InvalidInput as error:  # a value that no object has; who reads it cannot correct that
-            ranges.forget(self._file)
+            planned.forget(self._file)
             raise Corrupt(f"{self.name}: {error}") from error
         except FileNotFoundError as error:
             raise missing(self._where, self.name) from error
@@ -245,7 +245,7 @@ class DataObject:
         sizes: Sizes | None = None
         at = 0
         while at < len(groups):
-            ranges.release(self._file, lambda: self._container.begin(groups[at]))  # noqa: B023
+            planned.release(self._file, lambda: self._container.begin(groups[at]))  # noqa: B023
             weighed = self._container.weigh(groups[at : at + 1], columns).record
             first = size.first_rows(weighed)
             if not took and self._rows(groups[at]) > first:

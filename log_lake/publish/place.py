@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from lake_core import naming
 from lake_core.errors import InvalidInput
-from lake_core.store import Store, address_of, guarded
+from lake_core.store import Store, address_of
 from log_lake.lake.pool import Pool
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 
 ICEBERG = "iceberg"
 BESIDE = "beside"

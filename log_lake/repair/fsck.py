@@ -20,7 +20,7 @@ from lake_core.errors import Corrupt, JournalLost, NotFound, Unavailable
 from lake_core.history import History
 from lake_core.ids import id_seconds, is_id
 from lake_core.keys.spec import ARRIVAL
-from lake_core.store import GuardedStore, Store
+from lake_core.store import Store
 from log_lake.lake.given_up import read_given_up
 from log_lake.lake.isolated import isolated
 from log_lake.lake.rekey import REKEY
@@ -32,6 +32,7 @@ from log_lake.repair.check_pool import CheckProgress, PoolCheck
 from log_lake.repair.finding import Finding, finding
 from log_lake.repair.history_left import has_history
 from log_lake.settings.settings import check_pool
+from log_lake.stores.guard import GuardedStore
 
 LAKE_POOLS = "lake:pools"
 """The list of pools, as the command names it."""

@@ -39,7 +39,7 @@ from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import DELETED
 from lake_core.schemas.rule import rule_of
 from lake_core.schemas.schema import stored_schema
-from lake_core.store import GuardedStore, ObjectInfo, Store
+from lake_core.store import ObjectInfo, Store
 from lake_core.values.types import is_sum
 from log_lake.combine.declared import check_rule
 from log_lake.lake import Lake
@@ -49,6 +49,7 @@ from log_lake.repair.history_left import has_history
 from log_lake.repair.rebuild_objects import read_candidates, with_key
 from log_lake.repair.rebuild_plan import Candidate, Selection, first_version, unordered
 from log_lake.repair.rebuild_references import references_of, select_by_records
+from log_lake.stores.guard import GuardedStore
 
 log = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lake_core.errors import InvalidInput
-from lake_core.store.ranges import NO_CACHE, RangeCache
 from lake_core.values.units import unit_bytes, unit_seconds
 from log_lake.stores.disk_cache import DiskCache
 from log_lake.stores.memory_cache import ROOM, Memory
+from log_lake.stores.ranges import NO_CACHE, RangeCache
 
 MEMORY, DISK = "LAKE_MEMORY_CACHE", "LAKE_CACHE"
 

@@ -25,25 +25,25 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from lake_core.errors import Denied, NoCreate, Unavailable
+from lake_core.errors import Denied, NoCreate, Unavailable, words
 from lake_core.naming import data_id, most_bytes
-from lake_core.store.failures import FailingAsUnavailable, GuardedFile, code_of, unavailable, words
-from lake_core.store.patience import Patience, Waiting, given_seconds
+from lake_core.store.planned import Range
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
-from lake_core.store.ranges import (
+from log_lake.stores import sends
+from log_lake.stores.credentials import open_filesystem, refused_credentials
+from log_lake.stores.failures import FailingAsUnavailable, GuardedFile, code_of, unavailable
+from log_lake.stores.listing import PAGE, PAGES
+from log_lake.stores.patience import Patience, Waiting, given_seconds
+from log_lake.stores.pieces import ASK, ASK_WHOLE
+from log_lake.stores.ranges import (
     NO_CACHE,
     REQUESTS,
-    Range,
     RangeAnswer,
     RangeCache,
     RangedFile,
     Ranges,
     RequestSizes,
 )
-from log_lake.stores import sends
-from log_lake.stores.credentials import open_filesystem, refused_credentials
-from log_lake.stores.listing import PAGE, PAGES
-from log_lake.stores.pieces import ASK, ASK_WHOLE
 
 log = logging.getLogger(__name__)
 

@@ -21,10 +21,9 @@ import fsspec
 from fsspec.asyn import sync
 from fsspec.config import apply_config
 
-from lake_core.errors import InvalidInput, Unavailable
-from lake_core.store.failures import words
-from lake_core.store.patience import given_seconds
+from lake_core.errors import InvalidInput, Unavailable, words
 from log_lake.extras import need_of_bucket
+from log_lake.stores.patience import given_seconds
 
 METADATA_SECONDS = 1.0
 """Seconds to wait for Google's metadata server, which is on the machine's own network if it exists."""

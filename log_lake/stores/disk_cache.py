@@ -34,7 +34,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_IWGRP, S_IWOTH
 from typing import NamedTuple
 
-from lake_core.store.ranges import Range
+from lake_core.store.planned import Range
 
 log = logging.getLogger(__name__)
 

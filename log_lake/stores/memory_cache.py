@@ -15,7 +15,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from lake_core.store.ranges import NO_CACHE, Range, RangeCache
+from lake_core.store.planned import Range
+from log_lake.stores.ranges import NO_CACHE, RangeCache
 
 ROOM = 64 << 20
 """Bytes of all ranges that a process holds, unless the environment gives another number."""

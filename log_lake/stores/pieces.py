@@ -13,7 +13,8 @@ from typing import Any
 
 from fsspec.asyn import sync
 
-from lake_core.store.ranges import Range, RangeAnswer
+from lake_core.store.planned import Range
+from log_lake.stores.ranges import RangeAnswer
 
 _CONTENT_RANGE = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)")
 

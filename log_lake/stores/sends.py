@@ -24,7 +24,7 @@ from typing import Any
 import aiohttp
 
 from lake_core.errors import InvalidInput
-from lake_core.store import patience
+from log_lake.stores import patience
 
 
 @dataclass

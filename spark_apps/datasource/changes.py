@@ -35,13 +35,13 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.records import AddObject, AddTombstone, PutTombstone
 from lake_core.records.transactions import sequence
 from lake_core.schemas.hidden import DELETED
-from lake_core.store import guarded
 from log_lake.columns.cast import cast_table
 from log_lake.combine.newest import are_markers
 from log_lake.lake.feed import Deleted, Inserted, read_object
 from log_lake.objects.located import Located
 from log_lake.reading.deleted import apply_tombstones
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from log_lake.where import show
 from log_lake.where.of_range import of_range
 from spark_apps.datasource.to_spark import to_batches

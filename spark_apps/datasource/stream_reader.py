@@ -43,7 +43,7 @@ from lake_core.errors import InvalidInput, LakeError, NotFound, ObjectMissing
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import DELETED
-from lake_core.store import Store, guarded
+from lake_core.store import Store
 from log_lake.combine.newest import without_markers
 from log_lake.lake.feed import Brought, Feed, Inserted, read_object
 from log_lake.lake.pool import Pool
@@ -52,6 +52,7 @@ from log_lake.leases import HeldLease
 from log_lake.objects.located import Located
 from log_lake.presence.absence import explained_to_reader_of_feed
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from spark_apps.datasource import options as opts
 from spark_apps.datasource.changes import (
     OPENING,

@@ -41,7 +41,6 @@ from lake_core.naming import NOKEY
 from lake_core.records import AddObject
 from lake_core.records.pools import PoolConfig
 from lake_core.schemas.hidden import DELETED
-from lake_core.store import guarded
 from log_lake.lake.branch import Branch
 from log_lake.lake.by_keys import as_markers, in_types
 from log_lake.lake.loads import builder
@@ -55,6 +54,7 @@ from log_lake.loading.misfits import Misfits, summed
 from log_lake.objects.write import WrittenObject
 from log_lake.settings import Settings
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from log_lake.texts.keytext import RangeText
 from log_lake.where.of_keys import check_keys
 from spark_apps.datasource import options as opts

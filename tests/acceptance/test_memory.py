@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
 from log_lake.loading.checks import MAX_VALUE_BYTES
+from log_lake.stores.local import LocalStore
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ READER = """
 import re, sys
 from log_lake.rewriting.compaction import compact
 from log_lake.lake import Lake
-from lake_core.store.local import LocalStore
+from log_lake.stores.local import LocalStore
 
 pool = Lake.open_on(LocalStore(sys.argv[1])).pool("p")
 if sys.argv[2] == "scan":

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lake_core import naming
-from lake_core.store.local import LocalStore
+from log_lake.stores.local import LocalStore
 from tests.support.command import CORRUPT, DONE, Command
 from tests.support.damage import lose_and_replace
 

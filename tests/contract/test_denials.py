@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from lake_core.errors import Denied
-from lake_core.store import GuardedStore, Store
+from lake_core.store import Store
 from log_lake.lake import Lake
+from log_lake.stores.guard import GuardedStore
 from tests.contract.conftest import Place
 from tests.contract.test_answers import XML, gcs_error, of, s3_error
 from tests.support.servers.proxy import ALWAYS, Proxy, Request, answer

@@ -23,12 +23,12 @@ from s3fs import S3FileSystem
 
 from lake_core.errors import InvalidInput, NoCreate, Unavailable
 from lake_core.store import Created
-from lake_core.store.memory import MemoryStore
 from log_lake.cli.main import main
 from log_lake.lake import Lake
 from log_lake.stores import open_store
 from log_lake.stores.locked import Lock, LockedStore, NoLock
 from log_lake.stores.locks import _patient, open_lock
+from log_lake.stores.memory import MemoryStore
 from tests.contract.conftest import LOCKED
 from tests.support.servers.s3 import BUCKET
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from lake_core.schemas.hidden import ROW
-from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
 from log_lake.objects.containers.rows import rows_of_table
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
 from log_lake.zng.types import DECIMAL, FLOAT16, TYPE, Enum, Type
 from tests.support.zng_files import ZEEK, files, lines_of, rows_of, zng_of, zst_of
 from tests.support.zng_values import stream, stream_values

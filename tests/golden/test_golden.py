@@ -83,7 +83,6 @@ from lake_core.records.pools import PoolConfig
 from lake_core.records.transactions import sequence
 from lake_core.schemas.hidden import ORDER, ROW
 from lake_core.schemas.schema import schema_id
-from lake_core.store.memory import MemoryStore
 from lake_core.values.types import JSON_MARK, WIDE_MARK
 from log_lake.agents.ingest.parking import Parked
 from log_lake.erasure.receipt import Held, Receipt, ReceiptObject, ReceiptTransaction
@@ -96,6 +95,7 @@ from log_lake.objects.metadata import ObjectMetadata, Origin
 from log_lake.objects.read import DataObject
 from log_lake.objects.write import write_object
 from log_lake.settings.settings import check_pool
+from log_lake.stores.memory import MemoryStore
 from log_lake.where import show
 from tests.support.records import KNOWN, ORIGIN, SCHEMA_ID, add, an_id, fixed_ids, transaction
 from tests.support.zng_files import lines_of, zng_of

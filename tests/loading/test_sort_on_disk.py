@@ -17,12 +17,12 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.keys.encoding import encode_key
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.loads import load_blocks
 from log_lake.lake.pool import Pool
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
+from log_lake.stores.memory import MemoryStore
 from tests.support.pools import keys
 
 ROWS = 200_000

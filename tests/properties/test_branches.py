@@ -25,11 +25,11 @@ from lake_core.errors import Conflict, InvalidInput, NotFound
 from lake_core.ids import IdSource
 from lake_core.journal import purge, write_state
 from lake_core.keys import KeyRange
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones.run import apply
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 
 KEYS = st.integers(0, 4)
 RANGES = st.tuples(st.integers(0, 4), st.integers(1, 3)).map(lambda at: (at[0], at[0] + at[1]))

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
 from lake_core.keys import PoolKey
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.bulk import MOST_PARTS, Built, Bulk, Divider, divided, whole
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading import pieces
 from log_lake.loading.block import Block
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here, SortedPiece, Worker, exchange
 from tests.properties.test_loads_on_disk import AGGREGATES, Case, cases, loaded, points_of
 from tests.support.workers import Shuffling

@@ -31,7 +31,7 @@ from lake_core.records import (
     Source,
     Split,
 )
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.histories import history
 from tests.support.records import KNOWN, add, an_id, transaction
 from tests.support.stores import InPlaceStore

@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lake_core.keys.encoding import encode_value, from_array, key_class
-from lake_core.store.memory import MemoryStore
 from lake_core.values.types import declared_field, json_field
 from log_lake.cli.main import main
 from log_lake.columns.json_text import json_lines
 from log_lake.console.output import write_records
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.fit import array_of
 from log_lake.texts.value import read
 from tests.support.values import (

@@ -20,11 +20,11 @@ from lake_core.history import Reference
 from lake_core.history.revealing import must_stay
 from lake_core.ids import IdSource
 from lake_core.keys.encoding import encode_value
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.retention.expire import expire
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 
 KINDS = ("append", "upsert", "aggregate")

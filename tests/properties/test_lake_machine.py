@@ -40,8 +40,6 @@ from lake_core.journal import write_state
 from lake_core.keys import KeyRange
 from lake_core.naming import FORMATS
 from lake_core.store import Store
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.delete_spec import DeleteSpec
@@ -56,6 +54,8 @@ from log_lake.repair.fsck import Fsck
 from log_lake.rewriting.compaction import begin_compaction
 from log_lake.rewriting.rewriting import Rewriting
 from log_lake.rewriting.work import write_piece
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Worker
 from tests.support import lake_model
 from tests.support.lake_model import (

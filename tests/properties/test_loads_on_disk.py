@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.keys import PoolKey
-from lake_core.store.memory import MemoryStore
 from log_lake.columns.keys import keys_at
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
 from log_lake.objects.normalize import normalized
+from log_lake.stores.memory import MemoryStore
 from tests.properties.test_merge_ways import KEYS, VALUES, scalar
 
 AGGREGATES = {"total": "sum", "most": "max", "first": "first", "last": "last", "count": "count"}

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.encoding import NAIVE, TIME, ZONED, Instant, encode_value, from_array
-from lake_core.store.memory import MemoryStore
 from lake_core.values.numbers import shown_decimal
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.classes import readings
 from log_lake.texts.value import show as shown
 from log_lake.where import check, evaluate, show

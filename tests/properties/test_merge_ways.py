@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import AFTER, encode_key, from_scalar
-from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
 from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.reading.limits import ScanLimits
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
 
 EARLY, LATE = dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(2026, 1, 2, 3, 4, 5, 678901)
 

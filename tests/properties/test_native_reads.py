@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from spark_apps.native.plan import LIMITS, NativeLimits, alive, decide, unclear
 from spark_apps.native.read import key_ranges
 from tests.support.spark.native_model import canonical, rows

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import KeyField
 from lake_core.records.pools import PoolConfig
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.policies.apply import carry_out
 from log_lake.policies.difference import compare
 from log_lake.policies.export import export
 from log_lake.policies.file import parse
+from log_lake.stores.memory import MemoryStore
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 ODD = st.sampled_from(

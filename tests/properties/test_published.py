@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 pytest.importorskip("pyiceberg")
 
 from lake_core.errors import InvalidInput, LakeError
-from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.publish.run import PUBLISHED, publish_iceberg
 from log_lake.publish.schema import parts_of
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
 from tests.support.iceberg import read_table, shown, values
 from tests.support.spark.native_pools import CONDITIONS, a_range, build, clip
 

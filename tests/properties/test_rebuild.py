@@ -20,8 +20,6 @@ from lake_core import naming
 from lake_core.history import Reference
 from lake_core.ids import IdSource
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.store import GuardedStore
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -31,6 +29,8 @@ from log_lake.repair.fsck import Fsck
 from log_lake.repair.rebuild import RebuildPlan, Wanted, plan_rebuild, rebuild
 from log_lake.rewriting.compaction import begin_compaction, compact
 from log_lake.rewriting.work import write_piece
+from log_lake.stores.guard import GuardedStore
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Worker
 from tests.support.rewrites import committed as commit_now
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_key
 from lake_core.store import Store
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.scan import scan
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 
 NUMBERS = st.one_of(st.none(), st.integers(-4, 4))
 WORDS = st.one_of(st.none(), st.sampled_from(["", "a", "a\0", "ab", "b"]))

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.naming import FORMATS
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.split.run import split_pool
 from log_lake.agents.tombstones.run import apply
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.sql import query
 
 NOW = 2_000_000_000.0

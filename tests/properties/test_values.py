@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from lake_core.keys import PoolKey
 from lake_core.keys.encoding import class_of, encode_value, from_array, key_class
 from lake_core.records.conditions import OPS, Compare, Condition, In
-from lake_core.store.memory import MemoryStore
 from lake_core.values.types import json_field
 from log_lake.columns.json_text import json_lines, typed
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.fit import array_of
 from log_lake.texts.keytext import show_key
 from log_lake.texts.typed_json import text_of, to_shown, value_of

@@ -37,7 +37,7 @@ from lake_core.journal import JournalLimits, LoadedState, Retry
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.records import Action, RemoveReference, RemoveTombstone
-from lake_core.store import Created, guarded
+from lake_core.store import Created
 from log_lake.agents.checkpoint.run import checkpoint_and_purge
 from log_lake.agents.retention.expire import expire
 from log_lake.agents.tombstones.run import apply
@@ -55,6 +55,7 @@ from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import begin_compaction, compact
 from log_lake.rewriting.exchange import commit
 from log_lake.rewriting.work import write as rewrite
+from log_lake.stores.guard import guarded
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_orphans
 from log_lake.workers import Here

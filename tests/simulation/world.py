@@ -18,8 +18,9 @@ from lake_core.journal.windows import LARGEST_WINDOW
 from lake_core.keys import PoolKey
 from lake_core.records import Action, AddTombstone
 from lake_core.records.pools import PoolConfig
-from lake_core.store import Store, guarded
+from lake_core.store import Store
 from log_lake.settings.settings import check_pool
+from log_lake.stores.guard import guarded
 from tests.simulation import actors
 from tests.simulation.faulty import Faults, FaultyStore
 from tests.simulation.scheduler import Scheduler

@@ -17,8 +17,8 @@ from lake_core.checkpoints.layout import NEWEST, SINCE_2, VERSION
 from lake_core.journal import Journal
 from lake_core.journal.loaded_state import RECENT
 from lake_core.records import AddObject
-from lake_core.store.memory import MemoryStore
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 
 Row = dict[str, Any]
 """A row of a checkpoint, by column."""

@@ -17,8 +17,8 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.keys.encoding import encode_value
 from lake_core.records.codec import checksum_of, frame
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.crafted import Row, crafted, row, rows_of
 from tests.support.records import an_id
 

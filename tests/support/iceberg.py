@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.publish.run import PublishResult, publish_iceberg
+from log_lake.stores.local import LocalStore
 
 TYPES = {
     "bool": pa.array([True, False, None]),

@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from lake_core.keys import PoolKey
 from lake_core.store import Store
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 
 
 def a_pool(

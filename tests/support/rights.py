@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.store import Created, ObjectInfo, Store
-from lake_core.store.failures import unavailable
-from lake_core.store.memory import MemoryStore
 from local.rights import Operation
+from log_lake.stores.failures import unavailable
+from log_lake.stores.memory import MemoryStore
 
 May = Callable[[Operation, str], bool]
 """Whether a process may do an operation to the object of a name; to list has the name "" (`local.rights`)."""

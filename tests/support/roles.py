@@ -16,7 +16,7 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.errors import Incomplete
 from lake_core.ids import IdSource
-from lake_core.store import Store, guarded, memory
+from lake_core.store import Store
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents.checkpoint.run import POOLS, write_checkpoint
 from log_lake.agents.ingest import parking
@@ -35,6 +35,8 @@ from log_lake.leases.lease import WRITE
 from log_lake.loading.source_files import SourceFile
 from log_lake.rewriting.compaction import compact
 from log_lake.sql_writes.run import execute
+from log_lake.stores import memory
+from log_lake.stores.guard import guarded
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.view.lakes import Lakes
 from spark_apps.command import run_agent

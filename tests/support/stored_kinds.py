@@ -17,7 +17,6 @@ from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.codec import frame, unframe
-from lake_core.store import GuardedStore
 from log_lake.agents.ingest.parking import parked_files
 from log_lake.agents.packs import read_outcome, read_packs
 from log_lake.agents.put_off_jobs import WAY
@@ -29,6 +28,7 @@ from log_lake.lake.given_up import read_given_up
 from log_lake.leases import read_leases
 from log_lake.objects.facts import read_content, read_facts
 from log_lake.objects.read import DataObject
+from log_lake.stores.guard import GuardedStore
 from log_lake.vacuum.execute import read_plan
 from tests.support.changed_objects import changed_parquet, changed_typed
 from tests.support.crafted import crafted, rows_of

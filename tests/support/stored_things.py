@@ -21,7 +21,6 @@ from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, Source
 from lake_core.records.codec import frame, unframe
 from lake_core.store import Store
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.agents.ingest.parking import park
@@ -39,6 +38,7 @@ from log_lake.lake.pool import Pool
 from log_lake.leases import HeldLease, LeaseNote
 from log_lake.loading.source_files import SourceFile
 from log_lake.repair.fsck import Fsck
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.tables import references_table, tags_table, tombstones_table
 from log_lake.vacuum.execute import BeginVacuum, make_plan, vacuum, vacuum_lease, write_plan
 from log_lake.view.overview import Overview

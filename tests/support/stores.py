@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from lake_core.errors import Unavailable
 from lake_core.store import Created, ObjectInfo, Store
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.memory import MemoryStore
 
 ALWAYS = 1_000_000
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.zng_files import rows_of_text, zng_of
 
 ANIMALS = """{k:3,name:"hen",legs:2(int8)}

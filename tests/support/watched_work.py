@@ -25,8 +25,8 @@ import msgspec
 
 from lake_core.errors import LakeError
 from lake_core.records.codec import frame, unframe
-from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
+from log_lake.stores.local import LocalStore
 from tests.support.crafted import crafted, rows_of
 from tests.support.mutations import _places
 from tests.support.records import an_id

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lake_core.store.memory import MemoryStore
 from log_lake.columns.json_text import json_lines
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from tests.support.command import INVALID_INPUT, Command
 

@@ -18,11 +18,11 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput, NotFound, ObjectMissing
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.plan import ScanPlan
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import as_dataset, register
 
 ROWS = [

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lake_core.errors import InvalidInput, NotFound
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from log_lake.system_tables.names import KINDS
 from log_lake.system_tables.statement import pools_read

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from lake_core.store.memory import MemoryStore
 from log_lake.columns.json_text import json_lines
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from tests.properties.test_nested import arrays
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.repository import ROOT
 
 DAY = 86400.0
@@ -53,7 +53,7 @@ READS_THE_CLOCK = {
 }
 
 
-CLOCKS = ("lake_core/ids.py:", "lake_core/store/memory.py:", "log_lake/stores/caches.py:")
+CLOCKS = ("lake_core/ids.py:", "log_lake/stores/memory.py:", "log_lake/stores/caches.py:")
 """The source of ids; a store in memory, which is its own server and says when its objects were written; a cache in
 a folder of this machine, whose file system tells ages."""
 

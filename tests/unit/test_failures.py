@@ -22,9 +22,9 @@ from lake_core.ids import IdSource
 from lake_core.journal import purge, write_state
 from lake_core.journal.retry import Retry
 from lake_core.store import ObjectInfo
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.records import an_id, fixed_ids
 from tests.support.stores import StoreInFront
 

@@ -10,7 +10,6 @@ import pytest
 
 from airflow_lake.lineage import identity
 from lake_core.errors import InvalidInput, LakeError, Unavailable, from_wire, to_wire, without_secrets
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.ingest.parking import park, parked_files
 from log_lake.agents.ingest.report import changed_text
 from log_lake.cli.main import _logging
@@ -19,6 +18,7 @@ from log_lake.lake import Lake
 from log_lake.loading.source_files import SourceFile
 from log_lake.stores import open_store
 from log_lake.stores.locks import open_lock
+from log_lake.stores.memory import MemoryStore
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lake_core.store.ranges import Range
+from lake_core.store.planned import Range
 from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import Weight
 

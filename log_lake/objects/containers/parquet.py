@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from lake_core.errors import Corrupt
 from lake_core.schemas.schema import stored_schema, with_text_names
-from lake_core.store.ranges import Range, chunk_range
+from lake_core.store.planned import Range, chunk_range
 from log_lake.objects import metadata
 from log_lake.objects.checksums import check_tail
 from log_lake.objects.column_chunks import check_column_chunks

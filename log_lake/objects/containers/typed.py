@@ -21,7 +21,7 @@ from lake_core.errors import Corrupt
 from lake_core.records.decoding import check_counts, decoding
 from lake_core.schemas.hidden import BODY, ORDER, ROW, TYPE, user_fields
 from lake_core.schemas.schema import stored_schema
-from lake_core.store.ranges import Range
+from lake_core.store.planned import Range
 from log_lake.objects.checksums import SummedFile
 from log_lake.objects.containers import Footer
 from log_lake.objects.containers.rows import body_column, rows_of_table, table_of, type_column

@@ -8,8 +8,8 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.airflow
 

@@ -12,9 +12,9 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.jobs import KEY, KIND, SETTINGS
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.airflow.view.conftest import HOSTILE, HOSTILE_POOL, LATER, MANY, PAYLOAD, POOLS, SHOWN, Shown
 from tests.support.servers.airflow_api import ROLES
 from tests.support.servers.auth_by_dag import BLIND, COMPACTOR

@@ -11,13 +11,13 @@ import pytest
 
 from lake_core.errors import ClocksApart, InvalidInput
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake import Lake
 from log_lake.agents.checkpoint.run import checkpoint_and_purge, purge_pool, write_checkpoint
 from log_lake.agents.tombstones.run import apply
 from log_lake.erasure.run import erase
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_before_vacuum, scan_orphans

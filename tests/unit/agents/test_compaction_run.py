@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Incomplete, InvalidInput, NotFound
-from lake_core.store.memory import MemoryStore
 from log_lake.agents import driver
 from log_lake.agents.agent import here
 from log_lake.agents.compact.plan import PIECE
@@ -20,6 +19,7 @@ from log_lake.compaction import CompactionJob, CompactionResult
 from log_lake.compaction.gain import Standing
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.agents import finder, reporter, work_of
 
 report = reporter("compact")

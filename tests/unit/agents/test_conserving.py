@@ -17,7 +17,6 @@ from lake_core.errors import Corrupt, InvalidInput, NotConserved
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject, RemoveReference
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers.parquet_sink import ParquetSink
@@ -25,6 +24,7 @@ from log_lake.reading import scan
 from log_lake.rewriting import work
 from log_lake.rewriting.compaction import begin_compaction, compact
 from log_lake.rewriting.conserving import check_piece
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 
 Fault = Callable[[pa.Table], pa.Table]

@@ -15,11 +15,11 @@ from lake_core.errors import NotConserved
 from lake_core.history import Reference
 from lake_core.keys.encoding import encode_value
 from lake_core.records import AddObject, RemoveReference
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting import counting, work
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 
 LOADS = ([1, 2, 3, 4], [2, 3, 5], [3, 6])
 RECORDS = sum(map(len, LOADS))

@@ -12,7 +12,6 @@ from lake_core.errors import Conflict, InvalidInput, PlanAgain
 from lake_core.history import Draft
 from lake_core.ids import IdSource
 from lake_core.records import RemoveReference
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.retention.expire import TRIES, expire, plan
 from log_lake.agents.retention.plan import NO_FIELD, NO_TIME, OLDER_BELOW, PART_OF_KEYS, UNMERGED
 from log_lake.agents.retention.report import plan_line
@@ -20,6 +19,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import begin_compaction, compact
 from log_lake.rewriting.work import write
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 from tests.support.clocks import DAY, Clock
 from tests.support.rewrites import lost

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, NotFound, Unavailable
-from lake_core.store.memory import MemoryStore
 from log_lake.agents import driver
 from log_lake.agents.checkpoint.run import JOURNAL
 from log_lake.agents.compact.run import CompactWork
 from log_lake.agents.driver import Outcome
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Worker
 from spark_apps.in_task import InTask
 from spark_apps.packs import carry_out

@@ -7,12 +7,12 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.load_files import load_files
 from log_lake.coverage.coverage import coverage_of
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import LoadResult
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 
 DAY = dt.timedelta(days=1)

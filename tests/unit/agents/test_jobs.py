@@ -11,7 +11,6 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import AlreadyExists, InvalidInput, Unavailable
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.jobs import (
     DIED,
     DONE,
@@ -26,6 +25,7 @@ from log_lake.agents.jobs import (
     recorded_if_kept,
 )
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from spark_apps.command import main
 
 

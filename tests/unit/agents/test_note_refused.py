@@ -9,9 +9,9 @@ import pytest
 
 from lake_core.errors import Unavailable
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint import run as checkpoint
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.agents import find
 from tests.support.clocks import Clock
 

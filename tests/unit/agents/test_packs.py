@@ -7,9 +7,9 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Corrupt, NotFound
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.packs import CLEANED, KEPT, clean, read_outcome, read_packs, write_outcome, write_packs
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 from tests.support.records import an_id
 

@@ -7,10 +7,10 @@ import json
 import msgspec
 import pyarrow as pa
 
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import jobs_now
 from log_lake.compaction.jobs import CompactionJob, jobs_still_there
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.agents import finder, work_of
 
 find = finder("compact")

@@ -13,10 +13,10 @@ import pytest
 from lake_core.errors import Incomplete, InvalidInput, LakeError
 from lake_core.ids import IdSource
 from lake_core.records import ConfigurePool, PoolsEntry
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.finding import BOUND_BY_HOURS, why_put_off
 from log_lake.lake import Lake
 from log_lake.settings import Settings
+from log_lake.stores.memory import MemoryStore
 from spark_apps.command import main
 from tests.support.agents import finder, reporter
 from tests.support.clocks import Clock

@@ -11,12 +11,12 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents import put_off_jobs
 from log_lake.agents.jobs import PUT_OFF, list_jobs
 from log_lake.agents.put_off_jobs import MAX_RECORDED, record_put_off
 from log_lake.agents.work import PutOff
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ScriptedStore
 

@@ -16,7 +16,6 @@ from lake_core import naming
 from lake_core.errors import NotFound, Unavailable
 from lake_core.history.activity import RENEW, SKEW
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents import driver
 from log_lake.agents.checkpoint.run import POOLS
 from log_lake.agents.compact.run import compact_pool, plan_pool
@@ -29,6 +28,7 @@ from log_lake.erasure.begin import begin
 from log_lake.erasure.receipt import read_all
 from log_lake.lake import Lake
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
+from log_lake.stores.memory import MemoryStore
 from tests.support.agents import finder
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable

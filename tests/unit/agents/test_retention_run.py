@@ -16,9 +16,9 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.retention.run import DROPPED, plan, retain
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 from tests.support.agents import finder, reporter, run
 from tests.support.clocks import DAY

@@ -23,7 +23,6 @@ from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddObject, RemoveReference
 from lake_core.records.transactions import sequence
-from lake_core.store.memory import MemoryStore
 from log_lake.compaction.jobs import CompactionJob
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -34,6 +33,7 @@ from log_lake.objects.read import DataObject
 from log_lake.reading.limits import ScanLimits
 from log_lake.rewriting.compaction import SMALLEST_PIECE, begin_compaction, compact, pieces_for, run_jobs
 from log_lake.rewriting.work import write_whole
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 from tests.support.rewrites import committed, lost
 

@@ -15,7 +15,6 @@ from lake_core.history import Reference
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.split.plan import JOINED, LEAST, MAX_SPLITS, cuts_of, plan_ranges
 from log_lake.agents.split.policy import RangePolicy, policy_of
 from log_lake.agents.split.run import split_pool
@@ -24,6 +23,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.ranges import WeightedSample
 from log_lake.settings import Settings
+from log_lake.stores.memory import MemoryStore
 from spark_apps.command import run_agent
 from tests.support.pools import compact_all
 from tests.support.records import an_id

@@ -15,13 +15,13 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.phrases import choices
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.compaction import strategies
 from log_lake.compaction.layout import Run
 from log_lake.compaction.planner import ChosenRuns, Planner
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from tests.support.repository import ROOT
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 
 NOW = 1_800_000_000.0
 

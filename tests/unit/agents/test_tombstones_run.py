@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Incomplete, InvalidInput
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones.report import ApplyResult, pool_line
 from log_lake.agents.tombstones.run import apply
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 from tests.support.agents import finder, reporter
 from tests.support.workers import Watched

@@ -20,7 +20,7 @@ from lake_core.checkpoints.write import write_rows
 from lake_core.errors import CheckpointDamaged, CheckpointGone, Corrupt, Unavailable
 from lake_core.keys import KeyRange
 from lake_core.store import Store
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, unavailable
 
 NAME = "j/marks/some.checkpoint"

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from lake_core.errors import InvalidInput
 from lake_core.history.covered import CoveredInterval
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.store.memory import MemoryStore
 from log_lake.coverage.backfills import backfills_of
 from log_lake.coverage.coverage import HELD, Coverage, IntervalCoverage, coverage_of, has_schedule
 from log_lake.coverage.held import HeldRanges
@@ -23,6 +22,7 @@ from log_lake.coverage.schedule import MAX_INTERVALS, intervals, latest_begin
 from log_lake.coverage.settings import EVERY, YEARS, CoveragePolicy
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 
 BERLIN, TOKYO, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo"), ZoneInfo("Asia/Kolkata")
 UTC = dt.UTC

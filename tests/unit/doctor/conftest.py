@@ -10,11 +10,11 @@ import pytest
 
 from lake_core.ids import IdSource
 from lake_core.store import Store
-from lake_core.store.memory import MemoryStore
 from log_lake.doctor.examine import examine
 from log_lake.doctor.health_finding import HealthFinding, LakeHealth, Severity
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 
 HOUR, DAY = 3_600.0, 86_400.0

@@ -15,7 +15,6 @@ from lake_core.errors import Denied, Unavailable
 from lake_core.ids import IdSource
 from lake_core.records.vacuuming import BeginVacuum
 from lake_core.store import Created, Store
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.ingest import parking
 from log_lake.agents.jobs import Job, new_jobs, write_jobs
 from log_lake.cli.main import build_parser
@@ -31,6 +30,7 @@ from log_lake.leases.lease import READ, LeaseNote
 from log_lake.loading.source_files import SourceFile
 from log_lake.stores.locked import LockedStore
 from log_lake.stores.locks import FileLock
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 from tests.support.pools import compact_all
 from tests.support.stores import ScriptedStore, StoreInFront, raising

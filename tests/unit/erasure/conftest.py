@@ -14,10 +14,10 @@ import pytest
 
 from lake_core import naming
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 from tests.support.inlined import rows_in_journal
 from tests.support.stores import StoreInFront

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.erasure.receipt import DONE, Receipt, read_all
 from log_lake.erasure.run import erase
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from tests.support.stores import StoreInFront
 from tests.unit.erasure.conftest import Row, World
 

@@ -9,9 +9,9 @@ from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.history.activity import RENEW, SKEW, is_quiet, read_notes
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 

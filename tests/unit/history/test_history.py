@@ -16,9 +16,9 @@ from lake_core.keys.encoding import encode_value
 from lake_core.records import Consume, RemoveReference, SetSchema, Source, Transaction
 from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
-from lake_core.store.memory import MemoryStore
 from lake_core.values.types import WIDE_MARK
 from log_lake.lake.named import resolve_revision
+from log_lake.stores.memory import MemoryStore
 from tests.support.histories import KEY, NOW, history, transaction_ids
 from tests.support.records import add, an_id, draft
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable

@@ -14,7 +14,7 @@ from lake_core.journal.marks import Mark
 from lake_core.keys import PoolKey
 from lake_core.records import Action, Close, DeleteTag, Join, Reopen, SetTag, Split
 from lake_core.records.points import MAX_POINTS
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.crafted import craft, row
 from tests.support.histories import history
 from tests.support.records import add, an_id, draft

@@ -18,7 +18,6 @@ from lake_core.history import Draft
 from lake_core.ids import IdSource
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import AddTombstone, Split
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
@@ -30,6 +29,7 @@ from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import begin_compaction
 from log_lake.rewriting.exchange import LostRace, commit
 from log_lake.rewriting.work import write
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 from tests.support.clocks import DAY, Clock
 

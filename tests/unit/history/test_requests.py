@@ -31,7 +31,7 @@ from lake_core.keys.encoding import encode_value
 from lake_core.records import AddTombstone, Consume, Entry, RemoveReference, RemoveTombstone, Source
 from lake_core.records.codec import Codec
 from lake_core.store import Created, Store
-from lake_core.store.local import LocalStore
+from log_lake.stores.local import LocalStore
 from tests.support import histories
 from tests.support.histories import transaction_ids
 from tests.support.records import SCHEMA, add, an_id, draft, transaction

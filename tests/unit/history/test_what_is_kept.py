@@ -31,11 +31,11 @@ from lake_core.records.pools import DroppedPool, PoolConfig
 from lake_core.records.transactions import sequence
 from lake_core.schemas.rule import ROOM_DIGITS, SUM_DIGITS
 from lake_core.store import ObjectInfo
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.histories import KEY, history
 from tests.support.records import KNOWN, add, an_id, draft, entry, transaction
 

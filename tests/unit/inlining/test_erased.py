@@ -12,7 +12,6 @@ from lake_core.history.group_commit.requests import DraftRequest, request_of
 from lake_core.ids import IdSource
 from lake_core.journal.purge import purge, write_newest
 from lake_core.records.codec import Codec
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.erasure.holders import IN_JOURNAL, TAG
 from log_lake.erasure.receipt import DONE, PENDING
@@ -20,6 +19,7 @@ from log_lake.erasure.run import erase, go_on
 from log_lake.erasure.sighting import look
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 from tests.support.inlined import rows_in_journal
 

@@ -20,7 +20,6 @@ from lake_core.journal.purge import purge, write_newest
 from lake_core.keys.encoding import encode_value
 from lake_core.naming import FORMATS
 from lake_core.records import Split
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import write_checkpoint
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.lake import Lake
@@ -28,6 +27,7 @@ from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
 from log_lake.repair.fsck import Fsck
 from log_lake.repair.removal import plan_repair, repair
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 from tests.support.stores import ScriptedStore, raising
 

@@ -12,7 +12,6 @@ from lake_core import naming
 from lake_core.errors import InvalidInput
 from lake_core.ids import IdSource
 from lake_core.journal.purge import write_newest
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.publication import publish
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.lake import Lake
@@ -21,6 +20,7 @@ from log_lake.objects.located import Located
 from log_lake.publish.run import publish_iceberg
 from log_lake.repair.fsck import Fsck
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 
 SETTINGS = {"load.inline": "64KiB"}

@@ -6,7 +6,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.journal.hints import MAX_DIGITS, read_head_hint
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.memory import MemoryStore
 
 
 @pytest.mark.parametrize(

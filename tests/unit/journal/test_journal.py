@@ -21,8 +21,8 @@ from lake_core.journal.listed import MOST
 from lake_core.journal.windows import LARGEST_WINDOW
 from lake_core.records.codec import checksum_of
 from lake_core.store import Created
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.notes import CODEC, Note, State, journal, texts, write
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 

@@ -16,7 +16,7 @@ from lake_core.errors import Corrupt
 from lake_core.journal import Journal, purge, write_state
 from lake_core.records.codec import Codec, checksum_of
 from lake_core.store import Created, Store
-from lake_core.store.local import LocalStore
+from log_lake.stores.local import LocalStore
 from tests.support.damage import lose_and_replace
 from tests.support.histories import retry
 from tests.support.notes import CODEC, FORMAT, Note, State, fold, journal, write

@@ -13,10 +13,10 @@ from lake_core import naming
 from lake_core.errors import Corrupt, JournalLost, Unavailable
 from lake_core.journal.purge import write_newest
 from lake_core.store import Store
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
 from log_lake.cli.main import main
 from log_lake.lake import Lake
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.agents import find
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 

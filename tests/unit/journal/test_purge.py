@@ -33,8 +33,8 @@ from lake_core.journal.marks import Mark, Marks
 from lake_core.journal.purge import taken_back
 from lake_core.journal.retry import CONTENDED_FRESH, FRESH
 from lake_core.store import Created, Store
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.notes import CODEC, Note, NotesFormat, State, fold, journal, write
 from tests.support.records import an_id
 from tests.support.stores import ALWAYS, InPlaceStore, ScriptedStore, lost, unavailable

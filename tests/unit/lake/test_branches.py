@@ -12,9 +12,9 @@ from lake_core import naming
 from lake_core.errors import AlreadyExists, InvalidInput, NotFound
 from lake_core.journal import purge, write_state
 from lake_core.records import Source
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 
 
 def new_pool(kind: str = "append") -> Pool:

@@ -13,9 +13,9 @@ import pytest
 
 from lake_core.errors import NotFound
 from lake_core.keys.encoding import encode_value
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from tests.unit.lake.test_branches import checkpointed, keys, load, new_pool
 from tests.unit.lake.test_merges import compact_all

@@ -13,12 +13,12 @@ from lake_core import naming
 from lake_core.errors import Conflict, InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_value
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.replaces import PendingReplace
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.keytext import RangeText
 from tests.support.pools import a_pool, compact_all
 from tests.support.stores import ScriptedStore

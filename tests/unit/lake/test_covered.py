@@ -18,10 +18,10 @@ from lake_core.history.covered import (
 )
 from lake_core.keys.ranges import EVERYTHING, KeyRange
 from lake_core.records import Source
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import checkpoint_and_purge
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.keytext import show_key
 from tests.support.pools import compact_all
 

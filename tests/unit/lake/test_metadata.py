@@ -11,9 +11,9 @@ from lake_core.errors import InvalidInput
 from lake_core.history import Draft
 from lake_core.history.group_commit.requests import request_of
 from lake_core.records.metadata import MAX_NAME, MAX_PAIRS, MAX_VALUE
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from spark_apps.datasource import options as opts
 from tests.unit.lake.test_branches import load

@@ -10,11 +10,11 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.replaces import PendingReplace
 from log_lake.loading.block import Block
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.keytext import RangeText
 from tests.support.pools import a_pool, keys
 

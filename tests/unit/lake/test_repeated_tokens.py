@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.store.memory import MemoryStore
 from log_lake import Lake
 from log_lake.agents.tombstones.run import apply
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from lake_core import naming
 from lake_core.context import FORMAT_VERSION
 from lake_core.errors import AlreadyExists, Conflict, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.journal import write_state
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint import run as checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.named import pool_to_restore
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
 from log_lake.loading.block import Block
+from log_lake.stores.memory import MemoryStore
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable
 
 

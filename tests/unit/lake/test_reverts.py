@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Conflict, InvalidInput, NotFound, PlanAgain
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones.run import apply
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.repair.removal import plan_repair, repair
 from log_lake.rewriting.compaction import begin_compaction, compact
 from log_lake.rewriting.work import write_whole
+from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Worker
 from tests.support.rewrites import lost
 from tests.unit.lake.test_branches import checkpointed, ingest, keys, load, new_pool, reopened

@@ -10,12 +10,12 @@ import pytest
 from lake_core.errors import InvalidInput, NotFound
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
-from lake_core.store.memory import MemoryStore
 from log_lake.compaction.ranges import ALWAYS_CUT, SMALLEST_CUT, apart, cuts, figures, places
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.ranges import PoolRange
 from log_lake.rewriting.compaction import begin_compaction, compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.pools import a_pool, compact_all
 
 

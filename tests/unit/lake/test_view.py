@@ -11,10 +11,10 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.view import View
 from log_lake.loading.block import Block
+from log_lake.stores.memory import MemoryStore
 from tests.support.pools import a_pool
 
 DAY, MOMENT = dt.date(2013, 1, 2), dt.datetime(2013, 1, 2, 3, tzinfo=dt.UTC)

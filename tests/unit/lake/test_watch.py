@@ -15,12 +15,12 @@ from lake_core.history.activity import READS_A_PAGE, RENEW, SKEW, listing_pays
 from lake_core.ids import IdSource
 from lake_core.journal.newest import newest_version
 from lake_core.store import ObjectInfo
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.watch import ALL, News, Watcher, WatchPosition, begin, resume
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import Clock
 from tests.support.stores import ScriptedStore, unavailable
 

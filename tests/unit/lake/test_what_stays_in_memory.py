@@ -14,7 +14,6 @@ from lake_core.checkpoints import CheckpointFile
 from lake_core.errors import CheckpointDamaged
 from lake_core.history import History
 from lake_core.journal import Journal
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import write_checkpoint
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.erasure.run import erase
@@ -22,6 +21,7 @@ from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
 from log_lake.repair.fsck import Fsck
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from log_lake.view.overview import Overview
 from tests.support.damage import turn_a_bit

@@ -13,8 +13,8 @@ from lake_core import naming
 from lake_core.errors import Unavailable
 from lake_core.ids import IdSource
 from lake_core.store import Created
-from lake_core.store.memory import MemoryStore
 from log_lake.leases import HeldLease, LeaseNote, read_leases, remove_dead
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 from tests.support.stores import ALWAYS, ScriptedStore, lost, unavailable
 

@@ -13,7 +13,6 @@ import pytest
 
 from lake_core import naming
 from lake_core.ids import IdSource, first_above, first_id, is_id, not_below
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
@@ -23,6 +22,7 @@ from log_lake.leases import HeldLease, LeaseNote
 from log_lake.leases.alarm import Alarm
 from log_lake.loading.block import Block
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.vacuum.execute import vacuum
 from log_lake.vacuum.orphans import scan_orphans
 from tests.support.clocks import DAY, Clock

@@ -13,13 +13,13 @@ import pytest
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.records.transactions import sequence
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
 from log_lake.reading.age_off import newer_than_all
 from log_lake.reading.plan import ScanPlan
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from spark_apps.native.plan import LIMITS, NativeLimits, NativePlan, alive, decide, unclear
 from spark_apps.native.predicates import TRUE, columns_of, sql
 from spark_apps.native.read import key_ranges

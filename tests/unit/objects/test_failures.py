@@ -17,13 +17,13 @@ import pytest
 from lake_core.checkpoints import read as checkpoint_read
 from lake_core.checkpoints import write as checkpoint_write
 from lake_core.errors import InvalidInput, LakeError, ObjectMissing, Unavailable
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint import run as checkpoint
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers import parquet, parquet_sink
 from log_lake.objects.failures import unreadable
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.inspection import inspect_object
 from tests.support.pools import compact_all
 

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lake_core.store import Store
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.reading.limits import ScanLimits
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.layout import layout_before
 from tests.support.pools import a_pool
 

@@ -18,7 +18,6 @@ from lake_core.keys.spec import ARRIVAL
 from lake_core.records import Column
 from lake_core.schemas.schema import schema_id
 from lake_core.store import Store
-from lake_core.store.memory import MemoryStore
 from log_lake.objects import metadata, read
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import SAMPLES, ObjectMetadata, Sample
@@ -26,6 +25,7 @@ from log_lake.objects.normalize import normalized
 from log_lake.objects.read import DataObject
 from log_lake.objects.statistics import LONGEST_BOUND, column_statistics
 from log_lake.objects.write import WrittenObject, write_object
+from log_lake.stores.memory import MemoryStore
 from tests.support.records import ORIGIN, an_id
 from tests.support.stores import ScriptedStore
 

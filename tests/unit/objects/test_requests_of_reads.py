@@ -12,11 +12,12 @@ import pytest
 
 from lake_core.errors import Corrupt, ObjectMissing
 from lake_core.keys import KeyRange
-from lake_core.store.memory import MemoryStore
-from lake_core.store.ranges import Range, RangeAnswer, RangedFile, Ranges, RequestSizes
+from lake_core.store.planned import Range
 from log_lake.agents.checkpoint.run import write_checkpoint
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
+from log_lake.stores.ranges import RangeAnswer, RangedFile, Ranges, RequestSizes
 
 RECORDS = 300_000
 

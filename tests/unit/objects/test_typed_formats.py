@@ -15,7 +15,6 @@ from lake_core.errors import Corrupt, InvalidInput
 from lake_core.keys import KeyRange
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import ROW
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
@@ -24,6 +23,7 @@ from log_lake.objects.read import DataObject
 from log_lake.publish.rules import rules_of
 from log_lake.repair.finding import DAMAGE
 from log_lake.repair.fsck import Fsck
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from log_lake.system_tables.inspection import inspect_object
 from tests.support.typed_pools import ANIMALS, MORE, load, made, shrink

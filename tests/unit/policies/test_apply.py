@@ -6,11 +6,11 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Conflict, NotFound, OutcomeUnknown, PlanAgain, Unavailable
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.policies.apply import carry_out
 from log_lake.policies.difference import Difference, compare
 from log_lake.policies.file import parse
+from log_lake.stores.memory import MemoryStore
 from tests.support.stores import ScriptedStore, lost, raising, unavailable
 
 FILE = """

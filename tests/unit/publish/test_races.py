@@ -19,7 +19,6 @@ from pyiceberg.table import StaticTable
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
 from lake_core.ids import IdSource
 from lake_core.store import Store
-from lake_core.store.local import LocalStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.publish.lag import publication
@@ -27,6 +26,7 @@ from log_lake.publish.place import place_of
 from log_lake.publish.published import hinted, published_at
 from log_lake.publish.run import LOST, PUBLISHED, UNCHANGED, publish_iceberg
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
 from log_lake.vacuum.execute import vacuum
 from tests.support.iceberg import check_published, read_table, shown, values
 from tests.support.stores import ALWAYS, ScriptedStore, StoreInFront, lost, unavailable

@@ -10,11 +10,11 @@ import pytest
 
 from lake_core.errors import InvalidInput
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.tombstones import run as tombstones
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 
 NOW = 1_800_000_000.0

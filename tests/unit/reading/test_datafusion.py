@@ -16,13 +16,13 @@ from lake_core.keys import KeyRange
 from lake_core.keys.encoding import AFTER, encode_key
 from lake_core.keys.ranges import EVERYTHING
 from lake_core.schemas.hidden import ORDER
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers.limits import ObjectLimits
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.merge.datafusion import DataFusionMerge, can_merge, inputs_of
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.pools import a_pool
 
 

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.store.memory import MemoryStore
 from log_lake.lake.pool import Pool
 from log_lake.objects.merge import ClosedStream, merge
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.streams import ReferenceReading, read_reference
+from log_lake.stores.memory import MemoryStore
 from tests.support.pools import a_pool, compact_all
 
 KEY = PoolKey.parse("k")

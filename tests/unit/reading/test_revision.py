@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import NotFound
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.reading.plan import plan_scan
 from log_lake.reading.revision import Revision
+from log_lake.stores.memory import MemoryStore
 
 OLD, NEW = 1_000.0, 4_102_444_800.0
 

@@ -14,13 +14,13 @@ import pytest
 from lake_core.errors import Corrupt
 from lake_core.history import Reference
 from lake_core.keys.encoding import encode_value
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.objects.containers import parquet, parquet_tiny
 from log_lake.reading.limits import ScanLimits
 from log_lake.reading.merge.passes import groups
 from log_lake.reading.merge.together import small_clusters_joined
+from log_lake.stores.memory import MemoryStore
 from tests.support.pools import a_pool, compact_all
 from tests.support.stores import ScriptedStore
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lake_core.store.local import LocalStore
 from log_lake.reading.limits import ScanLimits
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.local import LocalStore
 from tests.support.pools import a_pool, compact_all
 
 BY_DATAFUSION = ScanLimits(min_datafusion_rows=0)

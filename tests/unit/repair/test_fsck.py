@@ -27,7 +27,6 @@ from lake_core.keys.encoding import encode_value
 from lake_core.records import AddObject, Column, Entry
 from lake_core.records.codec import Codec
 from lake_core.store import ObjectInfo
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.loading.block import Block
@@ -36,6 +35,7 @@ from log_lake.repair.finding import DAMAGE, KINDS, Finding
 from log_lake.repair.fsck import LAKE_POOLS, Fsck
 from log_lake.repair.removal import plan_repair, repair
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from tests.support.damage import link_again, lose_and_replace, turn_a_bit
 from tests.support.records import an_id
 from tests.support.stores import ScriptedStore, unavailable

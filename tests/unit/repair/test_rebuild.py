@@ -9,7 +9,6 @@ from lake_core import naming
 from lake_core.errors import Conflict, InvalidInput, Unavailable
 from lake_core.ids import IdSource
 from lake_core.keys import KeyRange
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.objects.read import DataObject
@@ -17,6 +16,7 @@ from log_lake.repair.fsck import Fsck
 from log_lake.repair.rebuild import Wanted, plan_rebuild, rebuild
 from log_lake.repair.rebuild_plan import VERSIONS_APART, Candidate, Piece, select, without
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.vacuum.execute import vacuum
 from tests.support.clocks import Clock
 from tests.support.stores import ALWAYS, ScriptedStore, unavailable

@@ -16,12 +16,12 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Corrupt
 from lake_core.keys import KeyRange, PoolKey
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.view import View
 from log_lake.objects.facts import read_facts
 from log_lake.objects.read import DataObject
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.keytext import RangeText
 from tests.support.changed_objects import with_text
 from tests.support.crafted import set_size

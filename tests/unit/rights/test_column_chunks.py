@@ -15,9 +15,9 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.objects.column_chunks import check_column_chunks
+from log_lake.stores.memory import MemoryStore
 from tests.support import thrift
 from tests.support.changed_objects import Parts
 from tests.support.thrift import I64, LIST, STRUCT

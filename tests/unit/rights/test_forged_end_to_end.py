@@ -16,13 +16,14 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import LakeError
-from lake_core.store import ObjectInfo, memory
-from lake_core.store.memory import MemoryStore
+from lake_core.store import ObjectInfo
 from local.rights import Operation
 from log_lake.agents.roster import AGENTS
 from log_lake.console.logged import error_text
 from log_lake.erasure.begin import begin
 from log_lake.lake import Lake
+from log_lake.stores import memory
+from log_lake.stores.memory import MemoryStore
 from log_lake.view.overview import Overview
 from spark_apps.command import run_agent
 from tests.support.command import DONE, Command

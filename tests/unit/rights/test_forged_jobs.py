@@ -14,9 +14,9 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Corrupt
-from lake_core.store.memory import MemoryStore, named
 from log_lake.agents.jobs import KEY, KIND, SETTINGS, list_jobs, recorded
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore, named
 from spark_apps.command import run_agent
 from tests.support.command import DONE, Command
 

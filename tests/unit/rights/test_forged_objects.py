@@ -16,11 +16,11 @@ from lake_core.keys.ranges import EVERYTHING
 from lake_core.records import SetSchema, Transaction
 from lake_core.records.pools import PoolsEntry
 from lake_core.schemas.schema import stored_schema
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.objects.facts import read_facts
 from log_lake.objects.read import DataObject
 from log_lake.repair.fsck import Fsck
+from log_lake.stores.memory import MemoryStore
 from tests.support.changed_objects import Parts, _set_pair, with_group
 from tests.support.crafted import set_size
 from tests.support.records import an_id

@@ -24,8 +24,8 @@ from functools import partial
 import pytest
 
 from lake_core.errors import Corrupt, LakeError
-from lake_core.store import GuardedStore
-from lake_core.store.memory import MemoryStore
+from log_lake.stores.guard import GuardedStore
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.inspection import inspect_object
 from tests.support.stored_kinds import KINDS
 from tests.support.stored_things import URI, Asks, World, asks_of_others, build, upkeep

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lake_core.errors import Conflict, InvalidInput, NotFound
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.results import PendingLoad
@@ -22,6 +21,7 @@ from log_lake.lake.view import View
 from log_lake.sql_writes import StatementResult, execute
 from log_lake.sql_writes.run import _Work
 from log_lake.sql_writes.statement import ChangeTarget, Update, parsed
+from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.engine import SQL_LIMITS
 
 ROWS = [

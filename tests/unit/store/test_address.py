@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lake_core.store import Address, address_of, guarded
-from lake_core.store.memory import MemoryStore
+from lake_core.store import Address, address_of
 from log_lake.lake import Lake
 from log_lake.stores import open_store
+from log_lake.stores.guard import guarded
 from log_lake.stores.locked import LockedStore
+from log_lake.stores.memory import MemoryStore
 
 OPTIONS = {"key": "AKIA", "secret": "hush", "client_kwargs": {"region_name": "eu-north-1"}}
 

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from lake_core.errors import InvalidInput
-from lake_core.store.ranges import Range, RangeAnswer, RangeCache, Ranges, RequestSizes
+from lake_core.store.planned import Range
 from log_lake.stores.caches import Folder, given_cache, parse_folder, parse_room
 from log_lake.stores.disk_cache import BLOCK, DiskCache
 from log_lake.stores.memory_cache import LONGEST, SECONDS, Memory
+from log_lake.stores.ranges import RangeAnswer, RangeCache, Ranges, RequestSizes
 
 DATA = os.urandom(300_000)
 NAME = "p/data/o.parquet"
@@ -279,7 +280,7 @@ def test_a_part_that_a_killed_process_left_is_never_served_and_goes_with_its_age
 _STALLS = """
 import sys, time
 from pathlib import Path
-from lake_core.store.ranges import Range
+from lake_core.store.planned import Range
 from log_lake.stores.disk_cache import DiskCache
 
 def stalls():
@@ -293,7 +294,7 @@ cache.fetched("p/data/o.parquet", Range(0, 1000), lambda: b"x" * 1000)
 
 def test_two_processes_share_the_files(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from lake_core.store.ranges import Range\n"
+        "import sys, time; from pathlib import Path; from lake_core.store.planned import Range\n"
         "from log_lake.stores.disk_cache import DiskCache\n"
         "cache = DiskCache(Path(sys.argv[1]), room=1 << 20, age=3600.0, store='s', clock=time.time)\n"
         "for number in range(300):\n"
@@ -318,7 +319,7 @@ def test_a_full_disk_keeps_nothing_and_stops_nothing(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))  # as a disk with no more room
 
     code = (
-        "import sys, time; from pathlib import Path; from lake_core.store.ranges import Range\n"
+        "import sys, time; from pathlib import Path; from lake_core.store.planned import Range\n"
         "from log_lake.stores.disk_cache import DiskCache\n"
         "cache = DiskCache(Path(sys.argv[1]), room=1 << 30, age=3600.0, store='s', clock=time.time)\n"
         "for _ in range(3):\n"

@@ -12,8 +12,8 @@ import pytest
 
 from lake_core.errors import Unavailable
 from lake_core.store import Created
-from lake_core.store.memory import MemoryStore
 from log_lake.stores.locked import LockCheck, LockedStore
+from log_lake.stores.memory import MemoryStore
 
 NAME, OURS, THEIRS = "p/journal/1", b"ours", b"theirs"
 UNAVAILABLE = "unavailable"

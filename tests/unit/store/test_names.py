@@ -13,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import Corrupt, LakeError
-from lake_core.store import Created, Store, guarded
-from lake_core.store.local import LocalStore
-from lake_core.store.memory import MemoryStore
+from lake_core.store import Created, Store
 from lake_core.store.port import is_inside
 from log_lake.lake import Lake
+from log_lake.stores.guard import guarded
+from log_lake.stores.local import LocalStore
+from log_lake.stores.memory import MemoryStore
 from tests.support.stores import ScriptedStore
 
 OUTSIDE = ("../other", "/etc/hosts", "a/../../other", "a/../b", "a//b", "a/./b", "..", ".", "", "a/", "a\0b")

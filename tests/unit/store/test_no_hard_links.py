@@ -12,10 +12,10 @@ import pytest
 
 from lake_core.errors import NoCreate
 from lake_core.store import Created
-from lake_core.store.local import LocalStore
 from log_lake.cli.main import main
 from log_lake.lake import Lake
 from log_lake.stores import open_store
+from log_lake.stores.local import LocalStore
 
 ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK, errno.EXDEV)
 

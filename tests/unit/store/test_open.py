@@ -13,10 +13,10 @@ import pytest
 
 from lake_core.errors import InvalidInput, LakeError
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
 from log_lake.stores import credentials, open_store
+from log_lake.stores.memory import MemoryStore
 
 
 def one_line(error: LakeError) -> str:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
-from lake_core.store.patience import (
+from log_lake.cli.waiting import SHOWN_AFTER, next_line
+from log_lake.stores import open_store
+from log_lake.stores.patience import (
     APART,
     SECONDS,
     SLOWEST,
@@ -24,8 +26,6 @@ from lake_core.store.patience import (
     lasting,
     parse_seconds,
 )
-from log_lake.cli.waiting import SHOWN_AFTER, next_line
-from log_lake.stores import open_store
 
 
 class Hand:

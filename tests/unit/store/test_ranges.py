@@ -12,17 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
-from lake_core.store.ranges import (
-    AHEAD,
-    Range,
-    RangeAnswer,
-    RangedFile,
-    Ranges,
-    RequestSizes,
-    coalesced,
-    parse_hole,
-)
+from lake_core.store.planned import Range
 from log_lake.stores import open_store
+from log_lake.stores.ranges import AHEAD, RangeAnswer, RangedFile, Ranges, RequestSizes, coalesced, parse_hole
 
 DATA = bytes(range(256)) * 4_000
 SMALL = RequestSizes(hole=100, request=50_000)

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import InvalidInput, Unavailable
-from lake_core.store import Created, Store, guarded
-from lake_core.store.local import LocalStore
+from lake_core.store import Created, Store
 from lake_core.store.probe import probe_create
 from log_lake.stores import open_store
 from log_lake.stores.cloud import _status
+from log_lake.stores.guard import guarded
+from log_lake.stores.local import LocalStore
 from tests.support.stores import ScriptedStore, lost, raising, unavailable
 
 # ---------------------------------------------------------------- the probe

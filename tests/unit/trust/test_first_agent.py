@@ -7,10 +7,10 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import NotFound
-from lake_core.store.memory import MemoryStore
 from local.rights import ROLES, Role, allows
 from log_lake.agents.jobs import list_jobs, recorded
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.records import an_id
 from tests.support.rights import RightsStore
 

@@ -13,7 +13,6 @@ from lake_core import naming
 from lake_core.errors import Corrupt, Denied, Incomplete, ObjectVacuumed
 from lake_core.history.activity import write_note
 from lake_core.records.pools import PoolConfig
-from lake_core.store.memory import MemoryStore
 from local.rights import PAGE, ROLES, Operation, Role, allows
 from log_lake.agents import driver
 from log_lake.agents.ingest.parking import park
@@ -30,6 +29,7 @@ from log_lake.loading.source_files import SourceFile
 from log_lake.publish.run import publish_iceberg
 from log_lake.repair.fsck import Fsck
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.keytext import RangeText
 from log_lake.vacuum.dropped import plan_dropped
 from log_lake.vacuum.execute import make_plan, vacuum, vacuum_lease, write_plan

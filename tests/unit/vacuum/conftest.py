@@ -10,10 +10,10 @@ import pytest
 
 from lake_core.ids import IdSource
 from lake_core.naming import PARQUET, data_object, object_id_of
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.compact.run import compact_pool, plan_pool
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
 from tests.support.clocks import DAY, Clock
 
 GRACE = 7 * DAY

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from lake_core.store.memory import MemoryStore
 from log_lake.coverage.coverage import Coverage, IntervalCoverage
 from log_lake.coverage.settings import EVERY, CoveragePolicy
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.view.coverage import MAX_CELLS, coverage_page, shown_of
 
 DAY = dt.timedelta(days=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from log_lake.view.graph import MAX_TEXT, Graph, Link, graph
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.settings import Settings
+from log_lake.stores.memory import MemoryStore
 from log_lake.view.figures import PoolFigures
 from log_lake.view.overview import FRESH_SECONDS, Overview, lag_of
 from tests.support.clocks import DAY, Clock

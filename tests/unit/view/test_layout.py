@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from lake_core.errors import NotFound
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.checkpoint.run import purge_pool, write_checkpoint
 from log_lake.lake import Lake
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.view.geometry import Bars, Bins
 from log_lake.view.layout import Layouts
 

@@ -8,12 +8,12 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Denied, LakeError, NotFound, Unavailable
 from lake_core.ids import IdSource
-from lake_core.store.memory import MemoryStore
 from log_lake.agents.ingest.parking import park
 from log_lake.agents.jobs import recorded
 from log_lake.lake import Lake
 from log_lake.lake.counting import records_matching, records_seen
 from log_lake.loading.source_files import SourceFile
+from log_lake.stores.memory import MemoryStore
 from log_lake.view.matching import matching
 from log_lake.view.pool_page import PoolPage, pool_page
 from log_lake.view.sample import MAX_CELL, sample, sample_of

@@ -7,10 +7,10 @@ import pytest
 
 from lake_core.history.covered import interval_source
 from lake_core.keys import KeyRange
-from lake_core.store.memory import MemoryStore
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
+from log_lake.stores.memory import MemoryStore
 from log_lake.texts.keytext import RangeText, range_words
 from log_lake.view.sayings import MAX_CONDITION, says
 

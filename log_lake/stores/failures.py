@@ -13,8 +13,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from lake_core.errors import Denied, LakeError, Unavailable
-from lake_core.store.patience import Patience, Waiting
+from lake_core.errors import Denied, LakeError, Unavailable, words
+from log_lake.stores.patience import Patience, Waiting
 
 
 class FailingAsUnavailable:
@@ -94,12 +94,6 @@ def is_denial(error: Exception) -> bool:
 
 def _is_forbidden(error: Exception) -> bool:
     return isinstance(error, OSError) and str(error).startswith("Forbidden: ")
-
-
-def words(error: Exception) -> str:
-    """The text of an error in one line; for an error of the system its reason without the path."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(reason.split()) or type(error).__name__
 
 
 class GuardedFile:

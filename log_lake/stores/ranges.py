@@ -22,18 +22,16 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from lake_core.errors import Corrupt, InvalidInput, Unavailable
+from lake_core.store.planned import REQUEST, Range
 from lake_core.values.units import unit_bytes
 
 HOLE = 512 << 10
 """Bytes between two ranges that are fetched although no reader needs them (decision 243)."""
-
-REQUEST = 8 << 20
-"""Bytes that one request asks for, at most, unless a single range is longer: memory holds two of them."""
 
 REQUESTS = 16
 """Requests for ranges that a store has under way at once, at most."""
@@ -57,13 +55,6 @@ def parse_hole(text: object) -> int:
             f"option hole={text!r}: write bytes from 0 to 8MiB (inclusive), as in 65536 or 256KiB"
         )
     return hole
-
-
-class Range(NamedTuple):
-    """The bytes from `begin` (inclusive) to `end` (exclusive)."""
-
-    begin: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -362,7 +353,7 @@ class Ranges(io.RawIOBase):
 
 
 class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
-    """An open object whose reads can be planned; Arrow reads from it as from any file."""
+    """An open object whose reads can be planned (`Planned`); Arrow reads from it as from any file."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
@@ -390,45 +381,6 @@ class RangedFile(pa.PythonFile):  # type: ignore[misc]  # pyarrow has no types
     def release(self, before: int) -> None:
         """Drop what lies before this position."""
         self._ranges.release(before)
-
-
-def fetch_tail(file: pa.NativeFile, *, share: int = REQUEST) -> None:
-    """Fetch the end of an object on a server; a file of this machine needs no plan."""
-    if isinstance(file, RangedFile):
-        file.fetch_tail(share)
-
-
-def plan(
-    file: pa.NativeFile, ranges: Callable[[], Iterable[Range]], *, share: int = REQUEST, keeps: bool = False
-) -> None:
-    """Plan reads of an object on a server, which hold about twice `share` bytes; other files need no plan."""
-    if isinstance(file, RangedFile):
-        file.plan(ranges(), share=share, keeps=keeps)
-
-
-def chunk_range(column: Any) -> Range:
-    """Where the bytes of a column of a row group are, by the footer of a Parquet file."""
-    starts = (column.dictionary_page_offset, column.data_page_offset)
-    begin = min(at for at in starts if at is not None)
-    return Range(begin, begin + column.total_compressed_size)
-
-
-def drop_planned(file: pa.NativeFile) -> None:
-    """Drop all but the end of an object on a server, if it was fetched."""
-    if isinstance(file, RangedFile):
-        file.drop_planned()
-
-
-def forget(file: pa.NativeFile) -> None:
-    """Drop what a cache holds of an object on a server: what was read of it is damaged."""
-    if isinstance(file, RangedFile):
-        file.forget()
-
-
-def release(file: pa.NativeFile, before: Callable[[], int]) -> None:
-    """Drop what lies before a position of an object on a server."""
-    if isinstance(file, RangedFile):
-        file.release(before())
 
 
 def _outside(range: Range, segments: Iterable[_Segment]) -> list[Range]:

@@ -35,10 +35,10 @@ import pyarrow as pa
 
 from lake_core.errors import Corrupt, LakeError, NoCreate, NotFound, Unavailable
 from lake_core.naming import most_bytes
-from lake_core.store.failures import FailingAsUnavailable, GuardedFile, unavailable
-from lake_core.store.folders import Folders, open_file, sync_folder
-from lake_core.store.patience import Patience
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
+from log_lake.stores.failures import FailingAsUnavailable, GuardedFile, unavailable
+from log_lake.stores.folders import Folders, open_file, sync_folder
+from log_lake.stores.patience import Patience
 
 log = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from lake_core.errors import Denied, LakeError
-from lake_core.store.failures import FailingAsUnavailable, GuardedFile
 from lake_core.store.port import Created, ObjectInfo, Store, check_name, check_prefix
-from lake_core.store.ranges import RangedFile
 from lake_core.store.read_only import ReadOnlyStore
+from log_lake.stores.failures import FailingAsUnavailable, GuardedFile
+from log_lake.stores.ranges import RangedFile
 
 log = logging.getLogger(__name__)
 
