@@ -37,7 +37,6 @@ from log_lake.console.read_options import read_options
 from log_lake.lake.results import LoadResult
 from log_lake.lake.view import FAIL, View
 from log_lake.loading.preview import Preview
-from log_lake.loading.sources import files_to_read
 from log_lake.reading.plan import ScanPlan, overlap_depth
 from log_lake.reading.scan import result_schema
 from log_lake.texts.keytext import RangeText, show_key
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
 
 def load(args: Namespace) -> None:
     """Load files; with --dry-run, show the result without committing."""
+    from log_lake.loading.sources import files_to_read  # loads slowly
+
     pool = open_lake(args).pool(args.pool)
     branch, options = pool.branch(args.branch), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))

@@ -16,7 +16,6 @@ from log_lake.console.output import print_json, print_rows, say
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.lake.ranges import SplitResult, points_into
-from log_lake.loading.sources import files_to_read
 from log_lake.texts.keytext import parts_of
 
 BOUNDS = ("low", "high")
@@ -40,6 +39,8 @@ def _cuts_of_files(pool: Pool, names: list[str], *, into: int) -> list[list[obje
     The files are loaded into a pool of a lake in a temporary folder, so they are read as a load reads them, and the
     folder needs about as much room as the pool would.
     """
+    from log_lake.loading.sources import files_to_read  # loads slowly
+
     files = files_to_read(names, pool.config.settings, {}, access=address_of(pool.store))
     with tempfile.TemporaryDirectory(prefix="lake-split-") as folder:
         sample = Lake.create(folder).create_pool("sample", key=pool.config.key, settings=pool.config.settings)

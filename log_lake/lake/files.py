@@ -18,10 +18,9 @@ from log_lake.loading.contract import contract_of
 from log_lake.loading.csv_options import csv_options
 from log_lake.loading.expansion import Expansion
 from log_lake.loading.files import FileSource
-from log_lake.loading.opening import kept_streams
 from log_lake.loading.options import READ_OPTIONS
 from log_lake.loading.partitions import partition_fields
-from log_lake.loading.sources import check_list
+from log_lake.loading.source_files import check_list
 from log_lake.settings import Settings
 from log_lake.settings.settings import check_settings
 
@@ -86,6 +85,8 @@ def open_files(
     fields: pa.Schema | None = None,
 ) -> Iterator[FileSource]:
     """The records of files; standard input and FIFOs are copied to disk until the block ends."""
+    from log_lake.loading.opening import kept_streams  # loads slowly
+
     by_file = readings(config, files, options=options, access=access, fields=fields)
     with kept_streams(files) as copies:
         for file, reading in by_file.items():

@@ -11,7 +11,6 @@ from lake_core.phrases import counted
 from lake_core.records import AddObject
 from lake_core.schemas.limits import Fields
 from log_lake.loading.block import Block, Reading, Rejected
-from log_lake.loading.detect import read_blocks
 from log_lake.loading.options import Limit
 
 
@@ -27,6 +26,8 @@ class FileSource:
 
         Raises InvalidInput, also if `limit` has a count and there are more bad records.
         """
+        from log_lake.loading.detect import read_blocks  # the readers of all formats load slowly
+
         rejected, first, fields = 0, "", Fields()
         for reading in self._readings:
             reading.fields = fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from lake_core.errors import InvalidInput
 from lake_core.records.transactions import Source
 
 
@@ -19,3 +20,9 @@ class SourceFile(msgspec.Struct, frozen=True):
     def source(self) -> Source:
         """The file in the form in which a transaction records it."""
         return Source(self.uri, self.size, self.etag)
+
+
+def check_list(files: object) -> None:
+    """Raises InvalidInput if the files are one text: its letters would be names."""
+    if isinstance(files, str):
+        raise InvalidInput(f"files={files!r}: give a list of names, as [{files!r}]")

@@ -23,7 +23,7 @@ from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.store import Address
 from log_lake.loading.failures import unopened
 from log_lake.loading.opening import CLOUDS, is_stream, remote, waiting
-from log_lake.loading.source_files import SourceFile
+from log_lake.loading.source_files import SourceFile, check_list
 from log_lake.settings import Settings
 
 _GLOB = "*?["
@@ -61,12 +61,6 @@ def find_files(
             _check_name(file.uri)
             by_uri.setdefault(file.uri, file)
     return sorted(by_uri.values(), key=lambda f: f.uri)
-
-
-def check_list(files: object) -> None:
-    """Raises InvalidInput if the files are one text: its letters would be names."""
-    if isinstance(files, str):
-        raise InvalidInput(f"files={files!r}: give a list of names, as [{files!r}]")
 
 
 def files_to_read(

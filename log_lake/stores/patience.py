@@ -24,7 +24,6 @@ to people.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import math
@@ -35,11 +34,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from lake_core.errors import InvalidInput, LakeError, Unavailable
 from lake_core.values.units import unit_seconds
+
+if TYPE_CHECKING:
+    import asyncio
 
 SECONDS = 60.0
 """The budget unless the edge gives another: longer than a store needs to fail over, shorter than a person waits."""
@@ -129,6 +131,8 @@ class Wait:
 
     def begin_request(self) -> None:
         """Watches the task of a new request, and ends the task when the time is over."""
+        import asyncio  # only clients of servers have a loop, and have loaded it
+
         task = asyncio.current_task()
         if task is None or self.is_ended:
             return
