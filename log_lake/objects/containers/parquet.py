@@ -104,10 +104,13 @@ def _footer(parquet: pq.ParquetFile, name: str, object_id: str) -> ParquetFooter
     schema = renamed(columns, fields)
     groups = [file_metadata.row_group(number) for number in range(file_metadata.num_row_groups)]
     described.check(object_id, records=file_metadata.num_rows, groups=len(groups), name=name)
+    rows = tuple(group.num_rows for group in groups)
+    if sum(rows) != described.records:  # Arrow takes memory for as many as a group has
+        raise Corrupt(f"{name}: damaged: its row groups have {sum(rows)} records, not {described.records}")
     return ParquetFooter(
         described,
         schema,
-        tuple(group.num_rows for group in groups),
+        rows,
         FOOTER_GROWTH * int(file_metadata.serialized_size),
         parquet=file_metadata,
         leaves=leaves_of(schema),

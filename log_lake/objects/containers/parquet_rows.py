@@ -37,16 +37,16 @@ def text_bytes(
     fixed = sum(
         max(0, schema.column(at).length) for at in numbers if _kind(schema, at) == "FIXED_LEN_BYTE_ARRAY"
     )
-    texts = [row_group.column(at) for at in numbers if _kind(schema, at) == "BYTE_ARRAY"]
+    texts = [at for at in numbers if _kind(schema, at) == "BYTE_ARRAY"]
     if not texts or row_group.num_rows <= 1:
         return fixed
-    paths = [column.path_in_schema for column in texts]
+    paths = [schema.column(at).path for at in texts]  # a chunk's own path may be damaged
     file = pq.ParquetFile(source, metadata=footer, read_dictionary=paths, buffer_size=1 << 16)
     batches = file.iter_batches(batch_size=1, row_groups=[group], columns=paths, use_threads=False)
     first = next(batches, None)
     if first is None:
         return fixed
-    repeats = max(1, *(column.num_values // row_group.num_rows for column in texts))
+    repeats = max(1, *(row_group.column(at).num_values // row_group.num_rows for at in texts))
     return fixed + repeats * sum(_longest(values) for values in first.columns)
 
 
