@@ -11,6 +11,8 @@ import logging
 import re
 from dataclasses import dataclass
 
+import msgspec
+
 from lake_core.errors import Denied, InvalidInput, NotFound
 from lake_core.naming import MAIN, is_own
 from lake_core.store.read_only import ReadOnlyStore
@@ -144,6 +146,8 @@ def _loaded(table: PoolTable, published: Published, behind: dict[str, str]) -> L
     place = place_of(table.pool, branch=table.ref, to=table.to)
     return Loaded(
         place.location_of(f"metadata/v{published.number}.metadata.json"),
-        published.text,
+        msgspec.json.encode(
+            msgspec.json.decode(published.text)
+        ),  # of a name that comes twice, what was checked
         behind,
     )

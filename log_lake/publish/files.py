@@ -17,7 +17,7 @@ from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table.metadata import TableMetadataV2
 
 from lake_core import naming
-from lake_core.errors import InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.ids import ID_LENGTH
 from log_lake.lake.view import View
 from log_lake.objects.containers.stored_names import stored_names
@@ -28,6 +28,7 @@ from log_lake.publish.manifests import Files, Listed, ManifestsOf, MemoryFile, i
 from log_lake.publish.metadata import Layout, current_snapshot, is_promoted, lost_names, next_sequence
 from log_lake.publish.place import Place, location_of
 from log_lake.publish.positions import deletes_file, hidden_positions
+from log_lake.publish.published import check_files
 from log_lake.publish.rules import ObjectRule
 
 _AT_ONCE = 8
@@ -45,21 +46,37 @@ class Before:
 
 
 def files_before(
-    before: TableMetadataV2 | None, layout: Layout, place: Place, rules: Mapping[str, ObjectRule]
+    before: TableMetadataV2 | None,
+    layout: Layout,
+    place: Place,
+    rules: Mapping[str, ObjectRule],
+    *,
+    at: Callable[[str], str],
 ) -> Before:
-    """The files of the previous table that may be reused.
+    """The files of the previous table that may be reused; `at` gives the location of the pool's object of an id.
 
-    None may if a column got a wider type, or if readers no longer find a key field by its own name.
+    None may if a column got a wider type, or if readers no longer find a key field by its own name.  Raises
+    Corrupt if the table names a file that is neither an object of the pool nor one of its own.
     """
     if before is None or is_promoted(before, layout) or lost_names(before, layout):
         return Before()
     was = Before(Files(partial(read_file, place)).listed(current_snapshot(before).manifest_list), rules=rules)
     for one in was.listed:
+        check_files([one.manifest.manifest_path], place.location_of("metadata/"))
         for entry in one.entries:
             file = entry.data_file
             object_id = file.file_path.rpartition("/")[2][:ID_LENGTH]
+            if is_deletes(file):
+                check_files([file.file_path], place.location_of("deletes/"))
+            elif file.file_path != at(object_id):
+                raise Corrupt(f"it names {file.file_path[:200]!r}, which is no object of the pool")
             (was.deletes if is_deletes(file) else was.data)[object_id] = file
     return was
+
+
+def location_of_object(view: View, object_id: str) -> str:
+    """The location of a data object of the view's pool, as readers name it.  Raises Corrupt if it can have none."""
+    return location_of(view.store, naming.data_object(view.config.id, object_id))
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,7 @@ class Describing:
         ):
             return Described(data, deletes, is_new=False, has_new_deletes=False)
         store, pool_id = self.view.store, self.view.config.id
-        location = location_of(store, naming.data_object(pool_id, rule.object))
+        location = location_of_object(self.view, rule.object)
         with DataObject.at(store, rule.references[0], pool_id=pool_id) as opened:
             self._check_names(opened)
             positions = hidden_positions(rule, opened, self.view, store)

@@ -21,15 +21,11 @@ from pyiceberg.table.snapshots import MetadataLogEntry, Operation, Snapshot, Sna
 from pyiceberg.table.sorting import SortOrder
 
 from log_lake.publish.names import KeyNames
+from log_lake.publish.published import NAME_MAPPING, READ_ONLY
 from log_lake.publish.schema import ids_of, name_mapping, names_inside, sort_order, table_schema
 
 MAX_LOG = 100
 """Earlier metadata files that the newest names, and schemas that it keeps."""
-
-NAME_MAPPING = "schema.name-mapping.default"
-
-_READ_ONLY = {"gc.enabled": "false"}
-"""No program of Iceberg may delete files of the table: the objects are the lake's."""
 
 
 def parsed(text: bytes) -> TableMetadataV2:
@@ -148,7 +144,7 @@ def table_metadata(
         partition_specs=[UNPARTITIONED_PARTITION_SPEC],
         default_spec_id=0,
         last_partition_id=999,
-        properties={NAME_MAPPING: layout.mapping, **_READ_ONLY, **properties},
+        properties={NAME_MAPPING: layout.mapping, **READ_ONLY, **properties},
         current_snapshot_id=snapshot_id,
         snapshots=[snapshot],
         snapshot_log=[SnapshotLogEntry(snapshot_id=snapshot_id, timestamp_ms=of_snapshot)],

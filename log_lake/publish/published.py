@@ -3,11 +3,16 @@
 The hint names a number that exists.  A publisher that was killed before it wrote the hint may have left a
 greater number, which then counts.  If the hint is missing, a listing finds the number.  Reading needs no package
 of Iceberg.
+
+Other programs follow what the metadata names, and pyiceberg takes its properties for settings of the client.  The
+writers of a pool can forge it.  So metadata that names another place than its own, or that has a property that the
+lake does not write, is Corrupt (decision 422).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -35,16 +40,30 @@ number had more digits than one may have would be written without end."""
 WITHOUT = "lake.without"
 """A property of the table: the fields that it does not have, as JSON."""
 
+NAME_MAPPING = "schema.name-mapping.default"
+
+READ_ONLY = {"gc.enabled": "false"}
+"""No program of Iceberg may delete files of the table: the objects are the lake's."""
+
 
 class _Snapshot(msgspec.Struct, frozen=True):
     id: int = msgspec.field(name="snapshot-id")
+    manifest_list: str = msgspec.field(name="manifest-list")
     summary: dict[str, str]
 
 
+class _Earlier(msgspec.Struct, frozen=True):
+    file: str = msgspec.field(name="metadata-file")
+
+
 class _Metadata(msgspec.Struct, frozen=True):
+    location: str
     snapshots: list[_Snapshot]
     current: int = msgspec.field(name="current-snapshot-id")
     properties: dict[str, str]
+    earlier: list[_Earlier] = msgspec.field(name="metadata-log", default_factory=list)
+    statistics: list[msgspec.Raw] = []
+    partition_statistics: list[msgspec.Raw] = msgspec.field(name="partition-statistics", default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -104,6 +123,7 @@ def described(place: Place, number: int, text: bytes) -> Published:
     with decoding(f"{place.location}: metadata {number}", DAMAGED, advice=ADVICE):
         decoded = JSON.of(_Metadata).decode(text)
         (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
+        _check_own(decoded, place)
         summary = snapshot.summary
         return Published(
             number,
@@ -121,3 +141,24 @@ def described(place: Place, number: int, text: bytes) -> Published:
             location=place.location,
             text=text,
         )
+
+
+def _check_own(metadata: _Metadata, place: Place) -> None:
+    """Raises Corrupt if the metadata leads its readers elsewhere, or sets something for them."""
+    if metadata.location != place.location:
+        raise Corrupt(f"it is of a table at {metadata.location[:200]!r}")
+    files = [*(one.manifest_list for one in metadata.snapshots), *(one.file for one in metadata.earlier)]
+    check_files(files, place.location_of("metadata/"))
+    if metadata.statistics or metadata.partition_statistics:
+        raise Corrupt("it names files of statistics, which the lake does not publish")
+    own = (NAME_MAPPING, WITHOUT)
+    others = {name: value for name, value in metadata.properties.items() if name not in own}
+    if wrong := sorted(others.items() ^ READ_ONLY.items()):
+        raise Corrupt(f"its property {wrong[0][0][:200]!r} is not as the lake sets it")
+
+
+def check_files(files: Iterable[str], folder: str) -> None:
+    """Raises Corrupt if one of the files is not in the folder, whose name ends with a slash."""
+    for file in files:
+        if not file.startswith(folder) or "/" in file[len(folder) :]:
+            raise Corrupt(f"it names {file[:200]!r}, which is not in {folder}")

@@ -23,6 +23,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -210,7 +211,8 @@ class _Publisher:
             before = None if self.before is None else m.parsed(self.before.text)
             stored = (*schemas_of(plan.rules, view), ORDER)
             layout = m.layout_of(before, plan.columns, plan.names, stored=stored)
-            was = f.files_before(before, layout, place, rules_before)
+            at = partial(f.location_of_object, view)
+            was = f.files_before(before, layout, place, rules_before, at=at)
         files = f.Describing(view, place, layout, was, ids.new).described(plan.rules.values())
         if (
             before is not None
