@@ -19,10 +19,21 @@ import pytest
 
 from lake_core.errors import Unavailable
 from log_lake.stores.locks import open_lock
+from tests.support.repository import ROOT
 
 pytestmark = pytest.mark.slow
 
 READS = "from log_lake.stores import open_store; print(open_store('s3://lakes/x').get('a'))"
+WRITES_EACH_WAY = """
+import json, os
+from log_lake.stores import open_store
+store = open_store("s3://lakes/x", json.loads(os.environ["OPTIONS"]))
+store.put("a", b"1")
+store.create("b", b"2")
+with store.open_output("c") as file:
+    file.write(b"3")
+print(store.get("a"))
+"""
 WRITES = "from log_lake.stores import open_store; open_store('s3://lakes/x').put('a', b'1')"
 
 
@@ -119,6 +130,36 @@ def test_a_certificate_of_your_own_is_known_by_its_file_and_refused_without(cert
         assert refused.returncode
         assert "certificate" in refused.stderr.lower()
         assert server.asked == []
+
+
+@pytest.mark.parametrize("asks", [False, True], ids=["by default", "if the options ask for it"])
+def test_requests_ask_for_encryption_only_if_the_options_do(*, asks: bool) -> None:
+    """Otherwise the bucket's default decides.  What the store sends back is read as it is: it decrypts."""
+    (example,) = (
+        line
+        for line in (ROOT / "docs/trust.md").read_text().splitlines()
+        if line.startswith("| S3, asked for")
+    )
+    options = json.loads(example.partition("`")[2].partition("`")[0].replace("KEY", "a-key")) if asks else {}
+    with serving() as server:
+        done = run(WRITES_EACH_WAY, server, OPTIONS=json.dumps(options))
+        assert (done.returncode, done.stdout.strip()) == (0, "b'hello'"), done.stderr
+        asked = {
+            command: {
+                tuple(sorted((name, text) for name, text in headers.items() if "-encryption" in name))
+                for at, headers in server.asked
+                if at == command
+            }
+            for command in ("GET", "PUT")
+        }
+    name = "x-amz-server-side-encryption"
+    expected = (
+        (name, "aws:kms"),
+        (f"{name}-aws-kms-key-id", "a-key"),
+        (f"{name}-bucket-key-enabled", "true"),
+    )
+    assert asked == {"GET": {()}, "PUT": {expected if asks else ()}}
+    assert sum(command == "PUT" for command, _ in server.asked) == 3
 
 
 def test_fsspecs_own_configuration_asks_for_encryption_too() -> None:

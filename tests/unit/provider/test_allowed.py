@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.server
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from airflow_lake import allowed
 from airflow_lake.allowed import FILES, LAKES, Places
 from lake_core.errors import InvalidInput
+from log_lake.loading.opening import remote
+from log_lake.loading.own_machine import resolved
 
 
 def hosts(name: str) -> list[str]:
@@ -159,3 +163,35 @@ def test_a_link_below_an_allowed_folder_does_not_widen_it(tmp_path: Path) -> Non
         assert "a link leads from there to '/etc" in refused(f"{tmp_path}/data/in/{one}", places)
         assert "a link leads from there" in refused(f"file://{tmp_path}/data/in/{one}", places)
     assert refused(f"{tmp_path}/data/in/file.csv", allowed.named("*")) == ""
+
+
+def test_the_address_of_a_host_is_looked_up_when_a_run_is_checked_and_again_when_the_file_is_opened() -> None:
+    """docs/trust.md warns of it: the address may change in between, here to that of this machine."""
+
+    class Answers(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "1")
+            self.end_headers()
+            self.wfile.write(b"x")
+
+        def log_message(self, format: str, *args: object) -> None:
+            """The test's output is its own."""
+
+    looked_up: list[str] = []
+
+    def elsewhere(host: str) -> list[str]:
+        looked_up.append(host)
+        return ["93.184.216.34"]
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        file = f"http://localhost:{server.server_port}/x.csv"
+        what = {"what": "files", "task": "t", "places": Places(below=("",)), "setting": FILES}
+        allowed.check(file, **what, resolve=elsewhere)
+        assert looked_up == ["localhost"]
+        fs, path = remote(file)
+        assert fs.cat_file(path) == b"x", "what the check found is not what is opened"
+        server.shutdown()
+    with pytest.raises(InvalidInput, match="own machine"):
+        allowed.check(file, **what, resolve=resolved)
