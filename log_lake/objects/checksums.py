@@ -155,12 +155,15 @@ class Sums:
         """The number of bytes that a check reads."""
         return self.end - self.begin if self.blocks else 0
 
-    def check(self, path: str) -> None:
-        """Raises Corrupt if a block that the part touches differs from the bytes written; Unavailable."""
+    def check(self, path: str, *, name: str) -> None:
+        """Raises Corrupt if a block that the part touches differs from the bytes written; Unavailable.
+
+        `path` leads to the object, which errors call by its name.
+        """
         if not self.blocks:
             return
-        with reading(path), open(path, "rb") as file:
-            self.check_open(file, name=path)
+        with reading(name), open(path, "rb") as file:
+            self.check_open(file, name=name)
 
     def check_open(self, file: Any, *, name: str) -> None:
         """Like `check`, for a file that is already open."""

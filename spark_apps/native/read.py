@@ -113,7 +113,18 @@ def open_read(spark: Any, options: opts.Options, *, limits: NativeLimits = LIMIT
         with view.absence_explained():
             whole = key_ranges(unclear(plan), view.store, pool_id=view.config.id)
     native = decide(plan, asked=asked, whole=whole, blocked=blocked, limits=limits)
+    _refuse_links(view, native)
     return Opened(view, plan, native, schema)
+
+
+def _refuse_links(view: View, native: NativePlan) -> None:
+    """Raises Corrupt if an object that Spark's reader would open in a local lake is a link, or behind one.
+
+    The lake itself follows no link; Spark would give the records of another pool, or of any file (decision 423).
+    """
+    for read in native.parquet:
+        for reference in read.references:
+            view.store.local_path(view.object_name(reference))
 
 
 def _by_parquet(spark: Any, opened: Opened) -> list[Any]:

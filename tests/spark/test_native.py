@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType, VariantType
 
 import pyspark_lake
-from lake_core.errors import InvalidInput, NotFound
+from lake_core.errors import Corrupt, InvalidInput, NotFound
 from lake_core.keys.ranges import EVERYTHING
 from log_lake.lake import Lake
 from log_lake.lake.view import View
@@ -99,6 +99,21 @@ def test_a_native_read_gives_the_rows_of_the_data_source_and_of_the_lake(
     assert ours.schema == theirs.schema
     assert rows(ours) == rows(theirs), pyspark_lake.explain(spark, "p", **options)
     assert rows(without_variants(ours)) == expected(view, ours.schema, where=where)
+
+
+def test_a_link_in_place_of_an_object_is_corrupt_and_not_followed(
+    spark: Any, landing: Landing, tmp_path: Path
+) -> None:
+    """Who may write one pool's folder would have Spark read files of others with the reader's rights."""
+    landing.lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
+    assert rows(pyspark_lake.read(spark, "p", lake=landing.uri)), "Spark's reader takes the object itself"
+    pool = landing.lake.pool("p")
+    (name,) = (one.name for one in pool.store.list(f"{pool.config.id}/data"))
+    object_of_pool = Path(pool.store.uri.removeprefix("file://")) / name
+    object_of_pool.rename(tmp_path / "another.parquet")
+    object_of_pool.symlink_to(tmp_path / "another.parquet")
+    with pytest.raises(Corrupt, match="is a link"):
+        pyspark_lake.read(spark, "p", lake=landing.uri)
 
 
 @pytest.fixture

@@ -70,10 +70,15 @@ MANY_INPUTS = 16
 
 @dataclass(frozen=True)
 class Input:
-    """One reference to merge: its file, its columns, and its key range."""
+    """One reference to merge: its file, its columns, and its key range.
+
+    The file stays open, and DataFusion opens `source`, which leads to that file: at `path` a writer of the pool's
+    folder may have put a link to another pool's object meanwhile (decision 423).
+    """
 
     reference: Reference
     path: str
+    file: pa.NativeFile
     columns: pa.Schema
     clip: KeyRange
     cut: bool
@@ -86,6 +91,15 @@ class Input:
     """Checksums of the part of the file that holds them."""
     stored_as: Mapping[str, str]
     """The names of columns in the file that differ from those of their fields."""
+
+    @property
+    def source(self) -> str:
+        """The path by which this process reaches the open file."""
+        return f"/proc/self/fd/{self.file.fileno()}"
+
+    def check(self) -> None:
+        """Raises Corrupt if the part of the file that is read is damaged; Unavailable."""
+        self.sums.check(self.source, name=self.path)
 
 
 def datafusion_merge(
@@ -155,15 +169,20 @@ def inputs_of(
     columns = [*schema.names, *ORDER.names]
     inputs = []
     for reference in references:
-        path = store.local_path(naming.data_object(pool_id, reference.object))
+        name = naming.data_object(pool_id, reference.object)
+        path = store.local_path(name)
         if path is None:
             return None
+        try:
+            file = store.open_input(name)
+        except FileNotFoundError as error:
+            raise missing("", path) from error
         with DataObject.at(store, reference, pool_id=pool_id) as data:
             clip = key_range.intersect(reference.key_range)
             rows, weight = data.rows(clip), data.weigh(clip, columns)
             cut, sums = not data.inside(clip), data.sums(clip)
             names = data.metadata.stored_as
-            inputs.append(Input(reference, path, data.schema, clip, cut, rows, weight, sums, names))
+            inputs.append(Input(reference, path, file, data.schema, clip, cut, rows, weight, sums, names))
     return inputs
 
 
@@ -277,7 +296,7 @@ class DataFusionMerge:
         """
         thread, checker = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         try:
-            checks = deque(checker.submit(one.sums.check, one.path) for one in self._inputs)
+            checks = deque(checker.submit(one.check) for one in self._inputs)
             if sum(one.sums.size for one in self._inputs) <= CHECKED_FIRST:
                 _settle(checks, wait=True)
             with reading_objects(self._names):
@@ -330,7 +349,8 @@ def _branch(
     order = [[_sorting(names.get(name, name), d) for name, d in _order(key, stored)]]
     in_file = renamed(one.columns, names)
     # given the schema, DataFusion plans without reading footers: for 64 files that takes longer than the rest
-    context.register_parquet(table, one.path, schema=in_file, file_sort_order=order, skip_metadata=False)
+    how = {"schema": in_file, "file_sort_order": order, "skip_metadata": False, "file_extension": ""}
+    context.register_parquet(table, one.source, **how)
     frame = context.table(table)
     if names:
         frame = frame.select(*(column(names.get(name, name)).alias(name) for name in one.columns.names))

@@ -184,3 +184,18 @@ def test_damage_is_corrupt_when_it_is_read(tmp_path: Path) -> None:
     path.write_bytes(content[:4] + b"\xff" * 500 + content[504:])
     with pytest.raises(Corrupt, match=path.name):
         records(merge)
+
+
+def test_a_link_that_is_put_in_place_of_the_folder_before_datafusion_opens_it_is_not_followed(
+    tmp_path: Path,
+) -> None:
+    """Who may write one pool's folder, and knows the names of another's objects, would get their records."""
+    pool, other = (on_disk(tmp_path / name, [pa.table({"k": [number]})]) for number, name in enumerate("ab"))
+    own, theirs = (tmp_path / one.store.uri / one.config.id / "data" for one in (pool, other))
+    (object_of_other,) = theirs.iterdir()
+    (object_of_pool,) = own.iterdir()
+    object_of_other.rename(theirs / object_of_pool.name)
+    merge = merge_of(pool)
+    own.rename(own.with_name("before"))
+    own.symlink_to(theirs)
+    assert records(merge) == [{"k": 0}]
