@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from lake_core.conditions import may_hold
-from lake_core.errors import InvalidInput
+from lake_core.errors import Corrupt, InvalidInput
 from lake_core.history import Reference
 from lake_core.history.lift import Lifts
 from lake_core.history.tombstone import Tombstone
@@ -37,6 +37,13 @@ NOTHING = KeyRange(b"", b"")
 """The range without keys."""
 
 
+class AnnouncedSchemas(dict[str, pa.Schema]):
+    """The schemas that a pool has announced, by id.  Raises Corrupt for one that only a reference names."""
+
+    def __missing__(self, id: str) -> pa.Schema:
+        raise Corrupt(f"schema {id[:80]!r}: a reference has this schema, which the pool never announced")
+
+
 @dataclass(frozen=True)
 class ScanPlan:
     """What a scan reads: references in order of their low bound, and `columns` in the order asked for.
@@ -55,7 +62,7 @@ class ScanPlan:
     limits: ScanLimits = LIMITS
     rule: Rule = APPEND
     tombstones: tuple[Tombstone, ...] = ()
-    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    schemas: Mapping[str, pa.Schema] = field(default_factory=AnnouncedSchemas)
     where: Condition | None = None
     lifts: Lifts = field(default_factory=dict)
     keep: tuple[str, ...] = ()
@@ -127,7 +134,8 @@ def plan_scan(
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise InvalidInput(f"column {twice!r} is named twice; name each column once")
-    schemas = {id: revision.state.schema(id) for id in revision.snapshot.schemas(revision.sub_pool)}
+    announced = revision.snapshot.schemas(revision.sub_pool)
+    schemas = AnnouncedSchemas({id: revision.state.schema(id) for id in announced})
     condition = None if where is None else check(where, schema)
     if condition is not None:
         key_range = key_range.intersect(key_range_of(condition, key, schema))

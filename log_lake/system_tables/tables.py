@@ -8,10 +8,12 @@ decoded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from lake_core.errors import Corrupt
 from lake_core.history import PoolState, Reference
 from lake_core.history.rebase import still_covered
 from lake_core.keys import PoolKey
@@ -77,7 +79,17 @@ def branches_table(state: PoolState, live: Mapping[str, LiveCount]) -> pa.Table:
         }
         for name, b in sorted(state.branches.items())
     ]
-    return pa.Table.from_pylist(rows, schema=BRANCHES)
+    return _counted(rows, BRANCHES)
+
+
+def _counted(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """The rows as a table.  Raises Corrupt for a sum of counts that has more than 64 bits."""
+    try:
+        return pa.Table.from_pylist(rows, schema=schema)
+    except OverflowError as error:
+        raise Corrupt(
+            "the references have more records or bytes in all than a pool can have; lake fsck POOL says more"
+        ) from error
 
 
 _TAG = pa.schema(
@@ -285,7 +297,7 @@ def ranges_table(ranges: Iterable[PoolRange]) -> pa.Table:
         }
         for r in ranges
     ]
-    return pa.Table.from_pylist(rows, schema=_RANGE)
+    return _counted(rows, _RANGE)
 
 
 _TYPE = pa.schema(

@@ -159,6 +159,24 @@ def test_a_crafted_checkpoint_of_one_pool_touches_no_other(lake: Lake, how: str)
     assert records.count("\n") == 18 or (how, status) == ("a schema", Corrupt.exit_status)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "command"),
+    [
+        *(("records", 2**62, ("query", f'select * from "a:{table}"')) for table in ("branches", "ranges")),
+        ("size", 2**62, ("query", 'select * from "a:ranges"')),
+        ("records", 2**62, ("branch", "a")),
+        ("schema", "another", ("erase", "a", "--where", "k = 1", "--yes", "--grace", "0s")),
+    ],
+)
+def test_a_reference_that_is_untrue_is_corrupt_where_it_is_used(
+    lake: Lake, column: str, value: object, command: tuple[str, ...]
+) -> None:
+    """Its rows can be decoded, and so nothing but what uses the value can find it."""
+    craft(lake.pool("a").history.journal, rows_with("reference", column, value), id=an_id(7))
+    out, status = run(lake, *command)
+    assert (out, status) == ("", Corrupt.exit_status)
+
+
 def test_a_checkpoint_that_cannot_be_decoded_is_no_ground_for_a_purge(lake: Lake) -> None:
     a = lake.pool("a")
     for number, how in enumerate(("a reference's statistics", "a token", "a source", "a schema")):
