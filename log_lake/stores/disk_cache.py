@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from errno import EPERM
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISDIR, S_IWGRP, S_IWOTH
+from stat import S_IWGRP, S_IWOTH
 from typing import NamedTuple
 
 from lake_core.store.planned import Range
@@ -87,22 +87,16 @@ class DiskCache:
 
     def held(self, name: str) -> Sequence[Range]:
         """The ranges of the object that have files."""
-        if not self._is_own():
-            return ()
-        try:
-            names = os.listdir(self._of(name))
-        except OSError:
-            return ()
-        return [Range(int(match[1]), int(match[2])) for match in map(_NAME.fullmatch, names) if match]
+        with own_folder(self._folder) as own:
+            return _ranges(own / self._of(name)) if own is not None else ()
 
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
         """The bytes of a range from a file, otherwise from `fetch`; then they become a file."""
-        for one in self.held(name):
-            if one.begin <= asked.begin and asked.end <= one.end:
-                data = self._read(self._of(name) / f"{one.begin}-{one.end}", one, asked)
-                if data is not None:
-                    return data
-        before = self._forgotten()
+        with own_folder(self._folder) as own:
+            found = None if own is None else self._found(own / self._of(name), asked)
+            before = _forgotten(own)
+        if found is not None:
+            return found
         data = fetch()
         try:
             self._keep(name, asked, data, before)
@@ -116,43 +110,38 @@ class DiskCache:
 
     def forget(self, names: Sequence[str]) -> None:
         """Delete the files of these objects, and keep no bytes of theirs that are under way."""
-        try:
-            self._make()
-            _touch(self._folder / "forgotten", random.getrandbits(60))
-        except OSError:
-            return
-        for name in names:
-            for _ in range(FORGETS):
-                shutil.rmtree(self._of(name), ignore_errors=True)
-                if not self._of(name).exists():
-                    break
+        with contextlib.suppress(OSError), self._made() as own:
+            _touch(own / "forgotten", random.getrandbits(60))
+            for name in names:
+                folder = own / self._of(name)
+                for _ in range(FORGETS):
+                    shutil.rmtree(folder, ignore_errors=True)
+                    if not folder.exists():
+                        break
 
-    def _is_own(self) -> bool:
-        """Whether the folder is the user's, and no other user may write to it."""
-        try:
-            stat = os.lstat(self._folder)
-        except OSError:
-            return False
-        is_alone = not stat.st_mode & (S_IWGRP | S_IWOTH)
-        return S_ISDIR(stat.st_mode) and stat.st_uid == os.geteuid() and is_alone
-
-    def _make(self) -> None:
-        """Make the folder unless it is there.  Raises OSError, also if it is not the user's alone."""
+    @contextlib.contextmanager
+    def _made(self) -> Iterator[Path]:
+        """The folder, made unless it is there.  Raises OSError, also if it is not the user's alone."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not self._is_own():
-            raise PermissionError(
-                EPERM, "another user made this folder or may write to it; name another folder"
-            )
+        with own_folder(self._folder) as own:
+            if own is None:
+                raise PermissionError(
+                    EPERM, "another user made this folder or may write to it; name another folder"
+                )
+            yield own
 
-    def _of(self, name: str) -> Path:
+    def _of(self, name: str) -> str:
         digest = sha256(f"{self._store}\0{name}".encode(errors="surrogatepass")).hexdigest()
-        return self._folder / digest[:40]
+        return digest[:40]
 
-    def _forgotten(self) -> int:
-        try:
-            return (self._folder / "forgotten").stat().st_mtime_ns
-        except OSError:
-            return 0
+    def _found(self, folder: Path, asked: Range) -> bytes | None:
+        """The bytes of a range from the files in the folder of its object; None if they do not have it."""
+        for one in _ranges(folder):
+            if one.begin <= asked.begin and asked.end <= one.end:
+                data = self._read(folder / f"{one.begin}-{one.end}", one, asked)
+                if data is not None:
+                    return data
+        return None
 
     def _read(self, path: Path, kept: Range, asked: Range) -> bytes | None:
         """The bytes of a range of a file; None if it is too old, damaged or gone."""
@@ -173,7 +162,8 @@ class DiskCache:
         except OSError:
             return None
         if sums != b"".join(_sums(data)):
-            log.warning("%s: this file of the cache is damaged; the store is asked", path)
+            place = self._folder / path.parent.name / path.name
+            log.warning("%s: this file of the cache is damaged; the store is asked", place)
             path.unlink(missing_ok=True)
             return None
         begin = asked.begin - kept.begin - first * BLOCK
@@ -183,8 +173,13 @@ class DiskCache:
         """Make a file of the bytes, unless something was forgotten since `before`.  Raises OSError."""
         if len(data) > self._room:
             return
-        folder = self._of(name)
-        self._make()
+        with self._made() as own:
+            self._write(own, own / self._of(name), asked, data, before)
+            is_due = self._is_due(own, len(data))
+        if is_due:
+            self.sweep()
+
+    def _write(self, own: Path, folder: Path, asked: Range, data: bytes, before: int) -> None:
         folder.mkdir(exist_ok=True)
         part = folder / f"part-{os.getpid()}-{random.getrandbits(48):012x}"
         try:
@@ -193,31 +188,32 @@ class DiskCache:
                 file.writelines(_sums(data))
             now = int(self._clock() * 1e9)
             os.utime(part, ns=(now, now))
-            if self._forgotten() == before:
+            if _forgotten(own) == before:
                 part.rename(folder / f"{asked.begin}-{asked.end}")
         except FileNotFoundError:  # the object was forgotten, or a look deleted its folder
             return
         finally:
             part.unlink(missing_ok=True)
-        if self._is_due(len(data)):
-            self.sweep()
 
-    def _is_due(self, written: int) -> bool:
+    def _is_due(self, own: Path, written: int) -> bool:
         """Whether to look at all files after so many bytes were written."""
         try:
-            swept = (self._folder / "swept").stat().st_mtime
+            swept = (own / "swept").stat().st_mtime
         except OSError:
             swept = 0.0
         return self._chance() < written * SWEEPS / self._room or not 0 <= self._clock() - swept < SWEPT
 
     def sweep(self) -> None:
         """Delete files that are too old, then those whose last use was the longest ago, until all have room."""
-        if not self._is_own():
-            return
+        with own_folder(self._folder) as own:
+            if own is not None:
+                self._sweep(own)
+
+    def _sweep(self, own: Path) -> None:
         with contextlib.suppress(OSError):
-            _touch(self._folder / "swept", int(self._clock() * 1e9))
+            _touch(own / "swept", int(self._clock() * 1e9))
         now, kept = self._clock(), list[_File]()
-        for file in self._files():
+        for file in _files(own):
             if 0 <= now - file.since <= self._age:
                 kept.append(file)
             else:
@@ -231,14 +227,52 @@ class DiskCache:
             if total <= FULL * self._room:
                 return
 
-    def _files(self) -> Iterator[_File]:
-        """All files of all stores, also parts that a killed process left."""
-        for folder in _entries(self._folder):
-            if folder.is_dir(follow_symlinks=False):
-                for entry in _entries(folder.path):
-                    with contextlib.suppress(OSError):
-                        stat = entry.stat(follow_symlinks=False)
-                        yield _File(Path(entry.path), stat.st_size, stat.st_atime, stat.st_mtime)
+
+def _files(own: Path) -> Iterator[_File]:
+    """All files of all stores, also parts that a killed process left."""
+    for folder in _entries(own):
+        if folder.is_dir(follow_symlinks=False):
+            for entry in _entries(folder.path):
+                with contextlib.suppress(OSError):
+                    stat = entry.stat(follow_symlinks=False)
+                    yield _File(Path(entry.path), stat.st_size, stat.st_atime, stat.st_mtime)
+
+
+@contextlib.contextmanager
+def own_folder(path: Path) -> Iterator[Path | None]:
+    """A path that leads to the folder while the block runs, whatever gets its name meanwhile.
+
+    None if there is none, or if another user made it or may write to it.  Who may write to the folder above can
+    put another one there at any time, so what was looked at must be what is used (decision 424).
+    """
+    try:
+        handle = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        yield None
+        return
+    try:
+        stat = os.fstat(handle)
+        is_own = stat.st_uid == os.geteuid() and not stat.st_mode & (S_IWGRP | S_IWOTH)
+        yield Path(f"/proc/self/fd/{handle}") if is_own else None
+    finally:
+        os.close(handle)
+
+
+def _ranges(folder: Path) -> list[Range]:
+    """The ranges that the files in the folder of an object have."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [Range(int(match[1]), int(match[2])) for match in map(_NAME.fullmatch, names) if match]
+
+
+def _forgotten(own: Path | None) -> int:
+    """When objects were forgotten last; 0 if none ever were."""
+    try:
+        return 0 if own is None else (own / "forgotten").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:

@@ -18,7 +18,7 @@ import pytest
 from lake_core.errors import InvalidInput
 from lake_core.store.planned import Range
 from log_lake.stores.caches import Folder, given_cache, parse_folder, parse_room
-from log_lake.stores.disk_cache import BLOCK, DiskCache
+from log_lake.stores.disk_cache import BLOCK, DiskCache, own_folder
 from log_lake.stores.memory_cache import LONGEST, SECONDS, Memory
 from log_lake.stores.ranges import RangeAnswer, RangeCache, Ranges, RequestSizes
 
@@ -347,6 +347,21 @@ def test_the_folder_is_the_users_alone(tmp_path: Path) -> None:
     cache, server, asked = on_disk(tmp_path / "new"), Server(), Range(0, 10)
     cache.fetched(NAME, asked, server.of(asked))
     assert (tmp_path / "new" / "ranges-1").stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_gets_the_name_of_the_users_own_is_not_used(tmp_path: Path) -> None:
+    """Who may write to the folder above may put another one there, between the look and the use."""
+    for name in ("own", "theirs"):
+        (tmp_path / name).mkdir(mode=0o700)
+        (tmp_path / name / "file").write_text(name)
+    with own_folder(tmp_path / "own") as own:
+        (tmp_path / "own").rename(tmp_path / "before")
+        (tmp_path / "theirs").rename(tmp_path / "own")
+        assert own is not None
+        assert (own / "file").read_text() == "own"
+    (tmp_path / "own").chmod(0o770)
+    with own_folder(tmp_path / "own") as own:
+        assert own is None
 
 
 def test_threads_that_forget_and_fetch_leave_nothing_behind_the_last_forget(cache: RangeCache) -> None:
