@@ -16,23 +16,17 @@ a path that a link leads out of these places.
 
 from __future__ import annotations
 
-import os
-import posixpath
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from typing import Any
 
 from airflow_lake.given import is_template
-from log_lake.loading.own_machine import Resolve, is_own_machine, resolved
+from log_lake.loading.own_machine import Resolve
+from log_lake.loading.places import FILES, Places, below, files_of, named, normal, refusal
 from log_lake.view.addresses import is_uri
 
-if TYPE_CHECKING:
-    from log_lake.settings import Settings
-
-LAKES, FILES = "LAKE_ALLOWED_LAKES", "LAKE_ALLOWED_FILES"
-"""The variables that widen what is allowed: addresses, separated by blanks."""
+LAKES = "LAKE_ALLOWED_LAKES"
+"""The variable that widens which lakes are allowed: addresses, separated by blanks."""
 
 ANY_CONF = {"": ""}
 """Stands for the conf of a run when a DAG file is parsed: whether a value would be one that the run gives."""
@@ -43,38 +37,6 @@ _OF_RUN = re.compile(
 """Values of Airflow that a person who starts a run, fills a form, or makes an event of an asset, may choose."""
 _OF_CONF = re.compile(r"\b(params|conf)\b")
 """The same, of the run's conf: without one they are what the DAG says."""
-_MARK = re.compile(r"[*?\[%]|\{\{|\{%|\{#")
-"""Where the fixed part of a pattern, a path with times, or a template ends."""
-_IN_BRACKETS = re.compile(r"\[[0-9A-Fa-f:.%]*\]")
-"""An IPv6 address as the host of a URI."""
-_ALIASES = {"s3a": "s3", "gcs": "gs", "local": "file"}
-_BUCKETS = ("s3", "gs")
-
-
-@dataclass(frozen=True)
-class Places:
-    """Allowed addresses: exactly those in `exact`, and those below the folders in `below`, which end in a
-    slash."""
-
-    exact: frozenset[str] = frozenset()
-    below: tuple[str, ...] = ()
-
-    def __or__(self, other: Places) -> Places:
-        return Places(self.exact | other.exact, (*self.below, *other.below))
-
-    def have(self, address: str) -> bool:
-        """Whether the address, in the form of `normal`, is allowed."""
-        return address in self.exact or any(f"{address}/".startswith(folder) for folder in self.below)
-
-    @property
-    def real(self) -> Places:
-        """The same places, with the links of this machine resolved."""
-        exact = frozenset(os.path.realpath(one) for one in self.exact if one and "://" not in one)
-        folders = (one and os.path.join(os.path.realpath(one), "") for one in self.below if "://" not in one)
-        return Places(exact, tuple(folders))
-
-
-NONE = Places()
 
 
 def is_given(value: Any, *, conf: Mapping[str, Any] | None) -> bool:
@@ -95,38 +57,6 @@ def of_templates(value: Any) -> Places:
     return Places(exact) | below(text for text in texts if is_template(text))
 
 
-def below(patterns: Iterable[str]) -> Places:
-    """The addresses below the fixed folders of patterns; a folder is at least a bucket, or one level below
-    the root."""
-    folders = []
-    for pattern in patterns:
-        mark = _MARK.search(pattern)
-        fixed = pattern if mark is None else pattern[: pattern.rfind("/", 0, mark.start()) + 1]
-        folder = f"{normal(fixed)}/" if fixed else ""
-        scheme, has_scheme, rest = folder.partition("://")
-        if (rest if has_scheme else scheme).strip("/") and ".." not in folder.split("/"):
-            folders.append(folder)
-    return Places(below=tuple(folders))
-
-
-def sources(settings: Settings | Mapping[str, str]) -> Places:
-    """All addresses in the folders that the pool loads from (`ingest.source`, `intervals.source`)."""
-    return below(str(settings[name]) for name in ("ingest.source", "intervals.source"))
-
-
-def named(words: str) -> Places:
-    """The addresses in a variable, separated by blanks."""
-    exact, folders = set(), []
-    for word in words.split():
-        if word == "*":
-            folders.append("")
-        elif word.endswith(("/", "*")):
-            folders.append(f"{normal(word.rstrip('*'))}/")
-        else:
-            exact.add(normal(word))
-    return Places(frozenset(exact), tuple(folders))
-
-
 def lakes_of(environ: Mapping[str, str]) -> Places:
     """The lakes that the environment allows."""
     return named(environ.get(LAKES, "")) | Places(
@@ -134,11 +64,6 @@ def lakes_of(environ: Mapping[str, str]) -> Places:
             normal(word) for name in ("LAKE", "LAKE_VIEW_LAKES") for word in environ.get(name, "").split()
         )
     )
-
-
-def files_of(environ: Mapping[str, str]) -> Places:
-    """The files that the environment allows."""
-    return named(environ.get(FILES, ""))
 
 
 def defaults(*params: Mapping[str, Any] | None) -> Places:
@@ -159,20 +84,6 @@ def defaults(*params: Mapping[str, Any] | None) -> Places:
     return Places(frozenset(exact))
 
 
-def normal(address: str) -> str:
-    """The address in one spelling: without a slash at the end; a local one as a path."""
-    scheme, has_scheme, rest = address.partition("://")
-    if not has_scheme:
-        return _path(address) if address else ""
-    scheme = _ALIASES.get(scheme, scheme)
-    return _path(rest) if scheme == "file" else f"{scheme}://{rest.rstrip('/')}"
-
-
-def _path(path: str) -> str:
-    path = posixpath.normpath(path)
-    return f"/{path.lstrip('/')}" if path.startswith("/") else path
-
-
 def check(
     address: str, *, what: str, task: str, places: Places, setting: str, resolve: Resolve | None = None
 ) -> None:
@@ -182,17 +93,10 @@ def check(
     """
     from lake_core.errors import InvalidInput
 
-    why = _unsafe(address, resolve or resolved)
-    spelt = normal(address)
-    if (
-        not why
-        and places.have(spelt)
-        and "://" not in spelt
-        and not places.real.have(os.path.realpath(spelt))
-    ):
-        why = f"a link leads from there to {os.path.realpath(spelt)!r}"
-    if not why and not places.have(spelt):
-        why = f"a run may not name it; {_ALLOWED[setting]}. The variable {setting} of the workers allows more"
+    otherwise = (
+        f"a run may not name it; {_ALLOWED[setting]}. The variable {setting} of the workers allows more"
+    )
+    why = refusal(address, places, otherwise=otherwise, resolve=resolve)
     if why:
         raise InvalidInput(f"{task}: {what}={address!r}: {why}; nothing was done")
 
@@ -230,23 +134,3 @@ def check_files(
     """Like `check`, for files; each is a name, a glob or a folder.  Raises InvalidInput."""
     for file in files:
         check(file, what=what, task=task, places=places | files_of(environ), setting=FILES)
-
-
-def _unsafe(address: str, resolve: Resolve) -> str:
-    """Why the address is refused wherever it is; "" if it is not."""
-    if "::" in _IN_BRACKETS.sub("", address):
-        return "it chains file systems, which a run may not"
-    if "\\" in address or not address.isprintable():
-        return "it has a backslash, or a character that cannot be printed"
-    if ".." in unquote(unquote(address)).replace("\\", "/").split("/"):
-        return "it has '..', by which it may leave its folder"
-    scheme, has_scheme, _ = address.partition("://")
-    if not has_scheme or _ALIASES.get(scheme, scheme) in (*_BUCKETS, "file"):
-        return ""
-    try:
-        host = urlsplit(address).hostname or ""
-    except ValueError:
-        return "it is not a URI"
-    if is_own_machine(host, resolve):
-        return f"its host {host!r} is the worker's own machine, or one that only it reaches"
-    return ""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_lake.allowed import NONE, Places, defaults
+from airflow_lake.allowed import defaults
 from airflow_lake.given import is_template
+from log_lake.loading.places import NONE, Places
 
 
 def conf_of(context: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_lake import allowed
 from airflow_lake.groups.config import LakeConfig
+from log_lake.loading.places import NONE, Places, sources
 
 if TYPE_CHECKING:
     from log_lake.lake import Lake
@@ -20,7 +21,7 @@ class Bounds:
 
     lake: Any = ""
     files: Any = ()
-    defaults: allowed.Places = allowed.NONE
+    defaults: Places = NONE
     reads_params: bool = False
     """Whether the group takes parameters of its run, or a template in its config reads them."""
 
@@ -56,5 +57,5 @@ class Bounds:
             lake = opened(request["lake"])
             places = allowed.of_templates(self.files) | self.defaults
             for pool in [lake.pool(name) for name in request.get("pools") or ()] or lake.pools():
-                places |= allowed.sources(pool.settings)
+                places |= sources(pool.settings)
             allowed.check_files(request["files"], task="find", places=places, environ=environ)

@@ -10,6 +10,7 @@ from airflow_lake import allowed, given
 from airflow_lake.effects import ALTER, CREATE, DROP, Effect
 from airflow_lake.operators.base import LakeOperator
 from airflow_lake.runs import check_typed, conf_of, marked_for_form, params_of, without_form
+from log_lake.loading.places import below, named
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -89,7 +90,7 @@ class LakeApplyOperator(LakeOperator):
             allowed.check_lake(self.lake, task=self.task_id, places=places, environ=os.environ)
         if (conf and "path" in self.from_params) or allowed.is_given(of_dag["path"], conf=conf):
             folder = getattr(context.get("dag"), "folder", "")
-            own = allowed.named(os.environ.get("LAKE_POLICY_FILE", "")) | allowed.below([folder])
+            own = named(os.environ.get("LAKE_POLICY_FILE", "")) | below([folder])
             places = own | allowed.of_templates(of_dag["path"]) | self.defaults
             path = self._path(context)
             allowed.check_files([path], what="path", task=self.task_id, places=places, environ=os.environ)

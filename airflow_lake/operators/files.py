@@ -20,6 +20,7 @@ from airflow_lake.operators.base import LakeOperator
 from airflow_lake.runs import conf_of
 from lake_core.phrases import choices
 from log_lake.agents.roster import ParameterKind
+from log_lake.loading.places import sources
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -128,7 +129,7 @@ class LakeFilesOperator(LakeOperator):
         """Raises InvalidInput for files that the run names and may not name (`allowed`)."""
         if not allowed.is_given(self.asked_files, conf=conf_of(context)):
             return
-        of_pool = allowed.sources(lake.pool(self.pool_name).settings)
+        of_pool = sources(lake.pool(self.pool_name).settings)
         places = of_pool | allowed.of_templates(self.asked_files) | self.defaults
         allowed.check_files(self.files, task=self.task_id, places=places, environ=os.environ)
 

@@ -3,7 +3,7 @@
 A service at such an address (a metadata server with credentials, a database) trusts the machine.  A person who
 names a file must not reach it with a worker's rights, nor must a web server by a redirect.
 
-Called by `opening`, and by `airflow_lake.allowed`.
+Called by `opening` and `places`.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from airflow_lake import allowed
-from airflow_lake.allowed import FILES, LAKES, Places
+from airflow_lake.allowed import LAKES
 from lake_core.errors import InvalidInput
 from log_lake.loading.opening import remote
 from log_lake.loading.own_machine import resolved
+from log_lake.loading.places import FILES, Places, below, files_of, named, sources
 
 
 def hosts(name: str) -> list[str]:
@@ -42,7 +43,7 @@ SOURCES = {"ingest.source": "s3a://in/flights/", "intervals.source": "/data/in/%
     ],
 )  # fmt: skip
 def test_files_below_the_sources_of_the_pool_are_allowed(address: str) -> None:
-    assert refused(address, allowed.sources(SOURCES)) == ""
+    assert refused(address, sources(SOURCES)) == ""
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_files_below_the_sources_of_the_pool_are_allowed(address: str) -> None:
     ],
 )  # fmt: skip
 def test_all_other_files_are_refused_in_one_line(address: str) -> None:
-    said = refused(address, allowed.sources(SOURCES))
+    said = refused(address, sources(SOURCES))
     assert said.startswith("t: files=")
     assert said.endswith("nothing was done")
     assert "\n" not in said
@@ -67,7 +68,7 @@ def test_all_other_files_are_refused_in_one_line(address: str) -> None:
     "pattern", ["", "/*.csv", "/%Y/x.csv", "s3://*/x", "{{ params.x }}", "s3://{{ b }}/x", "%Y"]
 )
 def test_a_pattern_without_a_fixed_folder_allows_nothing(pattern: str) -> None:
-    assert all(refused(one, allowed.below([pattern])) for one in ("/etc/passwd", "s3://in/x", "x", "s3://x"))
+    assert all(refused(one, below([pattern])) for one in ("/etc/passwd", "s3://in/x", "x", "s3://x"))
 
 
 OWN = [
@@ -84,17 +85,17 @@ OWN = [
 def test_the_workers_own_machine_is_refused_in_each_spelling_whatever_is_allowed(
     scheme: str, host: str
 ) -> None:
-    everything = allowed.named(f"* {scheme}://{host}/ {scheme}://{host}/x")
+    everything = named(f"* {scheme}://{host}/ {scheme}://{host}/x")
     assert "own machine" in refused(f"{scheme}://{host}/x", everything)
     assert refused("https://fair.org/x", everything) == ""
     assert refused("https://93.184.216.34/x", everything) == ""
 
 
 def test_the_environment_widens_what_is_allowed() -> None:
-    places = allowed.files_of({FILES: "s3://late/ /drop/*.csv /one.csv"})
+    places = files_of({FILES: "s3://late/ /drop/*.csv /one.csv"})
     assert [refused(one, places) for one in ("s3://late/a", "/one.csv")] == ["", ""]
     assert all(refused(one, places) for one in ("s3://later/a", "/one.csv/x", "/drop/x.csv"))
-    assert refused("/any/where", allowed.files_of({FILES: "*"})) == ""
+    assert refused("/any/where", files_of({FILES: "*"})) == ""
     assert "The variable LAKE_ALLOWED_FILES of the workers allows more" in refused("/x", Places())
 
 
@@ -156,13 +157,13 @@ def test_a_link_below_an_allowed_folder_does_not_widen_it(tmp_path: Path) -> Non
     (tmp_path / "disk/in/file.csv").symlink_to("/etc/passwd")
     (tmp_path / "disk/in/folder").symlink_to("/etc")
     (tmp_path / "disk/in/current").symlink_to("day")
-    places = allowed.sources({"ingest.source": f"{tmp_path}/data/in/*.csv", "intervals.source": ""})
+    places = sources({"ingest.source": f"{tmp_path}/data/in/*.csv", "intervals.source": ""})
     inside = ("day/a.csv", "*.csv", "current/a.csv", "new/*/x")
     assert [refused(f"{tmp_path}/data/in/{one}", places) for one in inside] == [""] * 4
     for one in ("file.csv", "folder", "folder/passwd", "folder/*"):
         assert "a link leads from there to '/etc" in refused(f"{tmp_path}/data/in/{one}", places)
         assert "a link leads from there" in refused(f"file://{tmp_path}/data/in/{one}", places)
-    assert refused(f"{tmp_path}/data/in/file.csv", allowed.named("*")) == ""
+    assert refused(f"{tmp_path}/data/in/file.csv", named("*")) == ""
 
 
 def test_the_address_of_a_host_is_looked_up_when_a_run_is_checked_and_again_when_the_file_is_opened() -> None:
