@@ -93,10 +93,10 @@ class DiskCache:
     def fetched(self, name: str, asked: Range, fetch: Callable[[], bytes]) -> bytes:
         """The bytes of a range from a file, otherwise from `fetch`; then they become a file."""
         with own_folder(self._folder) as own:
-            found = None if own is None else self._found(own / self._of(name), asked)
+            data = None if own is None else self._data(own / self._of(name), asked)
             before = _forgotten(own)
-        if found is not None:
-            return found
+        if data is not None:
+            return data
         data = fetch()
         try:
             self._keep(name, asked, data, before)
@@ -134,7 +134,7 @@ class DiskCache:
         digest = sha256(f"{self._store}\0{name}".encode(errors="surrogatepass")).hexdigest()
         return digest[:40]
 
-    def _found(self, folder: Path, asked: Range) -> bytes | None:
+    def _data(self, folder: Path, asked: Range) -> bytes | None:
         """The bytes of a range from the files in the folder of its object; None if they do not have it."""
         for one in _ranges(folder):
             if one.begin <= asked.begin and asked.end <= one.end:
