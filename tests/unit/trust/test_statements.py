@@ -115,6 +115,16 @@ def test_who_may_write_the_list_of_pools_changes_every_pool_there_and_no_record(
     assert seen.pool("renamed").at().to_table()["k"].to_pylist() == [1, 2, 3]
 
 
+def test_who_may_write_the_list_of_pools_chooses_what_the_ingest_agent_reads(tmp_path: Path) -> None:
+    """The agent reads with its own rights, here a file to which the list of pools gives no right."""
+    lake = lake_of("p")
+    (tmp_path / "a.ndjson").write_text('{"k": 9}\n')
+    only = with_rights(lake, lambda operation, name: name.startswith("pools"))
+    only.catalog.configure("p", {"ingest.source": f"{tmp_path}/*.ndjson", "ingest.batch_age": "0s"})
+    run_agent("ingest", {"pools": ["p"]}, lake=lake)
+    assert lake.pool("p").at().to_table()["k"].to_pylist() == [1, 2, 3, 9]
+
+
 def test_who_may_write_below_one_folder_changes_that_pool_alone() -> None:
     lake = lake_of("p", "q")
     folder = f"{lake.pool('p').config.id}/"
