@@ -21,13 +21,16 @@ import duckdb
 
 @dataclass(frozen=True)
 class SqlLimits:
-    """Limits of the machine's memory and threads for one statement."""
+    """Limits of the machine's memory and threads for one statement, and of the parts of its answer."""
 
     memory: str = "25%"
     """Memory for one statement, of the machine or of the container; more goes to disk.  Or bytes, as `2GiB`."""
 
     threads: int = min(8, os.cpu_count() or 1)
     """Threads of one statement.  Beyond eight, memory a thread is scarcer than processors."""
+
+    batch_rows: int = 65_536
+    """Records of an answer that are made at once."""
 
 
 SQL_LIMITS = SqlLimits()

@@ -36,6 +36,7 @@ from log_lake.system_tables.ends import End, end_of
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.names import is_system_table, pool_table, system_table
 from log_lake.system_tables.statement import parsed
+from log_lake.system_tables.stopping import Stop
 from log_lake.texts.is_text import require_text
 
 
@@ -48,17 +49,21 @@ def query(
     reads: Callable[[Pool, View], None] = lambda pool, view: None,
     limits: SqlLimits = SQL_LIMITS,
     files: Sequence[str] = (),
+    stop: Stop | None = None,
 ) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
     `on_missing`: as in `Pool.at`.  `lease`: hold a lease on each pool until the answer is read to its end.  `reads`
     is called with each pool that is read, and its view, before the first record.  `files` are local files and
-    folders that the statement may read besides, as DuckDB reads them: `FROM 'codes.csv'`.  Raises
-    InvalidInput (SQL that cannot be run), NotFound (pool, revision, file) and what scans raise.
+    folders that the statement may read besides, as DuckDB reads them: `FROM 'codes.csv'`.  `stop` ends it from
+    another thread.  Raises InvalidInput (SQL that cannot be run, a query that was stopped), NotFound (pool,
+    revision, file) and what scans raise.
     """
     require_text(sql, "query", example="'SELECT * FROM logs'")
     check_files(files)
-    question = _Question(on_missing, lease=lease, reads=reads, limits=limits, files=files)
+    question = _Question(
+        on_missing, lease=lease, reads=reads, limits=limits, files=files, stop=stop or Stop()
+    )
     try:
         reader, schema = question.ask(lake, sql)
     except BaseException:
@@ -88,12 +93,15 @@ class _Question:
         reads: Callable[[Pool, View], None],
         limits: SqlLimits,
         files: Sequence[str],
+        stop: Stop,
     ) -> None:
         self._on_missing, self._lease, self._reads, self._files = on_missing, lease, reads, files
+        self._stop, self._batch_rows = stop, limits.batch_rows
         self._leases, self._engine = ExitStack(), ExitStack()
         self._connection: duckdb.DuckDBPyConnection | None = self._engine.enter_context(
             connected(limits, files=files)
         )
+        self._engine.enter_context(stop.interrupting(self._connection.interrupt))
         self._renamed = Renamed()
         self._raised: list[LakeError] = []
         self._reader: pa.RecordBatchReader | None = None
@@ -107,6 +115,7 @@ class _Question:
             statement = parsed(connection, sql)
             datasets: dict[str, PoolDataset] = {}
             for name in sorted(statement.tables):
+                self._stop.check()
                 try:
                     table = self._table(lake, name)
                     connection.register(name, table)
@@ -120,11 +129,12 @@ class _Question:
                     if name not in statement.defined:
                         raise _with_advice(name, error, sql=sql) from error
             statement.check_columns(self._renamed)
+            self._stop.check()
             end = None if statement.explains else end_of(statement.tree)
             if end is not None and end.table in datasets:
                 relation, reader = self._at_end(connection, sql, end, datasets[end.table])
             else:
-                relation, reader = _asked(connection, sql)
+                relation, reader = _asked(connection, sql, self._batch_rows)
             self._reader = reader
             columns = [self._renamed.stored.get(name, name) for name in relation.columns]
             fields = zip(reader.schema, distinct(columns), relation.types, strict=True)
@@ -138,12 +148,12 @@ class _Question:
         """The answer from a range at one end of the key if that suffices, otherwise from all records."""
         for key_range in dataset.ranges(end):
             dataset.key_range = key_range
-            relation, reader = _asked(connection, sql)
+            relation, reader = _asked(connection, sql, self._batch_rows)
             answer = reader.read_all()
             if end.is_whole(answer):
                 return relation, answer.to_reader()
         dataset.key_range = EVERYTHING
-        return _asked(connection, sql)
+        return _asked(connection, sql, self._batch_rows)
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
         """The schema with the own names of fields inside of records."""
@@ -156,6 +166,7 @@ class _Question:
         """The records of the answer, as the schema `stored`."""
         try:
             for batch in reader:
+                self._stop.check()
                 columns = [
                     as_type(typed_inside(pa.chunked_array([column]), field).combine_chunks(), kind)
                     for field, kind, column in zip(schema, stored.types, batch.columns, strict=True)
@@ -191,6 +202,8 @@ class _Question:
         return dataset
 
     def _as_ours(self, error: Exception) -> LakeError:
+        if self._stop.why:
+            return InvalidInput(f"query: {self._stop.why}")
         if self._raised:
             return self._raised[0]
         if isinstance(error, duckdb.PermissionException):
@@ -224,9 +237,11 @@ class _Question:
             question.close()
 
 
-def _asked(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, pa.RecordBatchReader]:
+def _asked(
+    connection: duckdb.DuckDBPyConnection, sql: str, batch_rows: int
+) -> tuple[Any, pa.RecordBatchReader]:
     relation = carried(connection.sql(sql))
-    return relation, relation.to_arrow_reader(65_536)
+    return relation, relation.to_arrow_reader(batch_rows)
 
 
 def how_to_quote(message: str) -> str:

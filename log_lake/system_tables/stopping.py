@@ -1,0 +1,45 @@
+"""Ends a query from another thread: its client has gone, or its time is over."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from lake_core.errors import InvalidInput
+
+
+class Stop:
+    """A query that may be ended; safe to use from several threads.
+
+    An interrupt that comes between two statements of an engine is lost.  So `stop` may be called again, until the
+    query has ended.
+    """
+
+    def __init__(self) -> None:
+        self.why = ""
+        self._interrupt: Callable[[], object] | None = None
+        self._changing = threading.Lock()
+
+    def stop(self, why: str) -> None:
+        """End the query, now or as soon as it begins; `why` goes into its error.  The first reason stays."""
+        with self._changing:
+            self.why = self.why or why
+            if self._interrupt is not None:
+                self._interrupt()
+
+    def check(self) -> None:
+        """Raises InvalidInput if the query was stopped."""
+        if self.why:
+            raise InvalidInput(f"query: {self.why}")
+
+    @contextmanager
+    def interrupting(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Within the block, `stop` calls `interrupt`."""
+        with self._changing:
+            self._interrupt = interrupt
+        try:
+            yield
+        finally:
+            with self._changing:
+                self._interrupt = None
