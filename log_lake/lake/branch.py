@@ -60,12 +60,14 @@ class Branch(Line):
         message: str = "",
         progress: Callable[[str, float], None] = silent,
         bulk: bool = False,
+        paths: Mapping[str, str] | None = None,
     ) -> LoadResult:
         """Load files as one transaction; docs/files.md lists the formats.
 
         `options` take precedence over the pool's settings of the same names (`READ_OPTIONS`).  A repeated call with
         the same `token` returns the first result.  `progress` is called with the bytes read of each file.  `bulk`:
         whatever `load.sort` says, the new objects share no key, and none has keys on both sides of a split point.
+        `paths`: where the bytes of a file are on this machine, if not under its name, which errors then show.
         Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
         """
         write = WriteArguments(
@@ -75,6 +77,7 @@ class Branch(Line):
             options=options or {},
             progress=progress,
             bulk=bulk,
+            paths=paths or {},
         )
         return loads.load_files(self, files, write)
 

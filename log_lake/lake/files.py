@@ -83,12 +83,16 @@ def open_files(
     access: Address,
     progress: Callable[[str, float], None],
     fields: pa.Schema | None = None,
+    paths: Mapping[str, str] | None = None,
 ) -> Iterator[FileSource]:
-    """The records of files; standard input and FIFOs are copied to disk until the block ends."""
+    """The records of files; standard input and FIFOs are copied to disk until the block ends.
+
+    `paths`: where the bytes of a file are on this machine, if not under its name.
+    """
     from log_lake.loading.opening import kept_streams  # loads slowly
 
     by_file = readings(config, files, options=options, access=access, fields=fields)
     with kept_streams(files) as copies:
         for file, reading in by_file.items():
-            reading.path, reading.progress = copies.get(file, ""), progress
+            reading.path, reading.progress = copies.get(file) or (paths or {}).get(file, ""), progress
         yield FileSource([by_file[file] for file in files])

@@ -83,6 +83,7 @@ class Line(PoolPart):
             access=address_of(self.store),
             progress=write.progress,
             fields=fields,
+            paths=write.paths,
         )
 
     def write_lease(self, id: str, *, read_version: int, first: str, why: str) -> HeldLease:

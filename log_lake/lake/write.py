@@ -20,7 +20,8 @@ class WriteArguments:
     """The arguments of a load, a replace or a delete.
 
     `key_range` and `where`: which records are replaced or deleted.  `format`, `options` and `progress`: how files
-    are read; `options` take precedence over the pool's settings of the same names.  `bulk`: the objects of a load
+    are read; `options` take precedence over the pool's settings of the same names; `paths`: where the bytes of a
+    file are on this machine, if not under its name.  `bulk`: the objects of a load
     share no key, and are cut at the pool's split points.  `token` and `message` go with
     the transaction; the reason of a delete is its message.  `count`: read some
     records, if need be, to count those that are removed.
@@ -35,6 +36,7 @@ class WriteArguments:
     options: Mapping[str, str] = field(default_factory=dict)
     progress: Callable[[str, float], None] = silent
     bulk: bool = False
+    paths: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.key_range, KeyRange | RangeText):
