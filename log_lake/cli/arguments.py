@@ -105,6 +105,14 @@ def count(text: str) -> int:
     return int(digits or 0) if len(digits) <= 18 else sys.maxsize  # more than any pool holds: no limit
 
 
+def size(text: str) -> int:
+    """The type of an argument: a number of bytes."""
+    try:
+        return setting_types.size_of(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no size: {error}") from error
+
+
 def positive(text: str) -> int:
     """The type of an argument: a whole number of at least 1."""
     if not (number := count(text)):

@@ -1,10 +1,11 @@
-"""serve: an Iceberg REST catalog over lakes, without Airflow."""
+"""serve: an Iceberg REST catalog, queries and loads over lakes, for other programs."""
 
 from __future__ import annotations
 
 import contextlib
 from argparse import Namespace
 from collections.abc import Mapping
+from functools import partial
 
 from lake_core.errors import InvalidInput, Unavailable
 from log_lake.cli.interrupting import ended_by_signal
@@ -20,14 +21,25 @@ NAMESPACE = "lake"
 def serve(args: Namespace) -> None:
     """Serve the catalog until the process is interrupted."""
     need("serve", "lake serve")
-    from log_lake.iceberg_catalog.serving import address_of, bound, token_in
+    from log_lake.iceberg_catalog.callers import callers_in
+    from log_lake.iceberg_catalog.serving import address_of, bound
     from log_lake.iceberg_catalog.serving import serve as serve_lakes
+    from log_lake.service.app import ServiceApp
+    from log_lake.service.limits import ServiceLimits
 
     lakes = lakes_of(args.lake, args.also)
     _check_lakes(lakes)
-    token = "" if args.token_file is None else token_in(args.token_file)
+    callers = () if args.token_file is None else callers_in(args.token_file)
+    bounds = ServiceLimits(
+        seconds=args.max_seconds,
+        rows=args.max_rows,
+        answer=args.max_answer,
+        body=args.max_body,
+        memory=args.memory,
+    )
+    may_write = not args.read_only
     with (
-        bound(args.host, args.port, has_token=bool(token)) as listening,
+        bound(args.host, args.port, has_token=bool(callers)) as listening,
         ended_by_signal(),
         contextlib.suppress(KeyboardInterrupt),  # the way to end it
     ):
@@ -40,16 +52,18 @@ def serve(args: Namespace) -> None:
             else:
                 say(f"the Iceberg catalog of {', '.join(lakes)}: {address}")
                 say(
-                    "it changes no record; clients read the objects with their own credentials; Ctrl-C ends it"
+                    f"queries and loads: {address}/docs; clients of the catalog read the objects with their own "
+                    "credentials; Ctrl-C ends it"
                 )
                 flush()
 
         serve_lakes(
             lakes,
             listening=listening,
-            token=token,
-            may_write=not args.read_only,
+            callers=callers,
+            may_write=may_write,
             started=started,
+            around=partial(ServiceApp, bounds=bounds, may_write=may_write),
         )
 
 

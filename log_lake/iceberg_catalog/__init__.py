@@ -9,7 +9,8 @@
     turns      one publication of a table at a time, shared by the requests that wait for it
     catalog    the answer to a request, over several lakes
     app        the catalog as ASGI, in threads of its own
-    serving    the server of `lake serve`
+    callers    who asks `lake serve`, with which role; the file that says it
+    serving    the address of `lake serve`, and who is admitted there
 
     a client --GET--> app -> catalog -> routes, tables -> log_lake.publish
 

@@ -102,7 +102,7 @@ async def send_response(response: CatalogResponse, send: Callable[[AsgiScope], A
 class CatalogApp:
     """The ASGI application of `lake serve`; `admit` raises Refusal if a request with these headers may not ask."""
 
-    def __init__(self, catalog: IcebergCatalog, *, admit: Callable[[Headers], None]) -> None:
+    def __init__(self, catalog: IcebergCatalog, *, admit: Callable[[Headers], object]) -> None:
         self._answering, self._admit = Answering(catalog), admit
 
     async def __call__(

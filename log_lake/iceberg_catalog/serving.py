@@ -1,4 +1,4 @@
-"""The server of `lake serve`: the catalog over some lakes, for programs on this machine or with a token.
+"""The address of `lake serve`, and who may ask there: programs on this machine, or with a token.
 
 | address | who may ask |
 |---|---|
@@ -6,51 +6,29 @@
 | loopback or another, with a token | who sends `Authorization: Bearer TOKEN` |
 | another, no token | refused before anything is served |
 
-No address of the catalog holds a secret, and it hands out no credentials: clients read the objects with their own.
+No address holds a secret, and the catalog hands out no credentials: clients read the objects with their own.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import re
-import secrets
 import socket
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 from lake_core.errors import InvalidInput
 from log_lake.iceberg_catalog.app import CatalogApp, Headers
+from log_lake.iceberg_catalog.callers import ANYBODY, Caller, caller_with
 from log_lake.iceberg_catalog.catalog import IcebergCatalog
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
 from log_lake.view.lakes import Lakes
-from log_lake.view.serving import ADDRESS, listen, open_to_read, run_until_asked
+from log_lake.view.serving import ADDRESS, AsgiApp, listen, open_to_read, run_until_asked
 
-MIN_TOKEN, MAX_TOKEN = 16, 4_096
-"""Characters of a token: fewer can be guessed; more are no token but another file."""
 MAX_CONNECTIONS = 500
 """At once; who comes next gets 503.  A process may often have 1,024 open files; reading a lake needs some too."""
 HTTP_PORT = 80
-_TOKEN = re.compile(r"[\x21-\x7e]+")
-
-
-def token_in(path: str) -> str:
-    """The token in a file, without white space around it.  Raises InvalidInput."""
-    if not path:  # as from a variable that is not set
-        raise InvalidInput("--token-file is empty; name a file with a token, or leave the option out")
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(MAX_TOKEN + 2).strip().decode("latin-1")
-    except OSError as error:
-        raise InvalidInput(
-            f"--token-file {path}: {error.strerror or error}; name a file with a token"
-        ) from error
-    if not MIN_TOKEN <= len(text) <= MAX_TOKEN or not _TOKEN.fullmatch(text):
-        raise InvalidInput(
-            f"--token-file {path}: a token has {MIN_TOKEN} to {MAX_TOKEN:,} characters, all visible ASCII; make "
-            "one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
-        )
-    return text
+TAKES_NOTHING_MS = 60_000
+"""Milliseconds after which the system ends a connection whose client takes nothing of what was sent to it."""
 
 
 def is_loopback(host: str) -> bool:
@@ -69,7 +47,10 @@ def bound(host: str, port: int, *, has_token: bool) -> socket.socket:
         raise InvalidInput(
             f"--host {host}: other machines reach this address, so it needs a token; add --token-file FILE"
         )
-    return listen(port, host)
+    listening = listen(port, host)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; connections inherit it
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TAKES_NOTHING_MS)
+    return listening
 
 
 def address_of(listening: socket.socket) -> str:
@@ -79,46 +60,53 @@ def address_of(listening: socket.socket) -> str:
 
 
 class Admitting:
-    """Refuses requests without the token; without a token, those that name another host than this machine.
+    """Refuses requests without a token; if the server has none, those that name another host than this machine.
 
     A page of another site may lead its own name to this machine (DNS rebinding); then the host is that name.
     """
 
-    def __init__(self, *, host: str, port: int, token: str) -> None:
+    def __init__(self, *, host: str, port: int, callers: Sequence[Caller]) -> None:
         names = (f"[{host}]" if ":" in host else host, "localhost")
         self._hosts = {f"{name}:{port}".encode() for name in names}
         if port == HTTP_PORT:  # clients leave it out
             self._hosts |= {name.encode() for name in names}
-        self._token = token.encode()
+        self._callers = callers
 
-    def __call__(self, headers: Headers) -> None:
-        """Raises Refusal if a request with these headers may not ask."""
-        if not self._token:
-            if headers.get(b"host") not in self._hosts:
-                raise Refusal.no_right("refused: the address names another host than this machine")
-            return
+    def check_host(self, headers: Headers) -> None:
+        """Raises Refusal if the server has no tokens and the request names another host than this machine."""
+        if not self._callers and headers.get(b"host") not in self._hosts:
+            raise Refusal.no_right("refused: the address names another host than this machine")
+
+    def __call__(self, headers: Headers) -> Caller:
+        """Who asks with these headers.  Raises Refusal if no caller may ask so."""
+        self.check_host(headers)
+        if not self._callers:
+            return ANYBODY
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer" or not secrets.compare_digest(token.strip(), self._token):
+        caller = caller_with(token.strip(), self._callers) if scheme.lower() == b"bearer" else None
+        if caller is None:
             raise Refusal.no_login("refused: send the token of this server (Authorization: Bearer TOKEN)")
+        return caller
 
 
 def serve(
     lakes: Mapping[str, str],
     *,
     listening: socket.socket,
-    token: str,
+    callers: Sequence[Caller],
     may_write: bool,
     started: Callable[[], None],
+    around: Callable[[CatalogApp, Lakes, Admitting], AsgiApp],
 ) -> None:
     """Serve the catalog of these lakes, by their namespaces, until the process is asked to end.
 
-    `started` is called as soon as the server answers.  Without `may_write` nothing is published.
+    `around` gives the application with all other routes, which passes the catalog's own on.  `started` is called as
+    soon as the server answers.  Without `may_write` nothing is published.
     """
     import log_lake.publish.files  # noqa: F401  takes seconds to import; the first client need not wait for it
 
     opener: Callable[[str], Lake] = Lake.open if may_write else open_to_read
     host, port = listening.getsockname()[:2]
-    app = CatalogApp(
-        IcebergCatalog(Lakes(lakes, opener=opener)), admit=Admitting(host=host, port=port, token=token)
-    )
+    opened, admit = Lakes(lakes, opener=opener), Admitting(host=host, port=port, callers=callers)
+    app = around(CatalogApp(IcebergCatalog(opened), admit=admit), opened, admit)
     run_until_asked(app, listening, started=started, most_connections=MAX_CONNECTIONS)

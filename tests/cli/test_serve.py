@@ -162,10 +162,10 @@ def test_at_port_80_a_client_may_leave_the_port_out() -> None:
     from log_lake.iceberg_catalog.serving import Admitting
 
     for host in (b"127.0.0.1", b"localhost", b"localhost:80"):
-        Admitting(host="127.0.0.1", port=80, token="")({b"host": host})
+        Admitting(host="127.0.0.1", port=80, callers=())({b"host": host})
     for host, port in ((b"evil.example", 80), (b"localhost", 8181)):
         with pytest.raises(Refusal, match="another host"):
-            Admitting(host="127.0.0.1", port=port, token="")({b"host": host})
+            Admitting(host="127.0.0.1", port=port, callers=())({b"host": host})
 
 
 def test_connections_have_a_bound(there: Lake) -> None:

@@ -80,6 +80,7 @@ SLOW = (
     Slow("tests/spark/test_recipes.py", 1.0, ("spark_apps/datasource/", "pyspark_lake/", "docs/spark.md")),
     Slow("tests/spark/test_conversion.py", 1.0, ("spark_apps/datasource/", *OF_VALUES)),
     Slow("tests/spark/test_iceberg.py", 1.0, ("log_lake/publish/",)),
+    Slow("tests/cli/test_service.py", 0.5, ("log_lake/service/", "log_lake/iceberg_catalog/")),
     Slow("tests/formats/test_trino_reads_iceberg.py", 1.5, ("log_lake/publish/", "tests/support/trino/")),
     Slow(
         "tests/formats/test_programs_attach_the_catalog.py",

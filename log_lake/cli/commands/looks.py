@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from log_lake.cli.arguments import RECORD_FORMATS, add_at, add_files, port, positive
+from log_lake.cli.arguments import RECORD_FORMATS, add_at, add_files, port, positive, size
 from log_lake.cli.command import Command, Writes
 
 LOOKED_AT = 1_000_000
@@ -60,7 +60,7 @@ def _serve(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--token-file",
         metavar="FILE",
-        help="answer only who sends the token in this file",
+        help="answer only who sends a token of this file: one token, or lines NAME ROLE TOKEN",
     )
     parser.add_argument(
         "--also",
@@ -70,7 +70,29 @@ def _serve(parser: ArgumentParser) -> None:
         help="serve this lake too, as namespace NAME; repeatable",
     )
     parser.add_argument(
-        "--read-only", action="store_true", help="publish nothing: serve the newest published tables"
+        "--read-only",
+        action="store_true",
+        help="change nothing: no loads, and the newest published tables",
+    )
+    limits = parser.add_argument_group("limits of a query and of a body")
+    limits.add_argument(
+        "--max-seconds", type=positive, default=60, metavar="N", help="of a query (default: 60)"
+    )
+    limits.add_argument(
+        "--max-rows", type=positive, default=10_000_000, metavar="N", help="of an answer (default: 10000000)"
+    )
+    limits.add_argument(
+        "--max-answer", type=size, default=1 << 30, metavar="SIZE", help="of an answer (default: 1GiB)"
+    )
+    limits.add_argument(
+        "--max-body", type=size, default=1 << 30, metavar="SIZE", help="of a body (default: 1GiB)"
+    )
+    limits.add_argument(
+        "--memory",
+        type=size,
+        default=0,
+        metavar="SIZE",
+        help="of all queries (default: half of the machine's)",
     )
 
 
@@ -112,7 +134,7 @@ COMMANDS = (
     ),
     Command(
         name="serve",
-        help="serve the pools as Iceberg tables: a REST catalog (pip install 'log-lake[serve]')",
+        help="serve the lake by HTTP: an Iceberg catalog, queries, loads (pip install 'log-lake[serve]')",
         run="serving.serve",
         writes=Writes.BY_ARGUMENTS,
         arguments=_serve,

@@ -1,0 +1,118 @@
+"""Who asks the server, and what that role may do; the file that says it.
+
+| role | may |
+|---|---|
+| catalog | ask the catalog, which tells names, fields, statistics, and where the objects are |
+| reader | also ask queries, which the server reads with its own rights |
+| writer | also load, and run statements that change records |
+| keeper | also create and drop pools |
+
+A file has one token alone, for the catalog, or a caller a line: `NAME ROLE TOKEN`.  A line that begins with `#` is
+a comment.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lake_core.errors import InvalidInput
+
+MIN_TOKEN, MAX_TOKEN = 16, 4_096
+"""Characters of a token: fewer can be guessed; more are no token but another file."""
+MAX_FILE = 1 << 20
+"""Bytes of the file; each request compares its token with all that are there."""
+MAX_NAME = 64
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_NAME = re.compile(r"[A-Za-z0-9_.@-]+")
+
+
+class Role(enum.IntEnum):
+    """What a caller may do; each role may do what those below it may."""
+
+    CATALOG = 0
+    READER = 1
+    WRITER = 2
+    KEEPER = 3
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: the name stands in logs and on transactions; the token is in neither."""
+
+    name: str
+    role: Role
+    token: bytes = field(default=b"", repr=False)
+
+
+ANYBODY = Caller("", Role.CATALOG)
+"""A process of this machine, if the server has no tokens."""
+
+
+def callers_in(path: str) -> tuple[Caller, ...]:
+    """The callers that a file names.  Raises InvalidInput; its message has no token."""
+    if not path:  # as from a variable that is not set
+        raise InvalidInput("--token-file is empty; name a file with a token, or leave the option out")
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise InvalidInput(
+            f"--token-file {path}: {error.strerror or error}; name a file with a token"
+        ) from error
+    if len(data) > MAX_FILE:
+        raise InvalidInput(f"--token-file {path}: has more than {MAX_FILE:,} bytes; name a file with tokens")
+    lines = [(number, line.split()) for number, line in enumerate(data.decode("latin-1").splitlines(), 1)]
+    given = [(number, words) for number, words in lines if words and not words[0].startswith("#")]
+    if [len(words) for _, words in given] in ([], [1]):
+        token = given[0][1][0] if given else ""
+        return (Caller("", Role.CATALOG, _token(token, f"--token-file {path}")),)
+    callers = tuple(_caller(words, f"--token-file {path}, line {number}") for number, words in given)
+    _check_distinct(path, callers)
+    return callers
+
+
+def _caller(words: Sequence[str], where: str) -> Caller:
+    if len(words) != 3:
+        raise InvalidInput(f"{where}: has {len(words)} words; write NAME ROLE TOKEN")
+    name, role, token = words
+    if role.upper() not in Role.__members__ or role != role.lower():
+        roles = ", ".join(one.name.lower() for one in Role)
+        raise InvalidInput(
+            f"{where}: the second word is no role; write NAME ROLE TOKEN, the role one of {roles}"
+        )
+    if len(name) > MAX_NAME or not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{where}: the first word is no name; a name has at most {MAX_NAME} letters, digits, _ . @ -"
+        )
+    return Caller(name, Role[role.upper()], _token(token, where))
+
+
+def _token(text: str, where: str) -> bytes:
+    if not MIN_TOKEN <= len(text) <= MAX_TOKEN or not _TOKEN.fullmatch(text):
+        raise InvalidInput(
+            f"{where}: a token has {MIN_TOKEN} to {MAX_TOKEN:,} characters, all visible ASCII; make "
+            "one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return text.encode()
+
+
+def _check_distinct(path: str, callers: Sequence[Caller]) -> None:
+    for what, values in (("token", [one.token for one in callers]), ("name", [one.name for one in callers])):
+        if len(set(values)) < len(values):
+            raise InvalidInput(
+                f"--token-file {path}: two lines have the same {what}; give each caller its own"
+            )
+
+
+def caller_with(token: bytes, callers: Sequence[Caller]) -> Caller | None:
+    """The caller with this token, None if no caller has it.  The time says nothing of where two tokens differ."""
+    caller = None
+    for one in callers:
+        if secrets.compare_digest(token, one.token):
+            caller = one
+    return caller

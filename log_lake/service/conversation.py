@@ -1,0 +1,79 @@
+"""Sends an answer, whole or as it grows, and notices that its client has gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from log_lake.service.limits import IDLE_SECONDS
+from log_lake.service.problems import ClientGone
+from log_lake.service.receiving import Receive
+from log_lake.service.spool import Spool
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+PART = 64 << 10
+"""Bytes that are sent at once."""
+
+_ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+async def begin(send: Send, status: int, headers: Mapping[str, str]) -> None:
+    """Send the status and the headers."""
+    pairs = [
+        (name.lower().encode(), value.encode("latin-1")) for name, value in {**_ALWAYS, **headers}.items()
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+
+
+async def answer(send: Send, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    """Send an answer that is whole."""
+    await begin(send, status, {**headers, "Content-Length": str(len(body))})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def stream(send: Send, spool: Spool, *, idle: float = IDLE_SECONDS) -> bool:
+    """Send an answer as it grows, after its headers; whether it was sent whole.
+
+    An answer with an error is not ended: its client sees that it is cut off.  So is that of a client that takes
+    nothing for `idle` seconds.
+    """
+    at = 0
+    while True:  # bounded by the answer
+        await spool.wait_for(at + 1)
+        part = spool.part(at, PART)
+        if not part:
+            break
+        at += len(part)
+        try:
+            await asyncio.wait_for(
+                send({"type": "http.response.body", "body": part, "more_body": True}), idle
+            )
+        except TimeoutError:
+            return False
+    if spool.error is not None:
+        return False
+    await send({"type": "http.response.body", "body": b""})
+    return True
+
+
+async def while_there(receive: Receive, work: Awaitable[None]) -> None:
+    """Do the work as long as the client is there, after its body was read.  Raises ClientGone, and what the work
+    raises."""
+    doing = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_until_gone(receive))
+    try:
+        await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise ClientGone
+        await doing
+    finally:
+        for one in (doing, leaving):
+            one.cancel()
+        await asyncio.gather(doing, leaving, return_exceptions=True)
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":  # bounded by the connection
+        pass

@@ -1,0 +1,42 @@
+"""How the last queries ended: an answer that breaks off has its status already, so its reason is asked for here."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import msgspec
+
+from log_lake.service.problems import Problem
+
+KEPT = 1_000
+"""Queries that are remembered, from the newest on."""
+
+
+class QueryEnding(msgspec.Struct, frozen=True):
+    """A query: `state` is running, done or failed; `bytes` of its answer were made; `detail` is the error."""
+
+    id: str
+    state: str
+    bytes: int = 0
+    detail: str = ""
+
+
+class Endings:
+    """The last queries by their ids, each for the caller that asked it; only for the event loop."""
+
+    def __init__(self) -> None:
+        self._by_id: OrderedDict[str, tuple[str, QueryEnding]] = OrderedDict()
+
+    def note(self, caller: str, ending: QueryEnding) -> None:
+        """Remember the query of this caller."""
+        self._by_id[ending.id] = caller, ending
+        self._by_id.move_to_end(ending.id)
+        while len(self._by_id) > KEPT:
+            self._by_id.popitem(last=False)
+
+    def of(self, caller: str, id: str) -> QueryEnding:
+        """The query with this id.  Raises Problem if this caller asked none."""
+        name, ending = self._by_id.get(id, ("", None))
+        if ending is None or name != caller:
+            raise Problem(404, f"there is no query {id[:64]!r} of yours; the last {KEPT:,} are remembered")
+        return ending

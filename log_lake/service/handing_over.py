@@ -1,0 +1,97 @@
+"""A body as a file for the ingest agent: it is loaded later, with others, once.
+
+The file lies in the folder of the pool's `ingest.source`, under a name that its token gives.  So a body that is
+sent again is the same file, which the agent does not load twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from lake_core.errors import InvalidInput, Unavailable
+from lake_core.store import address_of
+from log_lake.lake.pool import Pool
+from log_lake.loading.failures import unopened
+from log_lake.loading.opening import remote
+from log_lake.service.routes import Load
+
+_ENDINGS = {"auto": ".json", "json": ".json", "zst": ".zst"}
+
+
+class HandedOver(msgspec.Struct, frozen=True):
+    """The file that the ingest agent will load; `repeated`: an earlier request with this token has made it."""
+
+    pool: str
+    file: str
+    repeated: bool
+
+
+def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
+    """Put the body, which is in the file `path`, where the ingest agent finds it.
+
+    Raises InvalidInput: the pool has no `ingest.source`, or its pattern takes no such name.
+    """
+    source = pool.settings["ingest.source"]
+    if not source:
+        raise InvalidInput(
+            f"pool {pool.name!r} has no ingest.source, so no agent would load the body; leave out Prefer: "
+            "respond-async"
+        )
+    if load.options or load.message or load.branch != "main":
+        raise InvalidInput(
+            "Prefer: respond-async: the ingest agent reads files by the settings of the pool, into main; leave out "
+            "branch, message and options"
+        )
+    target = _target(source, load.token, format)
+    if "://" in target:
+        repeated = _put_remote(target, path, pool)
+    else:
+        repeated = _put_local(target, path)
+    return HandedOver(pool.name, target, repeated)
+
+
+def _target(source: str, token: str, format: str) -> str:
+    """The name of the file.  Raises InvalidInput if the agent would not see it there."""
+    ending = _ENDINGS.get(format, f".{format}")
+    name = f"sent-{hashlib.sha256(token.encode()).hexdigest()[:32]}{ending}"
+    folder, _, last = source.rpartition("/")
+    if not any(sign in source for sign in "*?["):
+        return f"{source.rstrip('/')}/{name}"
+    if any(sign in folder for sign in "*?[") or not fnmatchcase(name, last):
+        raise InvalidInput(
+            f"ingest.source={source}: does not match a file {name}; send a body of another format, or leave out "
+            "Prefer: respond-async"
+        )
+    return f"{folder}/{name}"
+
+
+def _put_local(target: str, path: str) -> bool:
+    """Whether the file was there.  The agent sees no part of it: it skips files that end in `.tmp`."""
+    temporary = f"{target}.{os.getpid()}-{os.path.basename(os.path.dirname(path))}.tmp"
+    try:
+        shutil.copyfile(path, temporary)
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            return True
+        finally:
+            os.unlink(temporary)
+    except OSError as error:
+        raise Unavailable(f"file {target!r}: {error.strerror or error}") from error
+    return False
+
+
+def _put_remote(target: str, path: str, pool: Pool) -> bool:
+    try:
+        fs, inside = remote(target, address_of(pool.store))
+        if fs.exists(inside):
+            return True
+        fs.put_file(path, inside)
+    except Exception as error:  # clients of stores raise classes of many families
+        raise unopened(f"file {target!r}", error) from error
+    return False

@@ -1,0 +1,66 @@
+"""What one request, and all of them together, may take."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from lake_core.errors import Unavailable
+from log_lake.system_tables.engine import SqlLimits
+
+QUERIES = 4
+"""Queries of a lake that run at once; others wait for a thread.  More on few processors only take more memory."""
+WRITES = 2
+"""Loads and statements of a lake that run at once, each with `load.memory`."""
+BODIES = 32
+"""Bodies that are received at once; others wait, unread."""
+MAX_OPEN = 300
+"""Requests at once, from their first byte to the last of their answers; the next one gets 503.  Each may have a
+connection and a file open, and a process may often have 1,024."""
+MAX_SQL = 1 << 20
+"""Bytes of a statement, and of a list of files."""
+WAIT_SECONDS = 120.0
+"""For a thread, or for a place among the bodies.  A write goes on after it, and its token says later what became of
+it."""
+IDLE_SECONDS = 60.0
+"""Until a client is given up that neither takes a part of its answer nor sends a part of its body."""
+BATCH_ROWS = 8_192
+"""Records that become text at once: their text is in memory, several times."""
+HELD = 1 << 20
+"""Bytes of an answer that are awaited before its status is sent: an error within them has a status of its own."""
+DISK = 8 << 30
+"""Bytes of all answers that wait for their clients."""
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """Limits that the person who starts the server may set: of a query, and the size of a body."""
+
+    seconds: float = 60.0
+    rows: int = 10_000_000
+    answer: int = 1 << 30
+    body: int = 1 << 30
+    memory: int = 0
+    """Of all queries together; 0: half of the machine's or the container's."""
+
+    def of_sql(self, lakes: int) -> SqlLimits:
+        """The limits of one statement, if this number of lakes is served."""
+        at_once = QUERIES * max(1, lakes)
+        memory = f"{self.memory // at_once}B" if self.memory else f"{max(1, 50 // at_once)}%"
+        threads = max(1, (os.cpu_count() or 1) // QUERIES)
+        return SqlLimits(memory=memory, threads=threads, batch_rows=BATCH_ROWS)
+
+
+class OpenRequests:
+    """Counts the requests at once."""
+
+    def __init__(self, most: int = MAX_OPEN) -> None:
+        self._most, self._open = most, 0
+
+    def __enter__(self) -> None:
+        if self._open >= self._most:
+            raise Unavailable(f"the server is busy: it answers {self._open} requests; ask again in a minute")
+        self._open += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._open -= 1

@@ -1,0 +1,132 @@
+"""What callers change, each one transaction: loads of a body or of listed files, statements, pools.
+
+A caller that has lost the answer asks again with the same token, and gets the first one.  The caller's name is the
+author of the transaction.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lake_core.errors import InvalidInput
+from lake_core.naming import is_own
+from lake_core.store import address_of
+from log_lake.iceberg_catalog.callers import Caller
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import LoadResult
+from log_lake.loading.places import FILES, files_of, refusal, sources
+from log_lake.loading.sources import files_to_read
+from log_lake.service.problems import Problem
+from log_lake.service.routes import CreatePool, DropPool, Load, Query
+from log_lake.sql_writes import execute
+from log_lake.system_tables.engine import SqlLimits
+
+BODY = "the body"
+"""The name of a body in errors, where a file's name would be."""
+MOST_FILES = 10_000
+"""Lines of a list of files."""
+SERVER = "lake serve"
+"""The author of what a caller without a name changes."""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A pool was dropped: the version of the list of pools."""
+
+    dropped: str
+    version: int
+
+
+class Created(msgspec.Struct, frozen=True):
+    """A pool was created."""
+
+    created: str
+    id: str
+    key: str
+    kind: str
+
+
+def lake_for(caller: Caller, lake: Lake) -> Lake:
+    """The lake, with the caller as the author of its transactions."""
+    return Lake.open_on(lake.store, author=caller.name or SERVER)
+
+
+def _pool(lake: Lake, name: str) -> Pool:
+    """The pool to load into.  Raises NotFound, and InvalidInput for one that the lake makes itself."""
+    if is_own(name):
+        raise InvalidInput(f"pool {name!r} is the lake's own; name a pool that a user made")
+    return lake.pool(name)
+
+
+def load_body(lake: Lake, load: Load, *, path: str, format: str) -> LoadResult:
+    """Load the body, which is in a file.  Raises what `Branch.load` raises."""
+    branch = _pool(lake, load.pool).branch(load.branch)
+    return branch.load(
+        [BODY],
+        format=format,
+        options=load.options,
+        token=load.token,
+        message=load.message,
+        paths={BODY: path},
+    )
+
+
+def load_uris(lake: Lake, load: Load, text: str, *, environ: Mapping[str, str]) -> LoadResult:
+    """Load the files that a text lists.  Raises Problem for one that may not be named, and what `Branch.load`
+    raises."""
+    pool = _pool(lake, load.pool)
+    uris = uris_in(text)
+    check_uris(uris, pool, environ=environ)
+    files = files_to_read(uris, pool.config.settings, load.options, access=address_of(pool.store))
+    return pool.branch(load.branch).load(
+        [file.uri for file in files],
+        format=load.format or "auto",
+        options=load.options,
+        token=load.token,
+        message=load.message,
+    )
+
+
+def uris_in(text: str) -> list[str]:
+    """The lines of a `text/uri-list`.  Raises Problem if there is none, or too many."""
+    uris = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not 0 < len(uris) <= MOST_FILES:
+        raise Problem(400, f"the list has {len(uris):,} files; give 1 to {MOST_FILES:,} URIs, one a line")
+    return uris
+
+
+def check_uris(uris: list[str], pool: Pool, *, environ: Mapping[str, str]) -> None:
+    """Raises Problem if the server may not open one of the files for a caller."""
+    places = sources(pool.settings) | files_of(environ)
+    for uri in uris:
+        why = "it is no URI, and no absolute path"
+        if "://" in uri or os.path.isabs(uri):
+            why = refusal(
+                uri,
+                places,
+                otherwise="it is not below ingest.source or intervals.source of the pool; the variable "
+                f"{FILES} of the server allows more",
+            )
+        if why:
+            raise Problem(403, f"file {str(InvalidInput(uri))!r}: {why}; nothing was loaded")
+
+
+def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits) -> Any:
+    """The result of a statement that changes a pool.  Raises what `execute` raises."""
+    return execute(lake, sql, token=asked.token, message=asked.message, dry_run=asked.dry_run, limits=limits)
+
+
+def create_pool(lake: Lake, asked: CreatePool) -> Created:
+    """Create a pool.  Raises AlreadyExists, InvalidInput."""
+    pool = lake.create_pool(asked.pool, key=asked.key, kind=asked.kind)
+    return Created(pool.name, pool.config.id, asked.key, asked.kind)
+
+
+def drop_pool(lake: Lake, asked: DropPool) -> Dropped:
+    """Drop a pool; `lake restore` brings it back.  Raises NotFound."""
+    _pool(lake, asked.pool)
+    return Dropped(asked.pool, lake.drop_pool(asked.pool))

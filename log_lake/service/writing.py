@@ -1,0 +1,116 @@
+"""Answers what changes a lake, in threads of its own; a write goes on if its caller goes.
+
+So a transaction is whole or not there, and the same token says later what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from log_lake.lake import Lake
+from log_lake.service import receiving, writes
+from log_lake.service.exchange import Exchange
+from log_lake.service.formats import URIS, body_format, media_type
+from log_lake.service.handing_over import hand_over
+from log_lake.service.limits import BODIES, MAX_OPEN, WAIT_SECONDS, WRITES, ServiceLimits
+from log_lake.service.problems import Problem
+from log_lake.service.routes import CreatePool, DropPool, Load, Query
+from log_lake.system_tables.engine import SqlLimits
+from log_lake.view.lakes import Lakes
+from log_lake.view.work import LakeThreads
+
+
+class WriteAnswers:
+    """Answers writes to several lakes; only for the event loop.  `environ` widens which files may be named."""
+
+    def __init__(
+        self, lakes: Lakes, bounds: ServiceLimits, sql_limits: SqlLimits, *, environ: Mapping[str, str]
+    ) -> None:
+        self._lakes, self._bounds, self._sql_limits, self._environ = lakes, bounds, sql_limits, environ
+        self._threads = {
+            choice.key: LakeThreads(threads=WRITES, max_pending=MAX_OPEN, max_seconds=WAIT_SECONDS)
+            for choice in lakes.choices
+        }
+        self._bodies = asyncio.Semaphore(BODIES)
+
+    async def statement(self, exchange: Exchange, asked: Query, sql: str) -> None:
+        """Run a statement that changes a pool, and answer with its result."""
+        if not asked.token and not asked.dry_run:
+            raise Problem(
+                400,
+                "token: a statement that changes a pool needs one: add ?token=TEXT, the same if you ask again",
+            )
+        run = partial(writes.run_statement, sql=sql, asked=asked, limits=self._sql_limits)
+        await exchange.done(asdict(await self._result(self._start(exchange, asked.lake, run), asked.lake)))
+
+    async def create(self, exchange: Exchange, asked: CreatePool) -> None:
+        """Create a pool."""
+        run = partial(writes.create_pool, asked=asked)
+        await exchange.done(await self._result(self._start(exchange, asked.lake, run), asked.lake), 201)
+
+    async def drop(self, exchange: Exchange, asked: DropPool) -> None:
+        """Drop a pool."""
+        run = partial(writes.drop_pool, asked=asked)
+        await exchange.done(await self._result(self._start(exchange, asked.lake, run), asked.lake))
+
+    async def load(self, exchange: Exchange, asked: Load) -> None:
+        """Load the body, or the files that it lists, or leave the body to the ingest agent."""
+        content_type = exchange.header("content-type")
+        is_later = "respond-async" in exchange.header("prefer").lower()
+        if media_type(content_type) != URIS:
+            await self._load_body(exchange, asked, body_format(content_type, asked.format), is_later=is_later)
+            return
+        if is_later:
+            raise Problem(
+                400,
+                "Prefer: respond-async is for a body; the ingest agent finds files by itself; leave it out",
+            )
+        text = await exchange.text("a list of URIs")
+        run = partial(writes.load_uris, load=asked, text=text, environ=self._environ)
+        await exchange.done(asdict(await self._result(self._start(exchange, asked.lake, run), asked.lake)))
+
+    async def _load_body(self, exchange: Exchange, asked: Load, format: str, *, is_later: bool) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="lake-body-")
+        path = os.path.join(folder.name, "body")
+
+        def later(lake: Lake) -> Any:
+            return hand_over(lake.pool(asked.pool), asked, path=path, format=format)
+
+        now = partial(writes.load_body, load=asked, path=path, format=format)
+        try:
+            await self._receive(exchange, path)
+            future = self._start(exchange, asked.lake, later if is_later else now)
+        except BaseException:
+            folder.cleanup()
+            raise
+        future.add_done_callback(lambda _: folder.cleanup())  # the write may outlast this request
+        result = await self._result(future, asked.lake)
+        await exchange.done(result if is_later else asdict(result), 202 if is_later else 200)
+
+    async def _receive(self, exchange: Exchange, path: str) -> None:
+        try:
+            await asyncio.wait_for(self._bodies.acquire(), WAIT_SECONDS)
+        except TimeoutError as error:
+            raise Problem(503, f"{BODIES} bodies are being received; send it again in a minute") from error
+        try:
+            with open(path, "wb") as file:
+                length = exchange.header("content-length")
+                await receiving.keep(exchange.receive, file, most=self._bounds.body, length=length)
+        finally:
+            self._bodies.release()
+
+    def _start(self, exchange: Exchange, lake: str, run: Callable[[Lake], Any]) -> Future[Any]:
+        def work() -> Any:
+            return run(writes.lake_for(exchange.caller, self._lakes.shown(lake)[0]))
+
+        return self._threads[lake].start(work)
+
+    async def _result(self, future: Future[Any], lake: str) -> Any:
+        return await self._threads[lake].result_of(future)

@@ -1,0 +1,220 @@
+"""Loads, statements and pools by HTTP: each one transaction, once, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lake_core.store.read_only import ReadOnlyStore
+from log_lake.agents import driver
+from log_lake.iceberg_catalog.callers import Role
+from log_lake.lake import Lake
+from log_lake.loading.places import FILES
+from log_lake.service.limits import BODIES, ServiceLimits
+from log_lake.stores.memory import MemoryStore
+from tests.support.service import Served, Told
+
+LOAD = "/lakes/lake/pools/logs/load"
+
+
+@pytest.fixture
+def there() -> Lake:
+    lake = Lake.create_on(MemoryStore("memory://service"))
+    lake.create_pool("logs", key="k").branch().append(pa.table({"k": [1], "s": ["a"]}))
+    return lake
+
+
+@pytest.fixture
+def served(there: Lake) -> Served:
+    return Served(there)
+
+
+def load(served: Served, body: bytes | str, query: str = "token=t", **more: Any) -> Told:
+    return served.ask("POST", LOAD, body, query=query, role=Role.WRITER, **more)
+
+
+def keys(lake: Lake) -> list[int]:
+    return sorted(lake.pool("logs").at().to_table()["k"].to_pylist())
+
+
+def test_a_body_of_each_format_is_one_transaction(served: Served, there: Lake) -> None:
+    parquet = io.BytesIO()
+    pq.write_table(pa.table({"k": [4], "s": ["p"]}), parquet)
+    for number, (body, type) in enumerate(
+        (
+            (b'{"k": 2, "s": "x"}\n{"k": 2, "s": "y"}\n', "application/x-ndjson"),
+            (b"k,s\n3,c\n", "text/csv"),
+            (gzip.compress(b"k,s\n3,c\n"), "text/csv"),
+            (parquet.getvalue(), "application/octet-stream"),
+            (b'[{"k": 5}]', "application/x-www-form-urlencoded"),
+        )
+    ):
+        told = load(served, body, f"token=t{number}&message=m{number}", content_type=type)
+        assert told.status == 200, told.body
+        assert (told.json["version"], told.json["repeated"]) == (number + 2, False)
+    assert keys(there) == [1, 2, 2, 3, 3, 4, 5]
+    _, newest = next(iter(there.pool("logs").log()))
+    assert (newest.author, newest.message) == ("writer", "m4")
+
+
+def test_a_body_in_parts_is_whole_and_one_that_is_cut_off_loads_nothing(served: Served, there: Lake) -> None:
+    assert load(served, b"", parts=[b'{"k": ', b"7}\n", b""]).json["records"] == 1
+    before = there.pool("logs").at().version
+    told = load(served, b"", "token=u", parts=[b'{"k": 8}\n', b'{"k": 9}\n'], is_cut=True)
+    assert told.status == 0
+    assert there.pool("logs").at().version == before
+    assert load(served, '{"k": 8}\n{"k": 9}\n', "token=u").json["repeated"] is False
+    assert keys(there) == [1, 7, 8, 9]
+
+
+def test_a_token_that_is_sent_again_loads_once(served: Served, there: Lake) -> None:
+    first, second = (load(served, '{"k": 7}\n').json for _ in range(2))
+    assert (first["repeated"], second["repeated"]) == (False, True)
+    assert first["version"] == second["version"]
+
+    async def at_once() -> list[Told]:
+        asked = [
+            served.exchange("POST", LOAD, [b'{"k": 8}\n'], role=Role.WRITER, query="token=same", headers={})
+            for _ in range(BODIES + 8)
+        ]
+        return await asyncio.gather(*asked)
+
+    told = asyncio.run(at_once())
+    assert {one.status for one in told} == {200}
+    assert len({one.json["version"] for one in told}) == 1
+    assert keys(there) == [1, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "query", "status", "says"),
+    [
+        (LOAD, '{"k": 2}\nx\n', "token=t", 400, "the body, line 2"),
+        (LOAD, "", "token=t&type.k=nope", 400, "type 'nope' of field 'k'"),
+        (LOAD, '{"k": 2}', "token=t&branch=nope", 404, "nope"),
+        (LOAD, "PK\x03\x04", "token=t", 400, "ZIP"),
+        ("/lakes/lake/pools/nope/load", '{"k": 2}', "token=t", 404, "nope"),
+        ("/lakes/lake/pools/$jobs/load", '{"k": 2}', "token=t", 400, "the lake's own"),
+        ("/lakes/nope/pools/logs/load", '{"k": 2}', "token=t", 404, "the lakes are lake"),
+    ],
+)
+def test_what_cannot_be_loaded_gets_one_line_and_changes_nothing(
+    served: Served, there: Lake, path: str, body: str, query: str, status: int, says: str
+) -> None:
+    told = served.ask("POST", path, body, query=query, role=Role.WRITER)
+    assert told.status == status, told.body
+    assert says in told.json["detail"]
+    assert "/tmp" not in told.json["detail"]
+    assert keys(there) == [1]
+
+
+def test_bad_records_are_kept_under_the_name_of_the_body(served: Served, there: Lake) -> None:
+    told = load(served, '{"k": 2}\nx\n', "token=t&bad_records=quarantine")
+    assert (told.json["records"], told.json["rejected"]) == (1, 1)
+    assert there.pool("logs.$rejected").at().to_table()["file"].to_pylist() == ["the body"]
+
+
+def test_a_body_has_a_limit(there: Lake) -> None:
+    served = Served(there, bounds=ServiceLimits(body=100))
+    for told in (
+        load(served, "x" * 101),
+        load(served, b"", parts=[b"x" * 60, b"x" * 60]),
+        load(served, b"", content_length="101"),
+    ):
+        assert (told.status, "more than the 100 B" in told.json["detail"]) == (413, True)
+    assert keys(there) == [1]
+
+
+def test_listed_files_are_loaded_if_the_server_may_name_them(there: Lake, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.ndjson").write_text('{"k": 2}\n')
+    (tmp_path / "in/b.csv").write_text("k\n3\n")
+    (tmp_path / "in/link.csv").symlink_to("/etc/passwd")
+    (tmp_path / "out.csv").write_text("k\n4\n")
+    there.configure_pool("logs", {"ingest.source": f"{tmp_path}/in/*.csv"})
+    uris = {"content_type": "text/uri-list"}
+    served = Served(there, environ={FILES: "https://fair.example/"})
+    told = load(served, f"# mine\n{tmp_path}/in/a.ndjson\r\nfile://{tmp_path}/in/b.csv\n", **uris)
+    assert told.json["records"] == 2
+    for uri, says in (
+        (f"{tmp_path}/out.csv", "not below ingest.source"),
+        (f"{tmp_path}/in/link.csv", "a link leads"),
+        (f"{tmp_path}/in/../out.csv", "'..'"),
+        ("/etc/passwd", "LAKE_ALLOWED_FILES"),
+        ("-", "no absolute path"),
+        ("in/a.ndjson", "no absolute path"),
+        ("http://127.0.0.1:8181/x", "own machine"),
+        ("http://169.254.169.254/latest", "own machine"),
+        ("http://[::1]/x", "own machine"),
+        ("simplecache::https://fair.example/x", "chains"),
+        ("https://user:hush@other.example/x?token=hush", "not below"),
+    ):
+        told = load(served, uri, "token=u", **uris)
+        assert (told.status, says in told.json["detail"]) == (403, True), told.body
+        assert b"hush" not in told.body
+    assert load(served, "# none\n", "token=u", **uris).status == 400
+    assert load(served, f"{tmp_path}/in/a.ndjson", "token=u", prefer="respond-async", **uris).status == 400
+    assert keys(there) == [1, 2, 3]
+
+
+def test_a_body_is_left_to_the_ingest_agent_once(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("logs", key="k", settings={"ingest.source": f"{tmp_path}/in/*.csv"})
+    (tmp_path / "in").mkdir()
+    served, later = Served(lake), {"prefer": "respond-async", "content_type": "text/csv"}
+    for repeated in (False, True):
+        told = load(served, "k\n5\n", **later)
+        assert (told.status, told.json["repeated"]) == (202, repeated)
+    assert Path(told.json["file"]).read_text() == "k\n5\n"
+    assert len(list((tmp_path / "in").iterdir())) == 1
+    found = driver.find("ingest", {"lake": lake.store.uri}, open_lake=lambda _: lake).work
+    assert [one.pool for one in found] == ["logs"]
+    told = load(served, '{"k": 5}', "token=u", prefer="respond-async", content_type="application/json")
+    assert (told.status, "does not match a file" in told.json["detail"]) == (400, True)
+    assert load(served, "k\n5\n", "token=u&csv.null=x", **later).status == 400
+    lake.configure_pool("logs", {"ingest.source": ""})
+    assert "no ingest.source" in load(served, "k\n5\n", "token=u", **later).json["detail"]
+
+
+def test_statements_of_writers_are_transactions_with_a_token(served: Served, there: Lake) -> None:
+    def run(sql: str, query: str) -> Told:
+        return served.ask("POST", "/lakes/lake/query", sql, query=query, role=Role.WRITER)
+
+    assert "token: a statement" in run("DELETE FROM logs", "").json["detail"]
+    assert run("DELETE FROM logs", "dry_run=true").json["records"] == 1
+    assert run("INSERT INTO logs (k) SELECT k + 1 FROM logs", "token=a").json["records"] == 1
+    for repeated in (False, True):
+        assert run("DELETE FROM logs WHERE k = 1", "token=b&message=m").json["repeated"] is repeated
+    assert keys(there) == [2]
+    assert run("SELECT 1", "token=c").status == 400
+    assert run("DROP TABLE logs", "token=d").status == 400
+    assert run("DELETE FROM nope", "token=e").status == 404
+
+
+def test_keepers_create_and_drop_pools(served: Served, there: Lake) -> None:
+    def keep(method: str, name: str, query: str = "") -> Told:
+        return served.ask(method, f"/lakes/lake/pools/{name}", query=query, role=Role.KEEPER)
+
+    assert keep("PUT", "new", "key=ts:desc&kind=upsert").status == 201
+    assert there.pool("new").config.kind == "upsert"
+    assert keep("PUT", "new", "key=ts").status == 409
+    assert keep("PUT", "x%2Fy", "key=ts").status == 400
+    assert keep("PUT", "y", "key=a b,").status == 400
+    assert keep("DELETE", "new").json["dropped"] == "new"
+    assert keep("DELETE", "new").status == 404
+    assert [one.pool.name for one in there.dropped_pools()] == ["new"]
+
+
+def test_a_server_that_may_only_read_says_so(there: Lake) -> None:
+    reading = Lake.open_on(ReadOnlyStore(there.store.behind))
+    for served in (Served(there, may_write=False), Served(reading, may_write=False)):
+        told = load(served, '{"k": 2}')
+        assert (told.status, told.json["detail"]) == (403, "this server may only read (--read-only)")
+        assert served.ask("POST", "/lakes/lake/query", "SELECT 1 AS a").lines == [{"a": 1}]
+    assert keys(there) == [1]
