@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 _NAME = re.compile(r"[A-Za-z0-9_.@-]+")
 
 
-class Role(enum.IntEnum):
+class CallerRole(enum.IntEnum):
     """What a caller may do; each role may do what those below it may."""
 
     CATALOG = 0
@@ -45,11 +45,11 @@ class Caller:
     """Who asks: the name stands in logs and on transactions; the token is in neither."""
 
     name: str
-    role: Role
+    role: CallerRole
     token: bytes = field(default=b"", repr=False)
 
 
-ANYBODY = Caller("", Role.CATALOG)
+ANYBODY = Caller("", CallerRole.CATALOG)
 """A process of this machine, if the server has no tokens."""
 
 
@@ -70,7 +70,7 @@ def callers_in(path: str) -> tuple[Caller, ...]:
     given = [(number, words) for number, words in lines if words and not words[0].startswith("#")]
     if [len(words) for _, words in given] in ([], [1]):
         token = given[0][1][0] if given else ""
-        return (Caller("", Role.CATALOG, _token(token, f"--token-file {path}")),)
+        return (Caller("", CallerRole.CATALOG, _token(token, f"--token-file {path}")),)
     callers = tuple(_caller(words, f"--token-file {path}, line {number}") for number, words in given)
     _check_distinct(path, callers)
     return callers
@@ -80,8 +80,8 @@ def _caller(words: Sequence[str], where: str) -> Caller:
     if len(words) != 3:
         raise InvalidInput(f"{where}: has {len(words)} words; write NAME ROLE TOKEN")
     name, role, token = words
-    if role.upper() not in Role.__members__ or role != role.lower():
-        roles = ", ".join(one.name.lower() for one in Role)
+    if role.upper() not in CallerRole.__members__ or role != role.lower():
+        roles = ", ".join(one.name.lower() for one in CallerRole)
         raise InvalidInput(
             f"{where}: the second word is no role; write NAME ROLE TOKEN, the role one of {roles}"
         )
@@ -89,7 +89,7 @@ def _caller(words: Sequence[str], where: str) -> Caller:
         raise InvalidInput(
             f"{where}: the first word is no name; a name has at most {MAX_NAME} letters, digits, _ . @ -"
         )
-    return Caller(name, Role[role.upper()], _token(token, where))
+    return Caller(name, CallerRole[role.upper()], _token(token, where))
 
 
 def _token(text: str, where: str) -> bytes:

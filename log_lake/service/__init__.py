@@ -10,6 +10,9 @@
     receiving      the body of a request: in memory, or in a file
     writes         loads, statements that change records, pools: each one transaction
     handing_over   a body as a file for the ingest agent
+    admitted       a request that was admitted, and its answer
+    reading        answers queries that read
+    writing        answers what changes a lake
     conversation   sends an answer, and notices that its client has gone
     description    the page that shows openapi.json
     app            the routes as ASGI

@@ -12,22 +12,22 @@ from collections.abc import Mapping
 
 from lake_core.errors import LakeError
 from log_lake.iceberg_catalog.app import AsgiScope, Headers, request_of
-from log_lake.iceberg_catalog.callers import Role
+from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.iceberg_catalog.serving import Admitting
 from log_lake.service import conversation, description
+from log_lake.service.admitted import AdmittedRequest
 from log_lake.service.conversation import Send
-from log_lake.service.exchange import Exchange
 from log_lake.service.limits import OpenRequests, ServiceLimits
 from log_lake.service.problems import PROBLEM, ClientGone, Problem, problem_of
 from log_lake.service.reading import QueryAnswers
 from log_lake.service.receiving import Receive
 from log_lake.service.routes import (
-    CreatePool,
-    DropPool,
-    Ending,
+    EndingAsked,
     Load,
     OfLake,
+    PoolToCreate,
+    PoolToDrop,
     Query,
     asked_by,
     is_ours,
@@ -100,7 +100,7 @@ class ServiceApp:
             body, kind = description.page() if as_page else description.document()
             await conversation.answer(send, 200, body, {"Content-Type": kind, **description.HEADERS})
             return
-        exchange = Exchange(self._admit(headers), headers, receive, send, self._may_write)
+        exchange = AdmittedRequest(self._admit(headers), headers, receive, send, self._may_write)
         asked = asked_by(request.method, request.path, request.query)
         exchange.check_role(role_for(asked))
         if isinstance(asked, OfLake) and asked.lake not in self._names:
@@ -110,19 +110,19 @@ class ServiceApp:
         match asked:
             case Query():
                 await self._query(exchange, asked)
-            case Ending(id):
+            case EndingAsked(id):
                 await exchange.done(self._reads.endings.of(exchange.caller.name, id))
             case Load():
                 await self._writes.load(exchange, asked)
-            case CreatePool():
+            case PoolToCreate():
                 await self._writes.create(exchange, asked)
-            case DropPool():
+            case PoolToDrop():
                 await self._writes.drop(exchange, asked)
 
-    async def _query(self, exchange: Exchange, asked: Query) -> None:
+    async def _query(self, exchange: AdmittedRequest, asked: Query) -> None:
         sql = await exchange.text("SQL")
         if is_write(sql):
-            exchange.check_role(Role.WRITER)
+            exchange.check_role(CallerRole.WRITER)
             await self._writes.statement(exchange, asked, sql)
             return
         if asked.token or asked.message or asked.dry_run:

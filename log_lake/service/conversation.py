@@ -9,7 +9,7 @@ from typing import Any
 from log_lake.service.limits import IDLE_SECONDS
 from log_lake.service.problems import ClientGone
 from log_lake.service.receiving import Receive
-from log_lake.service.spool import Spool
+from log_lake.service.spool import AnswerSpool
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -33,7 +33,7 @@ async def answer(send: Send, status: int, body: bytes, headers: Mapping[str, str
     await send({"type": "http.response.body", "body": body})
 
 
-async def stream(send: Send, spool: Spool, *, idle: float = IDLE_SECONDS) -> bool:
+async def stream(send: Send, spool: AnswerSpool, *, idle: float = IDLE_SECONDS) -> bool:
     """Send an answer as it grows, after its headers; whether it was sent whole.
 
     An answer with an error is not ended: its client sees that it is cut off.  So is that of a client that takes

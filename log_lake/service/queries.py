@@ -19,10 +19,10 @@ from lake_core.errors import InvalidInput, LakeError
 from log_lake.console.output import write_to
 from log_lake.lake import Lake
 from log_lake.service.problems import BROKEN, ClientGone, Problem
-from log_lake.service.spool import Spool
+from log_lake.service.spool import AnswerSpool
 from log_lake.system_tables import query
 from log_lake.system_tables.engine import SqlLimits
-from log_lake.system_tables.stopping import Stop
+from log_lake.system_tables.stopping import QueryStop
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +39,8 @@ class RunningQuery:
     sql_limits: SqlLimits
     seconds: float
     rows: int
-    spool: Spool
-    stop: Stop
+    spool: AnswerSpool
+    stop: QueryStop
 
     def run(self, opened: Callable[[], Lake]) -> None:
         """Write the answer; never raises: the spool has the error."""

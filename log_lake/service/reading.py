@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from log_lake.iceberg_catalog.callers import Caller
 from log_lake.service import conversation
+from log_lake.service.admitted import AdmittedRequest
 from log_lake.service.endings import Endings, QueryEnding
-from log_lake.service.exchange import Exchange
 from log_lake.service.formats import AnswerFormat, answer_format
 from log_lake.service.limits import DISK, HELD, MAX_OPEN, QUERIES, WAIT_SECONDS, ServiceLimits
 from log_lake.service.problems import Problem, problem_of
 from log_lake.service.queries import RunningQuery
-from log_lake.service.spool import Spool, SpoolDisk
+from log_lake.service.spool import AnswerSpool, SpoolDisk
 from log_lake.system_tables.engine import SqlLimits
-from log_lake.system_tables.stopping import Stop
+from log_lake.system_tables.stopping import QueryStop
 from log_lake.view.lakes import Lakes
 from log_lake.view.work import LakeThreads
 
@@ -38,7 +38,7 @@ class _Asked:
     done: Future[None]
 
     @property
-    def spool(self) -> Spool:
+    def spool(self) -> AnswerSpool:
         return self.running.spool
 
 
@@ -55,7 +55,7 @@ class QueryAnswers:
         self._ending: set[asyncio.Future[None]] = set()
         self.endings = Endings()
 
-    async def answer(self, exchange: Exchange, lake: str, sql: str) -> None:
+    async def answer(self, exchange: AdmittedRequest, lake: str, sql: str) -> None:
         """Answer with the records of a SELECT; raises its error if that comes before the first records."""
         asked = self._start(exchange, lake, sql)
         timed = asyncio.ensure_future(asked.running.end_in_time(asked.begun, asked.done))
@@ -69,12 +69,12 @@ class QueryAnswers:
             if not asked.done.done():
                 self._keep(asked.running.end(asked.done, "its client has gone"))
 
-    def _start(self, exchange: Exchange, lake: str, sql: str) -> _Asked:
+    def _start(self, exchange: AdmittedRequest, lake: str, sql: str) -> _Asked:
         """Raises Problem (no such format), Unavailable (too many wait)."""
         format = answer_format(exchange.header("accept"))
-        spool, begun = Spool(self._disk, most=self._bounds.answer), asyncio.Event()
+        spool, begun = AnswerSpool(self._disk, most=self._bounds.answer), asyncio.Event()
         running = RunningQuery(
-            sql, format.name, self._sql_limits, self._bounds.seconds, self._bounds.rows, spool, Stop()
+            sql, format.name, self._sql_limits, self._bounds.seconds, self._bounds.rows, spool, QueryStop()
         )
         loop = asyncio.get_running_loop()
 
@@ -85,7 +85,7 @@ class QueryAnswers:
         done = self._threads[lake].start(run)
         return _Asked(secrets.token_hex(8), exchange.caller, format, running, begun, done)
 
-    async def _sent(self, exchange: Exchange, asked: _Asked) -> None:
+    async def _sent(self, exchange: AdmittedRequest, asked: _Asked) -> None:
         spool = asked.spool
         try:
             await asyncio.wait_for(asked.begun.wait(), WAIT_SECONDS)

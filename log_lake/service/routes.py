@@ -3,9 +3,9 @@
 | route | asks for | of whom |
 |---|---|---|
 | `POST /lakes/{lake}/query` | `Query` | a reader; a writer if the statement changes a pool |
-| `GET /queries/{id}` | `Ending` | a reader |
+| `GET /queries/{id}` | `EndingAsked` | a reader |
 | `POST /lakes/{lake}/pools/{pool}/load` | `Load` | a writer |
-| `PUT`, `DELETE /lakes/{lake}/pools/{pool}` | `CreatePool`, `DropPool` | a keeper |
+| `PUT`, `DELETE /lakes/{lake}/pools/{pool}` | `PoolToCreate`, `PoolToDrop` | a keeper |
 
 The page of `description` needs no token.  Paths are cut before they are decoded, as those of the catalog.
 """
@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from log_lake.iceberg_catalog.callers import Role
+from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.iceberg_catalog.request import MAX_PATH, parts_of
 from log_lake.loading.options import READ_OPTIONS
 from log_lake.service.problems import Problem
@@ -45,7 +45,7 @@ class Query(OfLake):
 
 
 @dataclass(frozen=True)
-class Ending:
+class EndingAsked:
     """How a query ended."""
 
     id: str
@@ -64,7 +64,7 @@ class Load(OfLake):
 
 
 @dataclass(frozen=True)
-class CreatePool(OfLake):
+class PoolToCreate(OfLake):
     """A new pool."""
 
     pool: str
@@ -73,13 +73,13 @@ class CreatePool(OfLake):
 
 
 @dataclass(frozen=True)
-class DropPool(OfLake):
+class PoolToDrop(OfLake):
     """A pool that is dropped; it may be restored."""
 
     pool: str
 
 
-Asked = Query | Ending | Load | CreatePool | DropPool
+Asked = Query | EndingAsked | Load | PoolToCreate | PoolToDrop
 
 
 def is_ours(path: str) -> bool:
@@ -87,15 +87,15 @@ def is_ours(path: str) -> bool:
     return path.removeprefix("/").partition("/")[0] in PREFIXES
 
 
-def role_for(asked: Asked) -> Role:
+def role_for(asked: Asked) -> CallerRole:
     """The least role that may ask this.  A statement that changes a pool needs a writer, too."""
     match asked:
-        case Query() | Ending():
-            return Role.READER
+        case Query() | EndingAsked():
+            return CallerRole.READER
         case Load():
-            return Role.WRITER
-        case CreatePool() | DropPool():
-            return Role.KEEPER
+            return CallerRole.WRITER
+        case PoolToCreate() | PoolToDrop():
+            return CallerRole.KEEPER
 
 
 def asked_by(method: str, path: str, query: str) -> Asked:
@@ -103,7 +103,7 @@ def asked_by(method: str, path: str, query: str) -> Asked:
     match parts_of(path):
         case ("queries", id):
             _check_method(method, "GET")
-            return Ending(id)
+            return EndingAsked(id)
         case ("lakes", lake, "query"):
             _check_method(method, "POST")
             given = _parameters(query, ("token", "message", "dry_run"))
@@ -115,11 +115,11 @@ def asked_by(method: str, path: str, query: str) -> Asked:
             _check_method(method, "PUT", "DELETE")
             if method == "DELETE":
                 _parameters(query, ())
-                return DropPool(lake, pool)
+                return PoolToDrop(lake, pool)
             given = _parameters(query, ("key", "kind"))
             if not given.get("key"):
                 raise Problem(400, "key: a pool needs a key; add ?key=FIELD")
-            return CreatePool(lake, pool, given["key"], given.get("kind") or "append")
+            return PoolToCreate(lake, pool, given["key"], given.get("kind") or "append")
     raise Problem(404, "there is no such route; GET /docs shows those that are there")
 
 

@@ -43,7 +43,7 @@ class SpoolDisk:
             self.used -= size
 
 
-class Spool(io.RawIOBase):
+class AnswerSpool(io.RawIOBase):
     """One answer.  The methods of the writer are those of a file; the others are for the event loop that made
     it."""
 

@@ -22,7 +22,7 @@ from log_lake.lake.results import LoadResult
 from log_lake.loading.places import FILES, files_of, refusal, sources
 from log_lake.loading.sources import files_to_read
 from log_lake.service.problems import Problem
-from log_lake.service.routes import CreatePool, DropPool, Load, Query
+from log_lake.service.routes import Load, PoolToCreate, PoolToDrop, Query
 from log_lake.sql_writes import execute
 from log_lake.system_tables.engine import SqlLimits
 
@@ -34,14 +34,14 @@ SERVER = "lake serve"
 """The author of what a caller without a name changes."""
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class PoolDropped(msgspec.Struct, frozen=True):
     """A pool was dropped: the version of the list of pools."""
 
     dropped: str
     version: int
 
 
-class Created(msgspec.Struct, frozen=True):
+class PoolCreated(msgspec.Struct, frozen=True):
     """A pool was created."""
 
     created: str
@@ -120,13 +120,13 @@ def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits) -> A
     return execute(lake, sql, token=asked.token, message=asked.message, dry_run=asked.dry_run, limits=limits)
 
 
-def create_pool(lake: Lake, asked: CreatePool) -> Created:
+def create_pool(lake: Lake, asked: PoolToCreate) -> PoolCreated:
     """Create a pool.  Raises AlreadyExists, InvalidInput."""
     pool = lake.create_pool(asked.pool, key=asked.key, kind=asked.kind)
-    return Created(pool.name, pool.config.id, asked.key, asked.kind)
+    return PoolCreated(pool.name, pool.config.id, asked.key, asked.kind)
 
 
-def drop_pool(lake: Lake, asked: DropPool) -> Dropped:
+def drop_pool(lake: Lake, asked: PoolToDrop) -> PoolDropped:
     """Drop a pool; `lake restore` brings it back.  Raises NotFound."""
     _pool(lake, asked.pool)
-    return Dropped(asked.pool, lake.drop_pool(asked.pool))
+    return PoolDropped(asked.pool, lake.drop_pool(asked.pool))

@@ -16,12 +16,12 @@ from typing import Any
 
 from log_lake.lake import Lake
 from log_lake.service import receiving, writes
-from log_lake.service.exchange import Exchange
+from log_lake.service.admitted import AdmittedRequest
 from log_lake.service.formats import URIS, body_format, media_type
 from log_lake.service.handing_over import hand_over
 from log_lake.service.limits import BODIES, MAX_OPEN, WAIT_SECONDS, WRITES, ServiceLimits
 from log_lake.service.problems import Problem
-from log_lake.service.routes import CreatePool, DropPool, Load, Query
+from log_lake.service.routes import Load, PoolToCreate, PoolToDrop, Query
 from log_lake.system_tables.engine import SqlLimits
 from log_lake.view.lakes import Lakes
 from log_lake.view.work import LakeThreads
@@ -40,7 +40,7 @@ class WriteAnswers:
         }
         self._bodies = asyncio.Semaphore(BODIES)
 
-    async def statement(self, exchange: Exchange, asked: Query, sql: str) -> None:
+    async def statement(self, exchange: AdmittedRequest, asked: Query, sql: str) -> None:
         """Run a statement that changes a pool, and answer with its result."""
         if not asked.token and not asked.dry_run:
             raise Problem(
@@ -50,17 +50,17 @@ class WriteAnswers:
         run = partial(writes.run_statement, sql=sql, asked=asked, limits=self._sql_limits)
         await exchange.done(asdict(await self._result(self._start(exchange, asked.lake, run), asked.lake)))
 
-    async def create(self, exchange: Exchange, asked: CreatePool) -> None:
+    async def create(self, exchange: AdmittedRequest, asked: PoolToCreate) -> None:
         """Create a pool."""
         run = partial(writes.create_pool, asked=asked)
         await exchange.done(await self._result(self._start(exchange, asked.lake, run), asked.lake), 201)
 
-    async def drop(self, exchange: Exchange, asked: DropPool) -> None:
+    async def drop(self, exchange: AdmittedRequest, asked: PoolToDrop) -> None:
         """Drop a pool."""
         run = partial(writes.drop_pool, asked=asked)
         await exchange.done(await self._result(self._start(exchange, asked.lake, run), asked.lake))
 
-    async def load(self, exchange: Exchange, asked: Load) -> None:
+    async def load(self, exchange: AdmittedRequest, asked: Load) -> None:
         """Load the body, or the files that it lists, or leave the body to the ingest agent."""
         content_type = exchange.header("content-type")
         is_later = "respond-async" in exchange.header("prefer").lower()
@@ -76,7 +76,9 @@ class WriteAnswers:
         run = partial(writes.load_uris, load=asked, text=text, environ=self._environ)
         await exchange.done(asdict(await self._result(self._start(exchange, asked.lake, run), asked.lake)))
 
-    async def _load_body(self, exchange: Exchange, asked: Load, format: str, *, is_later: bool) -> None:
+    async def _load_body(
+        self, exchange: AdmittedRequest, asked: Load, format: str, *, is_later: bool
+    ) -> None:
         folder = tempfile.TemporaryDirectory(prefix="lake-body-")
         path = os.path.join(folder.name, "body")
 
@@ -94,7 +96,7 @@ class WriteAnswers:
         result = await self._result(future, asked.lake)
         await exchange.done(result if is_later else asdict(result), 202 if is_later else 200)
 
-    async def _receive(self, exchange: Exchange, path: str) -> None:
+    async def _receive(self, exchange: AdmittedRequest, path: str) -> None:
         try:
             await asyncio.wait_for(self._bodies.acquire(), WAIT_SECONDS)
         except TimeoutError as error:
@@ -106,7 +108,7 @@ class WriteAnswers:
         finally:
             self._bodies.release()
 
-    def _start(self, exchange: Exchange, lake: str, run: Callable[[Lake], Any]) -> Future[Any]:
+    def _start(self, exchange: AdmittedRequest, lake: str, run: Callable[[Lake], Any]) -> Future[Any]:
         def work() -> Any:
             return run(writes.lake_for(exchange.caller, self._lakes.shown(lake)[0]))
 

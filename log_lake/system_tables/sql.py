@@ -36,7 +36,7 @@ from log_lake.system_tables.ends import End, end_of
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.names import is_system_table, pool_table, system_table
 from log_lake.system_tables.statement import parsed
-from log_lake.system_tables.stopping import Stop
+from log_lake.system_tables.stopping import QueryStop
 from log_lake.texts.is_text import require_text
 
 
@@ -49,7 +49,7 @@ def query(
     reads: Callable[[Pool, View], None] = lambda pool, view: None,
     limits: SqlLimits = SQL_LIMITS,
     files: Sequence[str] = (),
-    stop: Stop | None = None,
+    stop: QueryStop | None = None,
 ) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
@@ -62,7 +62,7 @@ def query(
     require_text(sql, "query", example="'SELECT * FROM logs'")
     check_files(files)
     question = _Question(
-        on_missing, lease=lease, reads=reads, limits=limits, files=files, stop=stop or Stop()
+        on_missing, lease=lease, reads=reads, limits=limits, files=files, stop=stop or QueryStop()
     )
     try:
         reader, schema = question.ask(lake, sql)
@@ -93,7 +93,7 @@ class _Question:
         reads: Callable[[Pool, View], None],
         limits: SqlLimits,
         files: Sequence[str],
-        stop: Stop,
+        stop: QueryStop,
     ) -> None:
         self._on_missing, self._lease, self._reads, self._files = on_missing, lease, reads, files
         self._stop, self._batch_rows = stop, limits.batch_rows
@@ -219,7 +219,7 @@ class _Question:
         return InvalidInput(f"query: {_message(error, more=how_to_quote(str(error)))}")
 
     def close(self) -> None:
-        """Stop, and free everything; may be called again."""
+        """QueryStop, and free everything; may be called again."""
         connection, self._connection = self._connection, None  # held by no caller from now on
         if connection is None:
             return

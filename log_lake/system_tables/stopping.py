@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from lake_core.errors import InvalidInput
 
 
-class Stop:
+class QueryStop:
     """A query that may be ended; safe to use from several threads.
 
     An interrupt that comes between two statements of an engine is lost.  So `stop` may be called again, until the

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from log_lake.iceberg_catalog.callers import Caller, Role
+from log_lake.iceberg_catalog.callers import Caller, CallerRole
 from log_lake.iceberg_catalog.serving import Admitting
 from log_lake.lake import Lake
 from log_lake.service.app import ServiceApp
 from log_lake.service.limits import ServiceLimits
 from log_lake.view.lakes import Lakes
 
-TOKENS = {role: f"{role.name.lower()}-0123456789" for role in Role}
+TOKENS = {role: f"{role.name.lower()}-0123456789" for role in CallerRole}
 """The token of each role."""
 CALLERS = tuple(Caller(role.name.lower(), role, token.encode()) for role, token in TOKENS.items())
 
@@ -74,7 +74,7 @@ class Served:
         path: str,
         body: bytes | str = b"",
         *,
-        role: Role | None = Role.READER,
+        role: CallerRole | None = CallerRole.READER,
         query: str = "",
         parts: Sequence[bytes] | None = None,
         is_cut: bool = False,
@@ -94,7 +94,7 @@ class Served:
         path: str,
         parts: Sequence[bytes],
         *,
-        role: Role | None = Role.READER,
+        role: CallerRole | None = CallerRole.READER,
         query: str = "",
         is_cut: bool = False,
         headers: Mapping[str, str],

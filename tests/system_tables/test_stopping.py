@@ -12,7 +12,7 @@ from log_lake.lake import Lake
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from log_lake.system_tables.engine import SqlLimits
-from log_lake.system_tables.stopping import Stop
+from log_lake.system_tables.stopping import QueryStop
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def there() -> Lake:
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM logs", "SELECT 1"])
 def test_before_it_begins(there: Lake, sql: str) -> None:
-    stop = Stop()
+    stop = QueryStop()
     stop.stop("enough")
     stop.stop("too late")
     with pytest.raises(InvalidInput, match="query: enough"):
@@ -32,7 +32,7 @@ def test_before_it_begins(there: Lake, sql: str) -> None:
 
 
 def test_between_two_parts_of_its_answer(there: Lake) -> None:
-    stop = Stop()
+    stop = QueryStop()
     reader = query(there, "SELECT * FROM logs", stop=stop, limits=SqlLimits(batch_rows=2_048))
     assert next(reader).num_rows == 2_048
     stop.stop("enough")
@@ -41,7 +41,7 @@ def test_between_two_parts_of_its_answer(there: Lake) -> None:
 
 
 def test_while_the_engine_works(there: Lake) -> None:
-    stop, ended = Stop(), threading.Event()
+    stop, ended = QueryStop(), threading.Event()
 
     def interrupt() -> None:
         while not ended.wait(0.02):  # an interrupt between two statements is lost

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lake_core.errors import InvalidInput
-from log_lake.iceberg_catalog.callers import Caller, Role, caller_with, callers_in
+from log_lake.iceberg_catalog.callers import Caller, CallerRole, caller_with, callers_in
 
 A, B = "a" * 16, "b" * 16
 
@@ -20,12 +20,15 @@ def callers(folder: Path, text: str) -> tuple[Caller, ...]:
 
 def test_one_token_alone_is_for_the_catalog(tmp_path: Path) -> None:
     for text in (A, f"\n {A} \n", f"# a comment\n{A}"):
-        assert callers(tmp_path, text) == (Caller("", Role.CATALOG, A.encode()),)
+        assert callers(tmp_path, text) == (Caller("", CallerRole.CATALOG, A.encode()),)
 
 
 def test_a_line_names_a_caller_and_its_role(tmp_path: Path) -> None:
     found = callers(tmp_path, f"# who\nada  writer {A}\n\nkay.k@x keeper\t{B}\n")
-    assert [(one.name, one.role) for one in found] == [("ada", Role.WRITER), ("kay.k@x", Role.KEEPER)]
+    assert [(one.name, one.role) for one in found] == [
+        ("ada", CallerRole.WRITER),
+        ("kay.k@x", CallerRole.KEEPER),
+    ]
     assert caller_with(B.encode(), found) is found[1]
     assert caller_with(B.encode()[:-1], found) is None
     assert caller_with(b"", found) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from log_lake.iceberg_catalog.callers import Role
+from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.loading.options import FORMATS
 from log_lake.service import description
 from log_lake.service.endings import QueryEnding
@@ -15,7 +15,7 @@ from log_lake.service.formats import ANSWERS
 from log_lake.service.handing_over import HandedOver
 from log_lake.service.problems import Problem, ProblemBody
 from log_lake.service.routes import asked_by, is_ours, role_for
-from log_lake.service.writes import Created, Dropped
+from log_lake.service.writes import PoolCreated, PoolDropped
 
 DOCUMENT: dict[str, Any] = json.loads(description.document()[0])
 OPERATIONS = [
@@ -40,7 +40,7 @@ def test_each_operation_is_a_route_with_its_parameters(method: str, path: str, o
     values = {"dry_run": "true", "bad_records": "fail", "format": "csv"}
     names = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
     role = role_for(asked_by(method, path, "&".join(f"{name}={values.get(name, 'x')}" for name in names)))
-    if role > Role.READER:
+    if role > CallerRole.READER:
         assert f"For {role.name.lower()}s." in operation["description"]
     assert {"401", "403", "404", "503"} <= operation["responses"].keys()
     needed = [
@@ -57,8 +57,8 @@ def test_the_document_has_the_formats_and_fields_of_the_code() -> None:
         (ProblemBody, "Problem"),
         (QueryEnding, "QueryEnding"),
         (HandedOver, "HandedOver"),
-        (Created, "Created"),
-        (Dropped, "Dropped"),
+        (PoolCreated, "Created"),
+        (PoolDropped, "Dropped"),
     ):
         assert set(schemas[name]["properties"]) == set(kind.__struct_fields__)
     query = DOCUMENT["paths"]["/lakes/{lake}/query"]["post"]

@@ -14,7 +14,7 @@ import pytest
 
 from lake_core import naming
 from lake_core.errors import Unavailable
-from log_lake.iceberg_catalog.callers import Role
+from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.lake import Lake
 from log_lake.service.limits import MAX_OPEN, MAX_SQL, ServiceLimits
 from log_lake.stores.memory import MemoryStore
@@ -120,21 +120,21 @@ def test_readers_change_nothing(served: Served, there: Lake) -> None:
         told = served.ask("POST", QUERY, sql, query="token=t")
         assert (told.status, told.json["detail"][:27]) == (403, "this needs the role writer,")
     for sql in ("WITH x AS (DELETE FROM logs RETURNING k) SELECT * FROM x", "CALL pragma_version()"):
-        assert served.ask("POST", QUERY, sql, role=Role.WRITER).status == 400
+        assert served.ask("POST", QUERY, sql, role=CallerRole.WRITER).status == 400
     assert there.pool("logs").at().version == before
 
 
 def test_who_may_ask_what(served: Served) -> None:
     load, pool = "/lakes/lake/pools/logs/load", "/lakes/lake/pools/new"
     for method, path, query_, least in (
-        ("POST", QUERY, "", Role.READER),
-        ("GET", "/queries/x", "", Role.READER),
-        ("POST", load, "token=t", Role.WRITER),
-        ("PUT", pool, "key=k", Role.KEEPER),
-        ("DELETE", pool, "", Role.KEEPER),
+        ("POST", QUERY, "", CallerRole.READER),
+        ("GET", "/queries/x", "", CallerRole.READER),
+        ("POST", load, "token=t", CallerRole.WRITER),
+        ("PUT", pool, "key=k", CallerRole.KEEPER),
+        ("DELETE", pool, "", CallerRole.KEEPER),
     ):
         assert served.ask(method, path, query=query_, role=None).status == 401
-        for role in (role for role in Role if role < least):
+        for role in (role for role in CallerRole if role < least):
             told = served.ask(method, path, query=query_, role=role)
             assert told.status == 403
             assert told.json["detail"].startswith(f"this needs the role {least.name.lower()}, and yours is")
@@ -209,7 +209,7 @@ def test_an_answer_that_breaks_off_is_not_ended_and_says_why_when_asked(there: L
     ending = served.ask("GET", f"/queries/{id}").json
     assert (ending["id"], ending["state"]) == (id, "failed")
     assert "more than the 29,999 records" in ending["detail"]
-    assert served.ask("GET", f"/queries/{id}", role=Role.KEEPER).status == 404, "it is another caller's"
+    assert served.ask("GET", f"/queries/{id}", role=CallerRole.KEEPER).status == 404, "it is another caller's"
     whole = served.ask("POST", QUERY, "SELECT 1")
     assert served.ask("GET", f"/queries/{whole.headers['lake-query']}").json["state"] == "done"
 

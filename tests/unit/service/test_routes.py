@@ -9,10 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput
-from log_lake.iceberg_catalog.callers import Role
+from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.service.formats import ANSWERS, answer_format, body_format, media_type
 from log_lake.service.problems import Problem
-from log_lake.service.routes import CreatePool, DropPool, Ending, Load, Query, asked_by, is_ours, role_for
+from log_lake.service.routes import (
+    EndingAsked,
+    Load,
+    PoolToCreate,
+    PoolToDrop,
+    Query,
+    asked_by,
+    is_ours,
+    role_for,
+)
 
 LOAD = "/lakes/l/pools/p/load"
 
@@ -20,12 +29,30 @@ LOAD = "/lakes/l/pools/p/load"
 def test_each_route_is_asked_of_one_role() -> None:
     load = Load("l", "p", "t", "m", "b", "csv", {"csv.null": "-", "type.k": "int64"})
     for method, path, query, asked, role in (
-        ("POST", "/lakes/l/query", "", Query("l"), Role.READER),
-        ("POST", "/lakes/l/query", "token=t&message=m&dry_run=true", Query("l", "t", "m", True), Role.READER),
-        ("GET", "/queries/x", "", Ending("x"), Role.READER),
-        ("POST", LOAD, "token=t&message=m&branch=b&format=csv&csv.null=-&type.k=int64", load, Role.WRITER),
-        ("PUT", "/lakes/l/pools/p", "key=a,b:desc", CreatePool("l", "p", "a,b:desc", "append"), Role.KEEPER),
-        ("DELETE", "/lakes/l/pools/p", "", DropPool("l", "p"), Role.KEEPER),
+        ("POST", "/lakes/l/query", "", Query("l"), CallerRole.READER),
+        (
+            "POST",
+            "/lakes/l/query",
+            "token=t&message=m&dry_run=true",
+            Query("l", "t", "m", True),
+            CallerRole.READER,
+        ),
+        ("GET", "/queries/x", "", EndingAsked("x"), CallerRole.READER),
+        (
+            "POST",
+            LOAD,
+            "token=t&message=m&branch=b&format=csv&csv.null=-&type.k=int64",
+            load,
+            CallerRole.WRITER,
+        ),
+        (
+            "PUT",
+            "/lakes/l/pools/p",
+            "key=a,b:desc",
+            PoolToCreate("l", "p", "a,b:desc", "append"),
+            CallerRole.KEEPER,
+        ),
+        ("DELETE", "/lakes/l/pools/p", "", PoolToDrop("l", "p"), CallerRole.KEEPER),
     ):
         assert asked_by(method, path, query) == asked
         assert role_for(asked) is role
@@ -64,7 +91,7 @@ def test_what_is_no_route_gets_one_line(method: str, path: str, query: str, stat
 @given(st.text(alphabet="a.*/%2F?#+&; \\\x00ü\u202e😀", min_size=1, max_size=20))
 def test_any_name_of_a_pool_comes_back_as_it_was(name: str) -> None:
     asked = asked_by("DELETE", f"/lakes/l/pools/{quote(name, safe='')}", "")
-    assert asked == DropPool("l", name)
+    assert asked == PoolToDrop("l", name)
 
 
 @given(st.text(alphabet="/.%2Flakesqury\x00é=&", max_size=40), st.sampled_from(["GET", "POST", "PUT", ""]))

@@ -9,13 +9,13 @@ import pytest
 
 from lake_core.errors import InvalidInput, Unavailable
 from log_lake.service.problems import ClientGone
-from log_lake.service.spool import IN_MEMORY, Spool, SpoolDisk
+from log_lake.service.spool import IN_MEMORY, AnswerSpool, SpoolDisk
 
 
 def test_an_answer_is_read_as_it_was_written_in_memory_or_on_disk() -> None:
     async def work(size: int) -> None:
         disk = SpoolDisk(1 << 30)
-        spool, data = Spool(disk, most=1 << 30), os.urandom(size)
+        spool, data = AnswerSpool(disk, most=1 << 30), os.urandom(size)
         for at in range(0, size, 10_000):
             spool.write(data[at : at + 10_000])
         spool.end()
@@ -32,7 +32,7 @@ def test_an_answer_is_read_as_it_was_written_in_memory_or_on_disk() -> None:
 
 def test_a_reader_waits_for_what_a_thread_writes() -> None:
     async def work() -> None:
-        spool = Spool(SpoolDisk(1 << 20), most=1 << 20)
+        spool = AnswerSpool(SpoolDisk(1 << 20), most=1 << 20)
         waiting = asyncio.ensure_future(spool.wait_for(3))
         await asyncio.sleep(0)
         await asyncio.to_thread(spool.write, b"ab")
@@ -46,7 +46,7 @@ def test_a_reader_waits_for_what_a_thread_writes() -> None:
 def test_limits_of_one_answer_and_of_all() -> None:
     async def work() -> None:
         disk = SpoolDisk(100)
-        first, second = Spool(disk, most=60), Spool(disk, most=60)
+        first, second = AnswerSpool(disk, most=60), AnswerSpool(disk, most=60)
         first.write(b"x" * 60)
         with pytest.raises(InvalidInput, match="more than the 60 B that this server allows"):
             first.write(b"x")
@@ -57,7 +57,7 @@ def test_limits_of_one_answer_and_of_all() -> None:
         second.write(b"x" * 20)
         assert disk.used == 60
         second.release()
-        second = Spool(disk, most=60)
+        second = AnswerSpool(disk, most=60)
         second.release()
         with pytest.raises(ClientGone):
             second.write(b"x")

@@ -14,7 +14,7 @@ import pytest
 
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents import driver
-from log_lake.iceberg_catalog.callers import Role
+from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.lake import Lake
 from log_lake.loading.places import FILES
 from log_lake.service.limits import BODIES, ServiceLimits
@@ -37,7 +37,7 @@ def served(there: Lake) -> Served:
 
 
 def load(served: Served, body: bytes | str, query: str = "token=t", **more: Any) -> Told:
-    return served.ask("POST", LOAD, body, query=query, role=Role.WRITER, **more)
+    return served.ask("POST", LOAD, body, query=query, role=CallerRole.WRITER, **more)
 
 
 def keys(lake: Lake) -> list[int]:
@@ -81,7 +81,9 @@ def test_a_token_that_is_sent_again_loads_once(served: Served, there: Lake) -> N
 
     async def at_once() -> list[Told]:
         asked = [
-            served.exchange("POST", LOAD, [b'{"k": 8}\n'], role=Role.WRITER, query="token=same", headers={})
+            served.exchange(
+                "POST", LOAD, [b'{"k": 8}\n'], role=CallerRole.WRITER, query="token=same", headers={}
+            )
             for _ in range(BODIES + 8)
         ]
         return await asyncio.gather(*asked)
@@ -107,7 +109,7 @@ def test_a_token_that_is_sent_again_loads_once(served: Served, there: Lake) -> N
 def test_what_cannot_be_loaded_gets_one_line_and_changes_nothing(
     served: Served, there: Lake, path: str, body: str, query: str, status: int, says: str
 ) -> None:
-    told = served.ask("POST", path, body, query=query, role=Role.WRITER)
+    told = served.ask("POST", path, body, query=query, role=CallerRole.WRITER)
     assert told.status == status, told.body
     assert says in told.json["detail"]
     assert "/tmp" not in told.json["detail"]
@@ -184,7 +186,7 @@ def test_a_body_is_left_to_the_ingest_agent_once(tmp_path: Path) -> None:
 
 def test_statements_of_writers_are_transactions_with_a_token(served: Served, there: Lake) -> None:
     def run(sql: str, query: str) -> Told:
-        return served.ask("POST", "/lakes/lake/query", sql, query=query, role=Role.WRITER)
+        return served.ask("POST", "/lakes/lake/query", sql, query=query, role=CallerRole.WRITER)
 
     assert "token: a statement" in run("DELETE FROM logs", "").json["detail"]
     assert run("DELETE FROM logs", "dry_run=true").json["records"] == 1
@@ -199,7 +201,7 @@ def test_statements_of_writers_are_transactions_with_a_token(served: Served, the
 
 def test_keepers_create_and_drop_pools(served: Served, there: Lake) -> None:
     def keep(method: str, name: str, query: str = "") -> Told:
-        return served.ask(method, f"/lakes/lake/pools/{name}", query=query, role=Role.KEEPER)
+        return served.ask(method, f"/lakes/lake/pools/{name}", query=query, role=CallerRole.KEEPER)
 
     assert keep("PUT", "new", "key=ts:desc&kind=upsert").status == 201
     assert there.pool("new").config.kind == "upsert"

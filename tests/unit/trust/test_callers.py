@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from local.rights import PAGE, ROLES, Operation, allows
-from log_lake.iceberg_catalog.callers import Role
+from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.lake import Lake
 from log_lake.stores.memory import MemoryStore
 from tests.support.rights import RightsStore
@@ -24,10 +24,10 @@ ASKED = {
 }
 """By what a caller does: the method, the path, the parameters and the body."""
 MAY = {
-    Role.CATALOG: (),
-    Role.READER: ("read",),
-    Role.WRITER: ("read", "load", "change"),
-    Role.KEEPER: ("read", "load", "change", "create", "drop"),
+    CallerRole.CATALOG: (),
+    CallerRole.READER: ("read",),
+    CallerRole.WRITER: ("read", "load", "change"),
+    CallerRole.KEEPER: ("read", "load", "change", "create", "drop"),
 }
 
 
@@ -38,7 +38,7 @@ def a_lake() -> Lake:
     return lake
 
 
-def statuses(served: Served, role: Role) -> dict[str, int]:
+def statuses(served: Served, role: CallerRole) -> dict[str, int]:
     """What becomes of each request of a caller with this role."""
     return {
         does: served.ask(method, path, body, query=query, role=role).status
@@ -46,8 +46,8 @@ def statuses(served: Served, role: Role) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("role", Role)
-def test_a_caller_does_what_its_role_may_and_nothing_else(role: Role) -> None:
+@pytest.mark.parametrize("role", CallerRole)
+def test_a_caller_does_what_its_role_may_and_nothing_else(role: CallerRole) -> None:
     assert {does for does, status in statuses(Served(a_lake()), role).items() if status < 300} == set(
         MAY[role]
     )
@@ -56,7 +56,7 @@ def test_a_caller_does_what_its_role_may_and_nothing_else(role: Role) -> None:
 def test_the_page_has_each_role_of_callers() -> None:
     section = PAGE.read_text().partition("### Callers of `lake serve`")[2].partition("\n#")[0]
     named = re.findall(r"^\| (catalog|reader|writer|keeper) \|", section, re.MULTILINE)
-    assert named == [role.name.lower() for role in Role]
+    assert named == [role.name.lower() for role in CallerRole]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_caller_can_do_no_more_than_the_server(roles: tuple[str, ...], does: s
     def may(operation: Operation, name: str) -> bool:
         return any(allows(ROLES[role], operation, name, ids) for role in roles)
 
-    told = statuses(Served(Lake.open_on(RightsStore(lake.store.behind, may))), Role.KEEPER)
+    told = statuses(Served(Lake.open_on(RightsStore(lake.store.behind, may))), CallerRole.KEEPER)
     assert {one for one, status in told.items() if status < 300} == does
     assert set(told.values()) <= {200, 503}
     assert [pool.name for pool in lake.pools()] == ["p", "q"]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from log_lake.iceberg_catalog.app import Headers
-from log_lake.iceberg_catalog.callers import ANYBODY, Caller, Role
+from log_lake.iceberg_catalog.callers import ANYBODY, Caller, CallerRole
 from log_lake.service import conversation, receiving
 from log_lake.service.conversation import Send
 from log_lake.service.limits import MAX_SQL
@@ -19,7 +19,7 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True)
-class Exchange:
+class AdmittedRequest:
     """Who asks, the headers, how to read the body, and how to answer.  `may_write`: whether the server may."""
 
     caller: Caller
@@ -32,7 +32,7 @@ class Exchange:
         """The value of a header, "" without it."""
         return self.headers.get(name.lower().encode(), b"").decode("latin-1")
 
-    def check_role(self, role: Role) -> None:
+    def check_role(self, role: CallerRole) -> None:
         """Raises Problem if the caller has not this role, or if the server may not do what it is for."""
         if self.caller is ANYBODY:
             raise Problem(
@@ -45,7 +45,7 @@ class Exchange:
                 f"this needs the role {role.name.lower()}, and yours is {self.caller.role.name.lower()}; ask "
                 "the person who keeps the token file of this server",
             )
-        if role > Role.READER and not self.may_write:
+        if role > CallerRole.READER and not self.may_write:
             raise Problem(403, "this server may only read (--read-only)")
 
     async def text(self, what: str) -> str:
