@@ -52,6 +52,7 @@ list to pyproject.toml):
     stores         S3, Google Cloud Storage, locks; which store an address and the environment mean
 
     extras         packages that an extra of the wheel brings
+    measuring      seconds of phases, and spans and metrics for OpenTelemetry
 
 Read `lake.lake` for what users call, docs/architecture.md for the paths of a load, a scan and a compaction.
 """

@@ -21,6 +21,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from lake_core.context import Context
 from lake_core.store import Store
+from lake_core.store.meter import Counts, meter_of
 
 U = TypeVar("U")
 R = TypeVar("R")
@@ -40,6 +41,10 @@ class Worker:
         """The store, opened when a unit first needs it, so that a failure belongs to that unit.  Raises
         LakeError."""
         return self.opens()
+
+    def counted(self) -> Counts:
+        """What its store was asked for so far; nothing if no unit needed it."""
+        return meter_of(self.__dict__.get("store")).counts()
 
 
 @dataclass(frozen=True)

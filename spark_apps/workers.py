@@ -19,6 +19,7 @@ import pyarrow as pa
 from lake_core.context import Context
 from lake_core.ids import IdSource
 from lake_core.store import Address, address_of
+from lake_core.store.meter import meter_of
 from log_lake.agents.agent import OpenWorkers
 from log_lake.stores import open_store
 from log_lake.stores.guard import guarded
@@ -70,6 +71,10 @@ class OnSpark:
             return Here.of(self.context).map(do, units)
         parts = [tuple(units[at : at + each]) for at in range(0, len(units), each)]
         answers = gather(spark, partial(_done, address_of(self.context.store), do, parts), len(parts))
+        meter = meter_of(self.context.store)
+        for _, counts in answers:
+            if counts:  # those of a task, with the last of its units
+                meter.add(pickle.loads(counts))
         return [pickle.loads(answer) for answer, _ in answers]
 
     def exchange(
@@ -130,6 +135,7 @@ def on_spark(open_spark: OpenSpark) -> OpenWorkers:
 def _done(
     store: Address, do: Callable[[Worker, U], R], parts: Sequence[Sequence[U]], number: int
 ) -> list[Pair]:
-    """In a task: what came of each unit of one part."""
+    """In a task: what came of each unit of one part, and at the last one what their store was asked for."""
     worker = Worker(lambda: guarded(open_store(store)), IdSource().new)
-    return [(pickle.dumps(do(worker, unit)), b"") for unit in parts[number]]
+    answers = [pickle.dumps(do(worker, unit)) for unit in parts[number]]
+    return [*((answer, b"") for answer in answers[:-1]), (answers[-1], pickle.dumps(worker.counted()))]

@@ -35,6 +35,7 @@ from lake_core.records.codec import Codec
 from lake_core.records.metadata import check_text
 from lake_core.schemas import APPEND, Rule
 from lake_core.store import Store
+from lake_core.store.meter import COMMITS, RACES_LOST, meter_of
 
 CONTENDED_COMMITS = 8
 """After meeting contention, post a request right away for this many commits.  A needless request costs three store
@@ -65,6 +66,7 @@ class History:
         self._format_version = format_version
         self._key, self._rule = key, rule
         self._clock = clock
+        self._meter = meter_of(store)
         self._contended = 0
         self._unknown: dict[str, int] = {}
         name = naming.pool_journal(pool_id)
@@ -135,6 +137,8 @@ class History:
                 raise self._outcome_unknown(attempt, error) from error
             raise
         finally:
+            if attempt.lost:
+                self._meter.count(RACES_LOST, attempt.lost)
             self._activity.keep()  # again if the commit took so long that the note does not stand for it
         committed = attempt.succeed(appended)
         self._activity.warn()
@@ -142,6 +146,7 @@ class History:
         if committed.repeated is not None:
             self.first_use(self.load().state, draft.token, branch=draft.branch)
         if appended is not None:
+            self._meter.count(COMMITS)
             self._contended = CONTENDED_COMMITS if attempt.others else max(0, self._contended - 1)
         return committed
 

@@ -18,7 +18,9 @@ from typing import Any
 
 from lake_core.errors import Incomplete, LakeError, from_wire, to_wire
 from lake_core.naming import MAIN, is_own
+from lake_core.store.meter import meter_of
 from log_lake.agents.agent import Agent, AgentRun, OpenWorkers, PoolLook, here
+from log_lake.agents.costs import shares, total_text
 from log_lake.agents.finding import divided, handed_out, look_at_each
 from log_lake.agents.jobs import recorded_each
 from log_lake.agents.quiet import Quiet
@@ -27,6 +29,7 @@ from log_lake.agents.request import OpenLake, Request
 from log_lake.agents.roster import AGENTS
 from log_lake.agents.work import Found, PutOff, Result, Work, encoded
 from log_lake.lake import Lake
+from log_lake.measuring import measured
 
 log = logging.getLogger(__name__)
 
@@ -169,16 +172,21 @@ def carry_out(
             lake, pools = open_lake(pack[0].lake), {work.pool: work for work in pack}
             # the lake's own pools hold what agents wrote of their runs: a few kilobytes need no Spark
             workers = here if all(is_own(pool) for pool in pools) else open_workers
-            with recorded_each(lake, agent=name, pool_names=list(pools), branch=pack[0].branch) as jobs:
+            with (
+                recorded_each(lake, agent=name, pool_names=list(pools), branch=pack[0].branch) as jobs,
+                measured(lake.store, "agent", agent=name, pool="" if together else of),
+            ):
+                before = meter_of(lake.store).counts()
                 results = (
                     agent.run_together(lake, pack, workers)
                     if together
                     else [agent.run(lake, pack[0], workers)]
                 )
-                for result in results:
+                costs = shares(meter_of(lake.store).counts() - before, len(results) or 1)
+                for result, cost in zip(results, costs, strict=False):
                     work = pools[result.pool]
                     jobs[result.pool] = encoded(result)
-                    result = replace(result, piece=work.piece)
+                    result = replace(result, piece=work.piece, cost=cost)
                     pieces.append((numbers[id(work)], result))
                     if not getattr(result, "failed", ""):
                         done(work, result)
@@ -208,6 +216,8 @@ def report(name: str, handed: Found[Any] | None, results: Sequence[Any]) -> dict
     for result in results:
         for line in agent.lines(result):
             log.info("%s", line)
+    if any(result.cost for result in results):
+        log.info("the work cost %s", total_text(result.cost for result in results))
     for pool, lag in agent.lags(handed.work, results).items():
         log.warning("%s: %s", pool, lag)
     totals = agent.totals(handed, results)

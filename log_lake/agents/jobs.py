@@ -35,6 +35,8 @@ from lake_core.naming import MAIN
 from lake_core.phrases import listed
 from lake_core.records.decoders import converted
 from lake_core.records.decoding import decoding
+from lake_core.store.meter import Counts, meter_of
+from log_lake.agents.costs import COST, shares, stored_cost
 from log_lake.agents.reporting import figures_of
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -77,6 +79,7 @@ _SCHEMA = pa.schema(
         ("process", pa.int64()),
         ("run", pa.map_(pa.string(), pa.string())),
         ("why", pa.string()),
+        ("cost", COST),
     ]
 )
 
@@ -86,7 +89,8 @@ class Job:
     """One job.  `figures` are the numbers of its result; `run` says where it ran: DAG, run, task and try.
 
     `ended` and `seconds` are None while it runs, and if it died.  `why`: the reason if it was deferred.  `pool`
-    is empty if several pools were deferred together.
+    is empty if several pools were deferred together.  `cost`: what its work asked of the store, None if it did not
+    end; jobs that ran together share theirs evenly.
     """
 
     began: JobTime
@@ -103,6 +107,7 @@ class Job:
     process: int = 0
     run: Mapping[str, str] = field(default_factory=dict)
     why: str | None = None
+    cost: Counts | None = None
 
 
 @contextmanager
@@ -202,6 +207,7 @@ class _Record:
         self._title = f"{jobs[0].agent} {listed([job.pool for job in jobs])}"
         self._pool: Pool | None = None
         self._lease: HeldLease | None = None
+        self._before = Counts()
 
     def begin(self) -> None:
         """Write the jobs, and hold their lease."""
@@ -222,6 +228,7 @@ class _Record:
             pool.branch().append(_table(self._jobs))
         except LakeError as error:
             log.warning("%s: the job is not recorded: %s", self._title, error)
+        self._before = meter_of(self._lake.store).counts()
 
     def end(self, results: Mapping[str, Mapping[str, Any]], *, otherwise: str) -> None:
         """Write what became of the jobs, then let the lease go: a reader sees the one or the other.
@@ -231,7 +238,11 @@ class _Record:
         if self._pool is None or self._lease is None:
             return
         now = self._lake.context.now()
-        ended = [_ended(job, results.get(job.pool, {"failed": otherwise}), now=now) for job in self._jobs]
+        costs = shares(meter_of(self._lake.store).counts() - self._before, len(self._jobs))
+        ended = [
+            replace(_ended(job, results.get(job.pool, {"failed": otherwise}), now=now), cost=cost)
+            for job, cost in zip(self._jobs, costs, strict=True)
+        ]
         try:
             self._pool.branch().append(_table(ended))
         except LakeError as failure:
@@ -253,9 +264,16 @@ def _ended(job: Job, result: Mapping[str, Any], *, now: float) -> Job:
 
 
 def list_jobs(
-    lake: Lake, *, pool_name: str = "", agent: str = "", state: str = "", limit: int | None = None
+    lake: Lake,
+    *,
+    pool_name: str = "",
+    agent: str = "",
+    state: str = "",
+    since: dt.datetime | None = None,
+    limit: int | None = None,
 ) -> list[Job]:
-    """Jobs, newest first, at most `limit`; only those of a pool, of an agent, or in a state, if these are given.
+    """Jobs, newest first, at most `limit`; only those of a pool, an agent, a state, or that began at `since` or
+    later, if these are given.
 
     Raises ObjectMissing, Corrupt (also for a record that is no job), Unavailable.
     """
@@ -269,7 +287,9 @@ def list_jobs(
     if not view.references:  # no field that a condition could name
         return []
     named = {"pool": pool_name, "agent": agent}
-    where = " and ".join(f"{name} = {quoted(text)}" for name, text in named.items() if text)
+    asked = [f"{name} = {quoted(text)}" for name, text in named.items() if text]
+    asked += [] if since is None else [f"began >= timestamp '{since.isoformat()}'"]
+    where = " and ".join(asked)
     jobs = (_seen(job, live) for job in _read(view, where or None))
     return list(islice((job for job in jobs if not state or job.state == state), limit))
 
@@ -289,7 +309,15 @@ def _seen(job: Job, live: set[str]) -> Job:
 
 def _table(jobs: Sequence[Job]) -> pa.Table:
     return pa.Table.from_pylist(
-        [{**vars(job), "figures": list(job.figures.items()), "run": list(job.run.items())} for job in jobs],
+        [
+            {
+                **vars(job),
+                "figures": list(job.figures.items()),
+                "run": list(job.run.items()),
+                "cost": stored_cost(job.cost),
+            }
+            for job in jobs
+        ],
         schema=_SCHEMA,
     )
 

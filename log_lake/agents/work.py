@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from lake_core.naming import MAIN
+from lake_core.store.meter import Counts
 from log_lake.loading.source_files import SourceFile
 
 
@@ -114,10 +115,14 @@ class Written:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a piece of work; `piece` is that of the work, empty if the work was not packed."""
+    """The result of a piece of work; `piece` is that of the work, empty if the work was not packed.
+
+    `cost`: what it asked of the store, None if it was not measured.
+    """
 
     pool: str
     piece: str = field(default="", kw_only=True)
+    cost: Counts | None = field(default=None, kw_only=True)
 
     @property
     def wrote(self) -> Written:
@@ -136,11 +141,11 @@ class Found(Generic[W]):
     put_off: Sequence[PutOff] = ()
 
 
-_PACKED = ("piece", "task")
+_PACKED = ("piece", "task", "cost")
 
 
 def encoded(value: Work | PutOff | Result) -> dict[str, Any]:
-    """The value as plain values, for JSON; `piece` and `task` are left out if the work was not packed.
+    """The value as plain values, for JSON; `piece`, `task` and `cost` are left out if they are not known.
 
     Airflow stores a list as it is, but a tuple as an object that names its class.
     """

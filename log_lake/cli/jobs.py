@@ -9,6 +9,7 @@ from typing import Any
 
 from lake_core.naming import MAIN
 from lake_core.phrases import human_duration, human_size, human_time
+from log_lake.agents.costs import cost_text
 from log_lake.agents.jobs import DONE, Job, list_jobs
 from log_lake.cli.opening import open_lake
 from log_lake.console.output import print_json, print_table
@@ -35,7 +36,7 @@ def jobs(args: Namespace) -> None:
 
 def _plain(job: Job) -> dict[str, Any]:
     times = {"began": _instant(job.began), "ended": _instant(job.ended) if job.ended else None}
-    return {**vars(job), **times}
+    return {**vars(job), **times, "cost": None if job.cost is None else vars(job.cost)}
 
 
 def _instant(time: dt.datetime) -> str:
@@ -78,6 +79,7 @@ def _row(job: Job) -> dict[str, Any]:
         "pool": _pool(job),
         "state": job.state,
         "took": "" if job.seconds is None else human_duration(job.seconds),
+        "cost": "" if job.cost is None else cost_text(job.cost),
         "result": (job.error or job.why or figures_text(job.figures) or _without_figures(job)).partition(
             "\n"
         )[0],

@@ -17,6 +17,7 @@ from typing import TypeVar
 from lake_core.context import Context
 from lake_core.ids import IdSource
 from lake_core.store import Address, address_of
+from lake_core.store.meter import Counts, meter_of
 from log_lake.stores import open_store
 from log_lake.stores.guard import guarded
 from log_lake.workers import Here, Worker, Workers
@@ -44,9 +45,12 @@ class Processes:
         """As `Workers.map`."""
         if len(units) <= alone:
             return Here.of(self.context).map(do, units)
-        return list(
-            self.executor.map(partial(_done, address_of(self.context.store), do), units, chunksize=each)
-        )
+        answers = self.executor.map(partial(_done, address_of(self.context.store), do), units, chunksize=each)
+        results = []
+        for result, counts in answers:
+            meter_of(self.context.store).add(counts)
+            results.append(result)
+        return results
 
 
 @contextmanager
@@ -62,6 +66,7 @@ def processes(context: Context, count: int) -> Iterator[Workers]:
         yield Processes(context, executor, count)
 
 
-def _done(store: Address, do: Callable[[Worker, U], R], unit: U) -> R:
-    """In a process: the result of a unit."""
-    return do(Worker(lambda: guarded(open_store(store)), IdSource().new), unit)
+def _done(store: Address, do: Callable[[Worker, U], R], unit: U) -> tuple[R, Counts]:
+    """In a process: the result of a unit, and what its store was asked for."""
+    worker = Worker(lambda: guarded(open_store(store)), IdSource().new)
+    return do(worker, unit), worker.counted()

@@ -26,6 +26,7 @@ from log_lake.lake.write import WriteArguments
 from log_lake.leases import HeldLease, LeaseNote
 from log_lake.leases.lease import WRITE
 from log_lake.loading.files import FileSource
+from log_lake.measuring import measured
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.reading.revision import PoolPart, Revision
 
@@ -101,7 +102,9 @@ class Line(PoolPart):
     def commit_draft(self, draft: Draft, *, does: str) -> Committed:
         """Commit a draft; log what it `does` and what others wrote.  Raises what `History.commit` raises."""
         try:
-            committed = self.history.commit(draft)
+            with measured(self.store, "commit", pool=self.config.name, branch=self.name) as work:
+                committed = self.history.commit(draft)
+                work.note(version=committed.version)
         except Conflict:
             discard_refused(self.context, self.history, draft)
             raise

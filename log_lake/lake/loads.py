@@ -44,6 +44,7 @@ from log_lake.loading.files import check_rejected, rejected_fault
 from log_lake.loading.misfits import Misfits, summed
 from log_lake.loading.options import RUN, SCAN
 from log_lake.loading.preview import Nowhere, Preview, PreviewBuilder
+from log_lake.measuring import measured, timed
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import WrittenObject
@@ -178,11 +179,12 @@ def load_files(branch: Line, files: list[str], write: WriteArguments) -> LoadRes
     if isinstance(pending, LoadResult):
         return pending
     with (
+        measured(branch.store, "load", pool=branch.config.name, branch=branch.name) as work,
         builder_of(branch, pending, alone=True) as building,
         lease_of(branch, pending, why="load"),
         branch.open_files(files, write, fields=pending.fields) as source,
     ):
-        for block in source.blocks(write.format, limit=pending.max_rejected):
+        for block in work.each("read", source.blocks(write.format, limit=pending.max_rejected)):
             building.add(block)
         return replace(commit_written(branch, pending, building.finish()), notes=source.notes)
 
@@ -192,7 +194,11 @@ def load_blocks(branch: Line, blocks: Iterable[Block], write: WriteArguments) ->
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
-    with builder_of(branch, pending, alone=True) as building, lease_of(branch, pending, why="load"):
+    with (
+        measured(branch.store, "load", pool=branch.config.name, branch=branch.name),
+        builder_of(branch, pending, alone=True) as building,
+        lease_of(branch, pending, why="load"),
+    ):
         for block in blocks:
             building.add(block)
         return commit_written(branch, pending, building.finish())
@@ -297,7 +303,8 @@ def commit_load(
     own = branch.own_metadata({**changed.metadata, **removed_metadata(removed)})
     draft = replace(_draft(branch, pending, actions, schemas), metadata=own, is_exact=is_exact)
     does = f"adds {counted(len(objects), 'object')}" + (" in place of a key range" if replaced else "")
-    committed = branch.commit_draft(draft, does=does)
+    with timed(branch.store, "load.commit"):
+        committed = branch.commit_draft(draft, does=does)
     if committed.repeated:
         return repeated_load(committed.repeated)
     if committed.version != seen + 1:  # others may have added some that it replaced, too

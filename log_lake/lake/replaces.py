@@ -19,6 +19,7 @@ from log_lake.lake.results import LoadResult, PendingLoad
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.loading.contract import EVOLVE
+from log_lake.measuring import measured
 from log_lake.texts.keytext import RangeText, check_classes, check_range
 
 
@@ -101,8 +102,12 @@ def replace_by_blocks(
     begun = begin_replace(branch, write, brought=brought, narrow=narrow)
     if isinstance(begun, LoadResult):
         return begun
-    with builder_of(branch, begun.load, alone=True) as builder, lease_of(branch, begun.load, why="replace"):
-        for block in chain([first] if first is not None else [], blocks):
+    with (
+        measured(branch.store, "load", pool=branch.config.name, branch=branch.name) as work,
+        builder_of(branch, begun.load, alone=True) as builder,
+        lease_of(branch, begun.load, why="replace"),
+    ):
+        for block in work.each("read", chain([first] if first is not None else [], blocks)):
             begun.check(block.table)
             builder.add(block)
         written = builder.finish()

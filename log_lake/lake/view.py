@@ -27,6 +27,7 @@ from lake_core.records.conditions import Condition
 from lake_core.schemas.hidden import DELETED
 from lake_core.store import Store
 from log_lake.content.content import ContentSum, content_of
+from log_lake.measuring import measured, timed
 from log_lake.presence.absence import explained, vacuumed
 from log_lake.reading.explain import StoredRecord, explain
 from log_lake.reading.parts import parts_of_plan, side_by_side
@@ -86,8 +87,11 @@ class View(Revision):
 
         Raises InvalidInput (unknown column, empty range, bad condition).
         """
-        plan = plan_scan(self, key_range=key_range, columns=columns, where=where, keep=keep, ranges=ranges)
-        plan = replace(plan, references=self._without_vacuumed(plan.references))
+        with timed(self.store, "scan.plan"):
+            plan = plan_scan(
+                self, key_range=key_range, columns=columns, where=where, keep=keep, ranges=ranges
+            )
+            plan = replace(plan, references=self._without_vacuumed(plan.references))
         log.info(
             "%s at version %d: reads %d of %d objects, overlap at most %d; %d deletes to apply",
             self.config.name,
@@ -128,8 +132,11 @@ class View(Revision):
         if limit == 0:
             return
         left = limit
-        with closing(self._in_parts(plan, jobs) if jobs > 1 else self._scanned(plan)) as tables:
-            for table in tables:
+        with (
+            measured(self.store, "scan", pool=self.config.name, aside=True) as work,
+            closing(self._in_parts(plan, jobs) if jobs > 1 else self._scanned(plan)) as tables,
+        ):
+            for table in work.each("read", tables):
                 if left is None:
                     yield table
                     continue

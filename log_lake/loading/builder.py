@@ -38,6 +38,7 @@ from log_lake.loading.contract import Contract, lost_line
 from log_lake.loading.misfits import Misfits, misfits, summed
 from log_lake.loading.on_disk import SortedOnDisk
 from log_lake.loading.options import PARTS, RUN
+from log_lake.measuring import timed
 from log_lake.objects.containers.limits import OBJECT_LIMITS, ObjectLimits
 from log_lake.objects.failures import writing
 from log_lake.objects.metadata import Origin
@@ -104,6 +105,10 @@ class ObjectBuilder:
 
     def add(self, block: Block) -> None:
         """Adds a block.  Raises InvalidInput if the key has no order, or the block exceeds a limit."""
+        with timed(self.store, "load.sort"):
+            self._add(block)
+
+    def _add(self, block: Block) -> None:
         if not block.checked:
             block = replace(block, table=program_table(block.table, tuple(self.key.names), self.rule))
             if fault := self._fields.take(block.table.schema):
@@ -147,7 +152,7 @@ class ObjectBuilder:
 
     def finish(self) -> list[WrittenObject]:
         """Writes the rest, and returns all objects of the load.  Frees the space on disk."""
-        with self:
+        with self, timed(self.store, "load.write"):
             self._take_alike()
             for sub_pool in list(self._pending):
                 if self._sorted is None or sub_pool:

@@ -26,6 +26,7 @@ from log_lake.combine.newest import emptied, without_markers
 from log_lake.compaction.jobs import CompactionJob, CompactionResult
 from log_lake.compaction.ranges import cuts, ranges_of
 from log_lake.lake.branch import Branch
+from log_lake.measuring import measured
 from log_lake.presence.absence import planning_again
 from log_lake.reading.ranges import WeightedSample, split_range
 from log_lake.reading.revision import Revision
@@ -146,11 +147,13 @@ def compact(
     """
     size = sum(r.size for r in inputs)
     try:
-        work = begin_compaction(branch, inputs, outputs=outputs, message=message)
-        with planning_again(branch.history), lease_of(branch, work, why="compaction"):
-            written = write(work, workers or Here.of(branch.context), branch.store)
-            does = f"merges {counted(len(inputs), 'object')} into {counted(len(written), 'object')}"
-            committed = commit(branch, work, written, does=does)
+        with measured(branch.store, "rewriting", pool=branch.config.name, branch=branch.name) as measuring:
+            with measuring.phase("plan"):
+                work = begin_compaction(branch, inputs, outputs=outputs, message=message)
+            with planning_again(branch.history), lease_of(branch, work, why="compaction"):
+                written = write(work, workers or Here.of(branch.context), branch.store)
+                does = f"merges {counted(len(inputs), 'object')} into {counted(len(written), 'object')}"
+                committed = commit(branch, work, written, does=does)
     except Conflict as error:
         committed = LostRace(error)
     if isinstance(committed, LostRace):

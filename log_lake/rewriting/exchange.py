@@ -12,6 +12,7 @@ from lake_core.errors import Conflict
 from lake_core.history import Committed, Draft, Reference
 from lake_core.records import Action, RemoveReference
 from log_lake.lake.branch import Branch
+from log_lake.measuring import timed
 from log_lake.objects.write import WrittenObject
 from log_lake.rewriting.rewriting import Rewriting
 
@@ -69,16 +70,15 @@ def commit(
     branch: Branch, work: Rewriting, written: Iterable[WrittenObject | None], *, does: str
 ) -> Committed | LostRace:
     """Commits the removal of the inputs and the new objects.  Raises what `exchange` raises."""
-    return exchange(
-        branch,
-        Exchange(
-            work.origin.transaction_id,
-            work.read_version,
-            does,
-            removed=work.inputs,
-            written=[one for one in written if one is not None],
-            message=work.message,
-            metadata=work.metadata,
-            oldest_only=work.oldest_only,
-        ),
+    change = Exchange(
+        work.origin.transaction_id,
+        work.read_version,
+        does,
+        removed=work.inputs,
+        written=[one for one in written if one is not None],
+        message=work.message,
+        metadata=work.metadata,
+        oldest_only=work.oldest_only,
     )
+    with timed(branch.store, "rewriting.commit"):
+        return exchange(branch, change)

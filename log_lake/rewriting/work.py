@@ -25,6 +25,7 @@ from lake_core.store import Store
 from log_lake.lake.branch import Branch
 from log_lake.leases import HeldLease
 from log_lake.loading.options import SCAN
+from log_lake.measuring import timed
 from log_lake.objects.metadata import Origin
 from log_lake.objects.write import ObjectWriter, WrittenObject, write_tables
 from log_lake.reading.covers import Covering
@@ -130,9 +131,10 @@ def write(work: Rewriting, workers: Workers, store: Store) -> list[WrittenObject
     This process compares the numbers of records, in the footers of `store` if it must.  Raises what `write_piece`
     raises.
     """
-    written = workers.map(partial(write_piece, work), range(len(work.pieces)))
-    outputs = [one for one in written if one is not None]
-    check_counts(work, outputs, store)
+    with timed(store, "rewriting.write"):
+        written = workers.map(partial(write_piece, work), range(len(work.pieces)))
+        outputs = [one for one in written if one is not None]
+        check_counts(work, outputs, store)
     return outputs
 
 

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from lake_core.errors import Denied, NoCreate, Unavailable, words
 from lake_core.naming import data_id, most_bytes
+from lake_core.store.meter import Meter
 from lake_core.store.planned import Range
 from lake_core.store.port import Created, ObjectInfo, check_name, check_prefix, check_size
 from log_lake.stores import sends
@@ -81,6 +82,7 @@ class CloudStore:
         self._root = root.strip("/")
         self._protocol = _PROTOCOLS[protocol]
         self.patience = patience or Patience(given_seconds())
+        self.meter = self.patience.meter = Meter()
         self.options = dict(options or {})
         self.reach = reach or RequestSizes()
         self.cache = cache

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from lake_core.errors import Denied, LakeError
+from lake_core.store.meter import DELETES, LISTS, READS, RECEIVED, SENT, WRITES, Meter, own_meter
 from lake_core.store.port import Created, ObjectInfo, Store, check_name, check_prefix
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.stores.failures import FailingAsUnavailable, GuardedFile
@@ -60,17 +61,31 @@ class _Naming(FailingAsUnavailable):
 
 
 class _Output(GuardedFile):
-    """A file that is being written."""
+    """A file that is being written; `size` counts its bytes."""
+
+    size = 0
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        self.size += written
+        return written
 
     def _failing(self) -> FailingAsUnavailable:
         return _Naming(self._uri, self._name, CREATE)
 
 
 class GuardedStore:
-    """The store `behind`, with only the errors of the port."""
+    """The store `behind`, with only the errors of the port.
+
+    `meter` counts requests.  If the store behind counts none itself, these are the calls of the port: a file that
+    is opened counts whole, since the system reads it, and not the lake.
+    """
 
     def __init__(self, behind: Store) -> None:
         self.behind = behind
+        own = own_meter(behind)
+        self.meter = own or Meter()
+        self._counted = None if own else self.meter
         self._uri = behind.uri
         self._refuses_itself = isinstance(behind, ReadOnlyStore)
 
@@ -90,15 +105,21 @@ class GuardedStore:
     def get(self, name: str) -> bytes | None:
         check_name(name)
         with self._failing(name, READ):
-            return self.behind.get(name)
+            data = self.behind.get(name)
+        self._count(READS, len(data or b""), RECEIVED)
+        return data
 
     def get_listed(self, info: ObjectInfo) -> bytes | None:
         check_name(info.name)
         with self._failing(info.name, READ):
-            return self.behind.get_listed(info)
+            data = self.behind.get_listed(info)
+        if info.tag:
+            self._count(READS, len(data or b""), RECEIVED)
+        return data
 
     def create(self, name: str, data: bytes) -> Created:
         check_name(name)
+        self._count(WRITES, len(data), SENT)
         try:
             return self.behind.create(name, data)
         except Denied:
@@ -118,6 +139,7 @@ class GuardedStore:
 
     def put(self, name: str, data: bytes, *, durable: bool = False) -> None:
         check_name(name)
+        self._count(WRITES, len(data), SENT)
         with self._failing(name, WRITE):
             if durable:
                 self.behind.put(name, data, durable=True)
@@ -126,17 +148,20 @@ class GuardedStore:
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ObjectInfo]:
         check_prefix(prefix)
+        self._count(LISTS)
         with self._failing(prefix, LIST):
             yield from self.behind.list(prefix, after=after)
 
     def delete(self, name: str) -> None:
         check_name(name)
+        self._count(DELETES)
         with self._failing(name, DELETE):
             self.behind.delete(name)
 
     def delete_all(self, names: Sequence[str]) -> None:
         for name in names:
             check_name(name)
+            self._count(DELETES)
         with self._failing(f"{len(names)} objects", DELETE):
             self.behind.delete_all(names)
 
@@ -150,6 +175,8 @@ class GuardedStore:
             file = self.behind.open_input(name, size=size)
         if isinstance(file, RangedFile):  # it sends requests only when it is read
             file.fail_in(lambda: self._failing(name, READ))
+        elif self._counted is not None:
+            self._count(READS, file.size() if size is None else size, RECEIVED)
         return file
 
     @contextlib.contextmanager
@@ -158,14 +185,20 @@ class GuardedStore:
         with self._failing(name, CREATE):
             output = self.behind.open_output(name)
             file = output.__enter__()
+        guarding = _Output(file, self.uri, name)
         try:
-            yield cast(BinaryIO, _Output(file, self.uri, name))
+            yield cast(BinaryIO, guarding)
         except BaseException as error:
             with contextlib.suppress(Exception):  # the caller's error is the one to report
                 output.__exit__(type(error), error, error.__traceback__)
             raise
         with self._failing(name, CREATE):
             output.__exit__(None, None, None)
+        self._count(WRITES, guarding.size, SENT)
+
+    def _count(self, kind: int, size: int = 0, direction: int = RECEIVED) -> None:
+        if self._counted is not None:
+            self._counted.request(kind, size, direction)
 
     def _failing(self, name: str, right: str) -> contextlib.AbstractContextManager[None]:
         return _Naming(self._uri, name, "" if self._refuses_itself and right not in (READ, LIST) else right)

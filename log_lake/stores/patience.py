@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from lake_core.errors import InvalidInput, LakeError, Unavailable
+from lake_core.store.meter import Meter
 from lake_core.values.units import unit_seconds
 
 if TYPE_CHECKING:
@@ -171,6 +172,8 @@ class Patience:
 
     def __init__(self, seconds: float = SECONDS, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.seconds, self.clock = seconds, clock
+        self.meter: Meter | None = None
+        """Of the store whose budget it is, if that counts what it sends."""
         self.rest = max(_SHORTEST_REST, seconds * _REST_PART) if math.isfinite(seconds) else 0.0
         self._lock = threading.RLock()  # a finalizer that runs within a call of this may call the store
         self._waits: set[Wait] = set()

@@ -6,7 +6,8 @@ in between (decision 26).  Three layers repeat: aiohttp sends a PUT again if a k
 and gcsfs repeat by their policies, s3fs repeats on top.  All pass through aiohttp, so its trace of sent headers
 is counted.
 
-The same trace reports requests, their bytes and their answers to the call's `Wait` (`patience`).
+The same trace reports requests, their bytes and their answers to the call's `Wait` (`patience`), and counts them in
+the meter of the store, each with all its repeats.
 
 A count belongs to the calling thread.  It reaches the event loop, which makes the request, in the context that
 `call_soon_threadsafe` copies.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from typing import Any
 import aiohttp
 
 from lake_core.errors import InvalidInput
+from lake_core.store.meter import DELETES, LISTS, READS, RECEIVED, SENT, WRITES
 from log_lake.stores import patience
 
 
@@ -59,9 +61,11 @@ def counted() -> Iterator[Sends]:
         _COUNTING.reset(token)
 
 
-async def _begun(*_: object) -> None:
+async def _begun(_: object, __: object, params: aiohttp.TraceRequestStartParams) -> None:
     if (wait := patience.current()) is not None:
         wait.begin_request()
+        if (meter := wait.patience.meter) is not None:
+            meter.count(kind_of(params.method, params.url.path, params.url.query))
     if (sends := _COUNTING.get()) is not None:
         sends.begun += 1
 
@@ -76,11 +80,23 @@ async def _sent(*_: object) -> None:
 async def _chunk_sent(_: object, __: object, params: aiohttp.TraceRequestChunkSentParams) -> None:
     if (wait := patience.current()) is not None:
         wait.send_chunk(len(params.chunk))
+        if (meter := wait.patience.meter) is not None:
+            meter.count(SENT, len(params.chunk))
 
 
 async def _answered(_: object, __: object, params: aiohttp.TraceRequestEndParams) -> None:
     if (wait := patience.current()) is not None:
-        wait.answer(params.response.status, params.response.content_length)
+        size = params.response.content_length
+        wait.answer(params.response.status, size)
+        if (meter := wait.patience.meter) is not None and params.method == "GET":
+            meter.count(RECEIVED, size or 0)
+
+
+def kind_of(method: str, path: str, query: Container[str]) -> int:
+    """The kind of a request of S3 or of Google's JSON interface, by which their prices differ; pure."""
+    if method in ("GET", "HEAD"):
+        return LISTS if "list-type" in query or path.endswith("/o") else READS
+    return DELETES if method == "DELETE" or "delete" in query else WRITES
 
 
 def _trace() -> aiohttp.TraceConfig:

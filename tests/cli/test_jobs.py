@@ -88,3 +88,19 @@ def test_what_a_job_gained_stands_before_what_it_did() -> None:
     }
     same = {"objects_before": 3, "objects_after": 3}
     assert figures_text(figures | same) == "depth 12 -> 1, size 2.0 MB -> 1.0 MB, jobs 2"
+
+
+def test_what_upkeep_cost_is_in_the_job_and_in_sql(lake: Command, kept: Lake) -> None:
+    lake("compact", "p")
+    (job,) = jobs(lake)
+    cost = job["cost"]
+    assert (cost["commits"], cost["races_lost"]) == (1, 0)
+    assert min(cost["reads"], cost["writes"], cost["received"], cost["sent"]) > 0
+    assert {"rewriting.plan", "rewriting.write", "rewriting.commit"} <= cost["seconds"].keys()
+    sql = """SELECT agent, sum(cost.reads + cost.lists) AS reads, sum(cost.sent) AS sent
+             FROM "$jobs" WHERE agent = 'compact' GROUP BY agent"""
+    (row,) = lake("query", sql, "--json").records
+    assert row == {"agent": "compact", "reads": cost["reads"] + cost["lists"], "sent": cost["sent"]}
+    assert (
+        f"{sum(cost[kind] for kind in ('reads', 'lists', 'writes', 'deletes'))} requests" in lake("jobs").out
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.requests import LOADS, counting, of_lake
+from benchmarks.requests import LOADS, content, counting, of_lake
+from log_lake.lake import Lake
+from tests.support.servers.s3 import BUCKET, s3_client
 
 pytestmark = pytest.mark.slow
 
@@ -51,3 +53,28 @@ def test_reads_and_writes_send_no_more_requests_than_they_did() -> None:
     moved = {one.what: one.bytes for one in counted}
     assert moved["1 of 4 columns, layout=scan"] <= 9_200_000, "9.0 MB are the column's; the key is not read"
     assert moved["point get"] <= 300_000
+
+
+def test_the_meter_of_a_store_counts_what_a_server_is_asked_for() -> None:
+    with counting() as proxy:
+        lake = Lake.create(f"s3://{BUCKET}/metered", options=s3_client(proxy.url))
+        branch = lake.create_pool("logs", key="k").branch()
+        before = lake.store.meter.counts()
+
+        def work() -> None:
+            branch.append(content(300_000))
+            branch.append(content(1_000))
+            lake.pool("logs").at().to_table()
+            lake.store.delete_all([])
+            lake.store.delete("probe")
+
+        seen = proxy.count("everything", work)
+        counts = lake.store.meter.counts() - before
+        assert (counts.requests, counts.lists, counts.writes, counts.deletes) == (
+            seen.requests,
+            seen.lists,
+            seen.writes,
+            1,
+        )
+        assert counts.received == seen.bytes
+        assert counts.sent >= sum(one.size for one in lake.store.list(lake.pool("logs").config.id))

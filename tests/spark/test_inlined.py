@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pyspark_lake
+from lake_core.store.meter import meter_of
 from log_lake.lake.pool import Pool
 from log_lake.rewriting.compaction import compact
 from spark_apps.datasource import LakeDataSource
@@ -71,6 +72,9 @@ def test_tasks_of_a_compaction_get_the_records_with_the_references(spark: Any, l
     pool = filled(landing)
     before = pool.at().to_table().to_pylist()
     workers = OnSpark(lambda: spark, pool.context, always=True)
+    asked = meter_of(pool.store).counts()
     compact(pool.branch(), pool.at().references, outputs=2, workers=workers)
+    spent = meter_of(pool.store).counts() - asked
+    assert spent.sent > sum(reference.size for reference in pool.at().references), "tasks send their counts"
     assert pool.at().to_table().to_pylist() == before
     assert not any(reference.data for reference in pool.at().references)

@@ -65,6 +65,7 @@ SLOW = (
     Slow("tests/airflow/test_intervals_dag.py", 2.0, ("airflow_lake/groups/", "log_lake/agents/intervals/")),
     Slow("tests/airflow/test_provider_on_airflow.py", 4.0, OF_AIRFLOW),
     Slow("tests/airflow/test_coverage_dag.py", 2.0, ("airflow_lake/sensors/", "log_lake/coverage/")),
+    Slow("tests/airflow/test_opentelemetry.py", 0.5, ("log_lake/measuring.py", "lake_core/store/meter.py")),
     Slow("tests/airflow/test_lineage.py", 1.0, ("airflow_lake/",)),
     Slow(
         "tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/", "log_lake/stores/")

@@ -33,6 +33,7 @@ EXTRAS = {
     "iceberg": {"pyiceberg"},
     "ui": {"fastapi", "uvicorn"},
     "serve": {"uvicorn", "pyiceberg"},
+    "otel": {"opentelemetry-api"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
     "airflow-spark": {
         "apache-airflow",

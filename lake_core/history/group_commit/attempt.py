@@ -56,7 +56,7 @@ class Attempt:
     `now`: microseconds since 1970.  `contended`: the writer saw contention at one of its last commits.
     `possible_since`: after this version another writer may have committed the draft without our knowing, because
     we posted a request or because an earlier attempt ended with an unknown outcome.  None: impossible.
-    `begun`: the version on which this attempt first proposed.  `others`: how many other writers it met.
+    `begun`: the version on which this attempt first proposed.  `lost` counts races, `others` the writers it met.
     `answer`: the known outcome or the refusal, if the last proposal gave one of these instead of an entry.
     """
 
@@ -71,6 +71,7 @@ class Attempt:
     possible_since: int | None = None
     begun: int | None = None
     state: State = field(init=False)
+    lost: int = 0
     others: int = 0
     queue: list[ObjectInfo] = field(default_factory=list)
     answer: LakeError | Committed | None = None
@@ -124,6 +125,7 @@ class Attempt:
 
     def lose_race(self, times: int, loaded: LoadedState[PoolState]) -> None:
         """Note a lost race; after enough of them, post a request."""
+        self.lost = times
         log.debug("%s: lost %d races, the last for version %d", self.draft.id, times, loaded.version + 1)
         if self.state not in REQUEST_IS_STORED and times >= self.limits.lost_races_before_request:
             self.others += times

@@ -16,6 +16,16 @@ function figuresText(figures) {
   return [...gained, ...done].join(", ");
 }
 
+// What it asked of the store; its phases in the title.
+function cost(job) {
+  if (!job.cost) return el("td", {});
+  const { reads, lists, writes, deletes, received, sent, seconds } = job.cost;
+  const moved = [[received, "read"], [sent, "written"]].filter(([bytes]) => bytes).map(([bytes, how]) => `${size(bytes)} ${how}`);
+  const kinds = Object.entries({ reads, lists, writes, deletes }).filter(([, number]) => number).map(([kind, number]) => `${count(number)} ${kind}`);
+  const phases = Object.entries(seconds).map(([phase, took]) => `${phase} ${took.toFixed(2)} s`);
+  return el("td", { title: [...kinds, ...phases].join("\n") }, [`${count(reads + lists + writes + deletes)} requests`, ...moved].join(", "));
+}
+
 const result = (job) => job.error || job.why || figuresText(job.figures);
 
 function line(job, now, go) {
@@ -29,6 +39,7 @@ function line(job, now, go) {
     el("td", {}, job.pool ? el("button", { type: "button", click: () => go("pool", job.pool) }, where) : "several"),
     el("td", { class: bad ? "bad" : null }, job.state),
     el("td", { class: "number" }, job.seconds === null ? "" : `${job.seconds.toFixed(1)} s`),
+    cost(job),
     el("td", { class: bad ? "bad" : null }, result(job)),
     el("td", { title: job.host }, runLink(job.run) ?? ["dag", "run", "task"].map((name) => job.run[name]).filter(Boolean).join(" / ")),
   );
@@ -37,7 +48,7 @@ function line(job, now, go) {
 export async function showJobs(lake, name, go) {
   const pool = name.split(".$")[0];
   const { jobs, now, more } = await read("jobs", { lake, pool });
-  const headings = ["Began", "Agent", "Pool", "State", "Took", "Result", "Run"];
+  const headings = ["Began", "Agent", "Pool", "State", "Took", "Cost", "Result", "Run"];
   return [
     el("div", { class: "bar" }, el("h2", {}, pool ? `Jobs of ${pool}` : "Jobs"), el("span", { class: "quiet" }, more ? `the newest ${count(jobs.length)}` : "")),
     jobs.length ? el("div", { class: "wide" }, el(
