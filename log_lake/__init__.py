@@ -17,6 +17,7 @@ list to pyproject.toml):
     cli            the `lake` command: the options of each command, and the functions that run it
     service        queries and loads by HTTP, for programs without Python, by `lake serve`
     iceberg_catalog  a read-only Iceberg REST catalog over lakes, by `lake serve`
+    metrics        the state of lakes as metrics of Prometheus, by `lake serve`
     console        shared by all commands of the project: parser, outputs, tables, progress
     view           the pages of the web view, in Airflow and by `lake ui`
     doctor         whether a lake is well: signs, findings, the command that mends each

@@ -22,7 +22,7 @@ _PACKAGES: dict[Extra, tuple[str, ...]] = {
     "spark": ("pyspark",),
     "iceberg": ("pyiceberg",),
     "ui": ("fastapi", "uvicorn"),
-    "serve": ("uvicorn", "pyiceberg"),
+    "serve": ("uvicorn", "pyiceberg", "prometheus_client"),
 }
 
 

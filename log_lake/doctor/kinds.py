@@ -15,8 +15,8 @@ from lake_core.errors import Corrupt, InvalidInput
 from lake_core.phrases import counted, human_duration, human_size
 from log_lake.agents.jobs import DIED, DONE, FAILED, Job
 from log_lake.agents.roster import AGENTS, Purpose
-from log_lake.agents.tombstones.plan import MAX_TOMBSTONES
 from log_lake.doctor import fights
+from log_lake.doctor.dues import checkpoint_due, depth_due, garbage_due, purge_due, tombstones_due
 from log_lake.doctor.health_finding import HealthFinding, Severity
 from log_lake.doctor.signs import PoolSigns
 
@@ -27,8 +27,6 @@ ILL_AFTER = 7
 """Times that span after which the pool is ill."""
 ERASED_WITHIN = 30 * DAY
 """Seconds in which an erasure must end: laws give about a month."""
-SHORT_TAIL = 64
-"""Entries behind a checkpoint that cost a reader nothing to speak of, whatever their age."""
 CLOCK_AHEAD = 900.0
 """Seconds by which a writer's clock may be ahead: S3 refuses every request of a machine whose clock is wrong by as
 much (`journal.limits`)."""
@@ -134,10 +132,10 @@ def _paused(signs: PoolSigns) -> Iterator[Judged]:
 
 
 def _depth(signs: PoolSigns) -> Iterator[Judged]:
-    allowed = signs.settings["compact.depth"]
-    if signs.state is None or len(signs.state.arrivals) <= allowed:
+    since = depth_due(signs)
+    if signs.state is None or since is None:
         return
-    depth, since = len(signs.state.arrivals), signs.state.arrivals[allowed]
+    depth, allowed = len(signs.state.arrivals), signs.settings["compact.depth"]
     severity = overdue(since, signs.now, HOURLY)
     if severity is not None:
         says = f"{counted(depth, 'object overlaps', 'objects overlap')}; the policy allows {allowed:,}"
@@ -159,18 +157,12 @@ def _behind(signs: PoolSigns) -> Iterator[Judged]:
 
 
 def _tombstones(signs: PoolSigns) -> Iterator[Judged]:
-    if signs.state is None:
+    since = tombstones_due(signs)
+    if signs.state is None or since is None:
         return
-    deletes, replaces = signs.state.deletes, signs.state.replaces
-    apply, remember = signs.settings["tombstones.apply"], signs.settings["tombstones.remember"]
-    dues = [time + apply for time in deletes[:1]] + [time + max(apply, remember) for time in replaces[:1]]
-    too_many = len(deletes) - MAX_TOMBSTONES
-    if too_many > 0:
-        dues.append(deletes[MAX_TOMBSTONES])
-    severity = overdue(min(dues), signs.now, HOURLY) if dues else None
+    severity = overdue(since, signs.now, HOURLY)
     if severity is not None:
-        since = min(dues)
-        count = counted(len(deletes) + len(replaces), "delete")
+        count = counted(len(signs.state.deletes) + len(signs.state.replaces), "delete")
         says = f"{count} not applied; the first was due {human_duration(signs.now - since)} ago"
         yield Judged(severity, says, since, _command("lake tombstones", signs))
 
@@ -187,24 +179,21 @@ def _erasures(signs: PoolSigns) -> Iterator[Judged]:
 
 
 def _checkpoint(signs: PoolSigns) -> Iterator[Judged]:
-    if signs.tail is None:
+    due = checkpoint_due(signs)
+    if signs.tail is None or signs.tail.first is None or due is None:
         return
-    age = signs.settings["checkpoint.age"]
-    first, full = signs.tail.first, signs.tail.full
-    if full is None and signs.tail.entries < SHORT_TAIL:
-        return
-    dues = [time for time in (None if first is None else first + age, full) if time is not None]
-    severity = overdue(min(dues), signs.now, HOURLY) if dues else None
-    if severity is not None and first is not None:
+    severity = overdue(due, signs.now, HOURLY)
+    if severity is not None:
         count = counted(signs.tail.entries, "entry", "entries")
-        says = f"{count} since the newest checkpoint, the first {human_duration(signs.now - first)} ago"
-        yield Judged(severity, says, min(dues), _command("lake checkpoint", signs))
+        ago = human_duration(signs.now - signs.tail.first)
+        says = f"{count} since the newest checkpoint, the first {ago} ago"
+        yield Judged(severity, says, due, _command("lake checkpoint", signs))
 
 
 def _purge(signs: PoolSigns) -> Iterator[Judged]:
-    if signs.tail is None or signs.tail.oldest is None or not signs.tail.purgeable:
+    due = purge_due(signs)
+    if signs.tail is None or due is None:
         return
-    due = signs.tail.oldest + signs.settings["history.keep"]
     severity = overdue(due, signs.now, DAILY)
     if severity is not None:
         count = counted(signs.tail.purgeable, "entry is", "entries are")
@@ -216,8 +205,8 @@ def _garbage(signs: PoolSigns) -> Iterator[Judged]:
     garbage = signs.garbage
     if garbage is None:
         return
-    due, began = garbage.due, garbage.vacuum_began
-    if due is not None and garbage.deletable and overdue(due, signs.now, DAILY) is not None:
+    due, began = garbage_due(signs), garbage.vacuum_began
+    if due is not None and overdue(due, signs.now, DAILY) is not None:
         count = counted(garbage.deletable, "removed object")
         says = f"{count} of {human_size(garbage.size)} could be deleted, and nothing keeps them"
         yield Judged(Severity.ATTENTION, says, due, _command("lake vacuum", signs))

@@ -32,7 +32,7 @@ class CatalogRequest:
 
 @dataclass(frozen=True)
 class CatalogResponse:
-    """An answer: the body is JSON, or empty."""
+    """An answer: the body is JSON or, of metrics, text; or it is empty."""
 
     status: int
     body: bytes = b""

@@ -19,8 +19,10 @@ from lake_core.errors import InvalidInput
 from log_lake.iceberg_catalog.app import CatalogApp, Headers
 from log_lake.iceberg_catalog.callers import ANYBODY, Caller, caller_with
 from log_lake.iceberg_catalog.catalog import IcebergCatalog
+from log_lake.iceberg_catalog.metrics_route import MetricsRoute
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.lake import Lake
+from log_lake.metrics.watching import Watching
 from log_lake.view.lakes import Lakes
 from log_lake.view.serving import ADDRESS, AsgiApp, listen, open_to_read, run_until_asked
 
@@ -109,4 +111,5 @@ def serve(
     host, port = listening.getsockname()[:2]
     opened, admit = Lakes(lakes, opener=opener), Admitting(host=host, port=port, callers=callers)
     app = around(CatalogApp(IcebergCatalog(opened), admit=admit), opened, admit)
+    app = MetricsRoute(app, Watching(opened), admit=admit)
     run_until_asked(app, listening, started=started, most_connections=MAX_CONNECTIONS)

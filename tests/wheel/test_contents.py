@@ -32,7 +32,7 @@ EXTRAS = {
     "spark": {"pyspark", "pandas"},
     "iceberg": {"pyiceberg"},
     "ui": {"fastapi", "uvicorn"},
-    "serve": {"uvicorn", "pyiceberg"},
+    "serve": {"uvicorn", "pyiceberg", "prometheus-client"},
     "otel": {"opentelemetry-api"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
     "airflow-spark": {

@@ -1,0 +1,88 @@
+"""When work of an agent on a pool became due, by the signs of the pool and its settings; pure.
+
+Each function returns seconds since 1970, None if nothing is to be done.  A time in the future is not due yet.  All
+raise InvalidInput if a setting that they need cannot be used.  Callers: `kinds`, and the room `metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from log_lake.agents.tombstones.plan import MAX_TOMBSTONES
+from log_lake.doctor.signs import PoolSigns
+
+SHORT_TAIL = 64
+"""Entries behind a checkpoint that cost a reader nothing to speak of, whatever their age."""
+
+
+def depth_due(signs: PoolSigns) -> float | None:
+    """When more objects overlapped than the policy allows."""
+    allowed = signs.settings["compact.depth"]
+    if signs.state is None or len(signs.state.arrivals) <= allowed:
+        return None
+    return signs.state.arrivals[allowed]
+
+
+def tombstones_due(signs: PoolSigns) -> float | None:
+    """When the first tombstone must be applied."""
+    if signs.state is None:
+        return None
+    deletes, replaces = signs.state.deletes, signs.state.replaces
+    apply, remember = signs.settings["tombstones.apply"], signs.settings["tombstones.remember"]
+    dues = [time + apply for time in deletes[:1]] + [time + max(apply, remember) for time in replaces[:1]]
+    if len(deletes) > MAX_TOMBSTONES:
+        dues.append(deletes[MAX_TOMBSTONES])
+    return min(dues, default=None)
+
+
+def checkpoint_due(signs: PoolSigns) -> float | None:
+    """When the next checkpoint must be written."""
+    if signs.tail is None:
+        return None
+    age, first, full = signs.settings["checkpoint.age"], signs.tail.first, signs.tail.full
+    if full is None and signs.tail.entries < SHORT_TAIL:
+        return None
+    dues = [time for time in (None if first is None else first + age, full) if time is not None]
+    return min(dues, default=None)
+
+
+def purge_due(signs: PoolSigns) -> float | None:
+    """When the oldest entry of the journal may be purged."""
+    if signs.tail is None or signs.tail.oldest is None or not signs.tail.purgeable:
+        return None
+    due: float = signs.tail.oldest + signs.settings["history.keep"]
+    return due
+
+
+def garbage_due(signs: PoolSigns) -> float | None:
+    """When the first removed object may be deleted that nothing keeps."""
+    garbage = signs.garbage
+    return garbage.due if garbage is not None and garbage.deletable else None
+
+
+def erasure_due(signs: PoolSigns) -> float | None:
+    """When the oldest pending erasure began."""
+    return signs.erasures[0] if signs.erasures else None
+
+
+def publication_due(signs: PoolSigns) -> float | None:
+    """When the first transaction came that the published table lacks."""
+    return signs.publication.since if signs.publication is not None else None
+
+
+def coverage_due(signs: PoolSigns) -> float | None:
+    """When the first interval that the pool lacks was to come."""
+    return signs.coverage.dues[0] if signs.coverage is not None and signs.coverage.dues else None
+
+
+DUES: Mapping[str, Callable[[PoolSigns], float | None]] = {
+    "intervals": coverage_due,
+    "compact": depth_due,
+    "publish": publication_due,
+    "tombstones": tombstones_due,
+    "checkpoint": checkpoint_due,
+    "purge": purge_due,
+    "retention": garbage_due,
+    "erasure": erasure_due,
+}
+"""By the agent, or the part of one, whose work it is."""
