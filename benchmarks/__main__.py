@@ -27,6 +27,7 @@ NAMES = (
     "requests",
     "retention",
     "ranges",
+    "index",
     "spark",
     "airflow",
 )

@@ -135,6 +135,11 @@ class CheckpointFile:
         """The number of rows of a part, from the footer."""
         return sum(g.rows for _, g in self._groups(section, branch, sub_pool))
 
+    def span(self, section: str, *, branch: str = "", sub_pool: str = "") -> KeyRange | None:
+        """The range from the first key of a part to its greatest high bound, from the footer; None without rows."""
+        groups = [group for _, group in self._groups(section, branch, sub_pool)]
+        return KeyRange(groups[0].first, max(group.reach for group in groups)) if groups else None
+
     def branches(self, section: str) -> list[tuple[str, str]]:
         """The (branch, sub-pool) pairs that have rows in the section, from the footer."""
         return sorted((branch, sub_pool) for of, branch, sub_pool in self._parts if of == section)

@@ -269,9 +269,14 @@ class View(Revision):
         prefix = self.bound(values)
         return self.to_table(key_range=KeyRange(prefix, prefix + AFTER))
 
-    def summary(self) -> Summary:
-        """The number of records, and the bounds of each field, if the state has them exactly."""
-        return summarize(self)
+    def summary(self, *, read: bool = False) -> Summary:
+        """The number of records, and the bounds of each field, if the state has them exactly.
+
+        `read`: read the objects whose records a delete may hide, or others combine, and no other ones.
+
+        Raises Corrupt, Unavailable; with `read` also ObjectVacuumed, ObjectMissing.
+        """
+        return summarize(self, self.plan(), read=self.run if read else None)
 
     def content(self, *, jobs: int = 1) -> ContentSum:
         """The number of records and their content sum: equal for views that hold the same records.

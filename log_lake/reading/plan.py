@@ -192,12 +192,16 @@ def overlap_depth(references: Sequence[Reference]) -> int:
 
 def overlapping(references: Sequence[Reference]) -> int:
     """The number of references that share a key with another one."""
-    by_low = sorted(references, key=lambda r: r.low)
+    return len(sharing(references))
+
+
+def sharing(references: Sequence[Reference]) -> set[int]:
+    """The places of the references that share a key with another one."""
     shared: set[int] = set()
     reach, reaching = b"", -1  # the furthest end so far, and whose it is
-    for i, reference in enumerate(by_low):
-        if reaching >= 0 and reference.low < reach:
+    for i in sorted(range(len(references)), key=lambda i: references[i].low):
+        if reaching >= 0 and references[i].low < reach:
             shared |= {reaching, i}
-        if reference.high > reach:
-            reach, reaching = reference.high, i
-    return len(shared)
+        if references[i].high > reach:
+            reach, reaching = references[i].high, i
+    return shared

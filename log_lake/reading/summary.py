@@ -1,25 +1,29 @@
-"""Counts and bounds of a revision from its state alone: no object is opened.
+"""Counts and bounds of a revision from its state: no object is opened, or only those whose statistics do not tell.
 
 Every reference has the number of its records, and of each field the nulls and bounds.  They count all records that
-the objects hold, so they are exact only if nothing hides or combines any: in append pools, if no delete and no
-`age_off` may still cover a record.  Otherwise the summary says why it has no figures.  A bound of one field may be
+the object holds, so they are exact if nothing hides or combines any (`known`).  A bound of one field may be
 unknown by itself: a long text is stored cut, NaN is in no bound but comes after all numbers, and types without an
 order have none.  Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from lake_core.history import Reference
-from lake_core.keys.encoding import Value
+from lake_core.keys import PoolKey
+from lake_core.keys.encoding import Value, decode_key, encode_value
 from lake_core.phrases import counted
+from lake_core.schemas.hidden import DELETED
 from lake_core.values.types import is_json
-from log_lake.objects.statistics import exact_value
-from log_lake.reading.live import live_count
+from log_lake.objects.statistics import column_statistics, exact_value
+from log_lake.reading.known import AGE, DELETE, MARKERS, SHARED, FieldStatistics, known_references, value_in
+from log_lake.reading.live import live_count_of
+from log_lake.reading.plan import ScanPlan
 from log_lake.reading.revision import Revision
 
 
@@ -40,7 +44,7 @@ class Summary:
     """A revision: the number of its records, and its fields by name.
 
     `records` is None if the state does not tell; then readers see `at_most` so many.  There are no fields if
-    something may hide or combine records; `why` says what.
+    something may hide or combine records, and nothing was read; `why` says what.
     """
 
     version: int
@@ -50,42 +54,113 @@ class Summary:
     at_most: int | None = None
 
 
-def summarize(revision: Revision) -> Summary:
-    """The summary of a revision.  Raises Corrupt, Unavailable (checkpoints are read)."""
-    if why := _unknown(revision):
-        live = live_count(revision)
+@dataclass(frozen=True)
+class KeyEnds:
+    """The number of records of a revision, and the least and the greatest value of the first field of its key."""
+
+    records: int
+    low: pa.Scalar | None = None
+    high: pa.Scalar | None = None
+
+
+_Part = tuple[int, dict[str, FieldStatistics]]
+"""The number of some records, and the statistics of their fields."""
+
+
+def summarize(
+    revision: Revision, plan: ScanPlan, *, read: Callable[[ScanPlan], Iterable[pa.Table]] | None = None
+) -> Summary:
+    """The summary of a revision, whose plan of all records this is.
+
+    `read` gives the records of a plan; without it, there are no fields if some object must be read.
+
+    Raises Corrupt, Unavailable (checkpoints are read), and what `read` raises.
+    """
+    certain = known_references(plan)
+    parts, without = list[_Part](), list[Reference]()
+    for reference in certain.references:
+        schema = plan.schemas[reference.schema]
+        statistics = {name: FieldStatistics.of(reference, name, schema) for name in schema.names}
+        if None in statistics.values():
+            without.append(reference)
+        parts.append((reference.records, {name: one for name, one in statistics.items() if one}))
+    to_read = (*without, *(reference for reference, _ in certain.read))
+    if to_read and read is None:
+        live = live_count_of(revision, plan.references)
+        why = _why(revision, [reason for _, reason in certain.read])
         return Summary(
             revision.version, live.records if live.is_exact else None, why=why, at_most=live.records
         )
-    references = revision.references
-    records = sum(reference.records for reference in references)
-    fields = {one.name: _of_field(one, references) for one in revision.schema}
+    if to_read and read is not None:
+        missing = set(without)
+        parts = [part for part, one in zip(parts, certain.references, strict=True) if one not in missing]
+        parts += map(_part, read(replace(plan, references=tuple(sorted(to_read, key=lambda r: r.order)))))
+    records = sum(count for count, _ in parts)
+    hidden = {DELETED} if revision.rule.kind == "upsert" else set()
+    fields = {one.name: _of_field(one, parts) for one in revision.schema if one.name not in hidden}
     return Summary(revision.version, records, fields, at_most=records)
 
 
-def _unknown(revision: Revision) -> str:
-    """Why the state does not tell; "" if it does."""
-    if not revision.rule.keeps_all:
+def key_ends(revision: Revision, *, wants_values: bool) -> KeyEnds | None:
+    """The number of records and the ends of the key, without a look at each reference.
+
+    None if a delete, `age_off` or the pool's kind may hide or combine records, or if the ends of the key do not
+    tell its values: null, doubles, and paths into records.  Raises Corrupt, Unavailable.
+    """
+    if not revision.rule.keeps_all or revision.tombstones or revision.aged_off:
+        return None
+    totals = revision.snapshot.totals(revision.sub_pool)
+    if not wants_values or not totals.references:
+        return KeyEnds(totals.records)
+    key, ends = revision.key, revision.snapshot.ends(sub_pool=revision.sub_pool)
+    if ends is None or not key.fields or key.fields[0].name not in revision.schema.names:
+        return None
+    kind = revision.schema.field(key.fields[0].name).type
+    if pa.types.is_floating(kind):
+        return None
+    (least, *_), (most, *_) = reversed(ends) if key.fields[0].descending else ends
+    bounds = [_leading(least, key, greatest=False), _leading(most, key, greatest=True)]
+    for reference, bound, column in zip((least, most), bounds, ("low", "high"), strict=True):
+        schema = revision.state.schema(reference.schema)
+        statistics = FieldStatistics.of(reference, key.fields[0].name, schema)
+        if statistics is None or (statistics.low if column == "low" else statistics.high) != bound:
+            return None  # a bound that was cut, or that is damaged
+    low, high = (value_in(bound, kind) for bound in bounds)
+    return None if low is None or high is None else KeyEnds(totals.records, low, high)
+
+
+def _leading(reference: Reference, key: PoolKey, *, greatest: bool) -> bytes | None:
+    """The encoded value of the key's first field at one end of a reference; None if it is null there."""
+    bound = reference.low if greatest == key.fields[0].descending else reference.high
+    values = decode_key(bound, key)
+    return encode_value(values[0]) if values and values[0] is not None else None
+
+
+def _why(revision: Revision, reasons: Sequence[str]) -> str:
+    """Why the state does not tell."""
+    if SHARED in reasons or MARKERS in reasons:
         return f"records of equal keys are combined ({revision.rule.kind})"
-    open_deletes = [t for t in revision.tombstones if revision.may_hide(t)]
-    if open_deletes:
+    if DELETE in reasons:
+        open_deletes = [t for t in revision.tombstones if revision.may_hide(t)]
         return f"{counted(len(open_deletes), 'delete')} may still hide records (lake tombstones removes them)"
-    if any(revision.may_hide(t) for t in revision.aged_off):
-        return "age_off may hide records"
-    return ""
+    return AGE if AGE in reasons else "some objects have no statistics of a field"
 
 
-def _of_field(one: pa.Field, references: Sequence[Reference]) -> FieldSummary:
-    columns = []
-    nulls = 0
-    for reference in references:
-        column = next((c for c in reference.columns if c.name == one.name), None)
-        nulls += reference.records if column is None else column.nulls
-        if column is not None and column.nulls < reference.records:
-            columns.append(column)
-    if not columns or is_json(one):
+def _part(table: pa.Table) -> _Part:
+    columns = column_statistics(table, longest=sys.maxsize)
+    return table.num_rows, {c.name: FieldStatistics(c.nulls, c.low, c.high) for c in columns}
+
+
+def _of_field(one: pa.Field, parts: Sequence[_Part]) -> FieldSummary:
+    nulls, having = 0, list[FieldStatistics]()
+    for records, statistics in parts:
+        of_part = statistics.get(one.name)
+        nulls += records if of_part is None else of_part.nulls
+        if of_part is not None and of_part.nulls < records:
+            having.append(of_part)
+    if not having or is_json(one):
         return FieldSummary(nulls)
-    lows, highs = [column.low for column in columns], [column.high for column in columns]
+    lows, highs = [of_part.low for of_part in having], [of_part.high for of_part in having]
     low = None if None in lows else exact_value(min(bound for bound in lows if bound is not None))
     if pa.types.is_floating(one.type) or None in highs:  # NaN may be there
         return FieldSummary(nulls, low)

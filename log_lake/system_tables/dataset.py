@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from lake_core.values.types import is_json
 from log_lake.columns.json_text import shown
 from log_lake.columns.nested import Items, mask_of
 from log_lake.lake.by_type import Records, United
-from log_lake.lake.view import View
+from log_lake.lake.view import View, among
 from log_lake.system_tables.bounds import condition_of, is_compared
 from log_lake.system_tables.columns import sql_names
 from log_lake.system_tables.ends import End, ranges
@@ -45,6 +45,8 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         """By name in SQL."""
         self.key_range = EVERYTHING
         """The scans from now on give no records outside of it."""
+        self.only: frozenset[tuple[str, bytes]] | None = None
+        """The scans from now on read only these references, each an object and a low bound; None: all."""
         super().__init__(pa.Table.from_batches([], self._offered(names)))
 
     def scanner(
@@ -77,6 +79,21 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         """The fields with their own names."""
         return self._stored
 
+    @property
+    def view(self) -> View:
+        """The view that it offers."""
+        return self._view
+
+    @property
+    def fields(self) -> dict[str, pa.Field]:
+        """The stored fields by their names in SQL."""
+        return self._fields
+
+    @property
+    def is_united(self) -> bool:
+        """Whether its records are those of the pool, with the fields of all united."""
+        return isinstance(self._records, United)
+
     def ranges(self, end: End) -> Iterator[KeyRange]:
         """Ranges at the end of the key that a statement needs, wider and wider; none if it is no end of the key.
 
@@ -85,7 +102,7 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         leading = self._view.key.fields[:1]
         field = next((f for name, f in self._fields.items() if name.lower() == end.field.lower()), None)
         is_key = field is not None and [field.name] == [one.name for one in leading] and is_compared(field)
-        if is_key and isinstance(self._records, United):
+        if is_key and self.is_united:
             last = end.greatest != leading[0].descending
             yield from ranges(self._view, last=last, records=end.records)
 
@@ -122,6 +139,8 @@ class PoolDataset(ds.InMemoryDataset):  # type: ignore[misc]
         try:
             where = None if filter is None else self._where(needed, filter)
             plan = self._records.plan(self._view, stored, where=where, key_range=self.key_range)
+            if self.only is not None:
+                plan = replace(plan, references=tuple(among(plan.references, self.only)))
             for table in self._view.run(plan):
                 records = self._records.shown(table, stored).select(stored)
                 texts = _for_sql(records, list(records.schema), needed, wrapped=False)

@@ -65,7 +65,7 @@ def end_of(tree: Any) -> End | None:
     """The end that a SELECT needs, from DuckDB's tree; None if it may need all records."""
     statements = tree.get("statements", ())
     node = statements[0].get("node", {}) if len(statements) == 1 else {}
-    if not _is_plain(node):
+    if not is_plain(node):
         return None
     table, modifiers = node["from_table"]["table_name"], node["modifiers"]
     kinds = [modifier["type"] for modifier in modifiers]
@@ -74,15 +74,17 @@ def end_of(tree: Any) -> End | None:
     return None if kinds else _of_aggregates(table, node["select_list"])
 
 
-def _is_plain(node: Mapping[str, Any]) -> bool:
-    """Whether it is a SELECT from one table, without groups, and nothing of it is a statement of its own."""
+def is_plain(node: Mapping[str, Any], *, grouped: bool = False) -> bool:
+    """Whether it is a SELECT from one table, and nothing of it is a statement of its own; without groups, unless
+    `grouped`."""
     source = node.get("from_table") or {}
+    groups = node.get("group_expressions") or node.get("group_sets") or node.get("having")
     return (
         node.get("type") == "SELECT_NODE"
         and source.get("type") == "BASE_TABLE"
         and not (source["schema_name"] or source["catalog_name"] or source["sample"] or source["at_clause"])
-        and not (source["column_name_alias"] or node["cte_map"]["map"] or node["group_expressions"])
-        and not (node["group_sets"] or node["having"] or node["sample"] or node["qualify"])
+        and not (source["column_name_alias"] or node["cte_map"]["map"] or (groups and not grouped))
+        and not (node["sample"] or node["qualify"])
         and node["aggregate_handling"] == "STANDARD_HANDLING"
         and not any(part.get("class") in ("SUBQUERY", "WINDOW") for part in _parts(node))
     )

@@ -13,9 +13,10 @@ are still open are closed before Python unloads its modules.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
@@ -29,15 +30,19 @@ from log_lake.lake import Lake
 from log_lake.lake.by_type import records_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import FAIL, View
+from log_lake.system_tables.aggregates import aggregates_of
 from log_lake.system_tables.answers import carried, distinct, marked
 from log_lake.system_tables.columns import Renamed, as_type, stored_type
 from log_lake.system_tables.dataset import PoolDataset
 from log_lake.system_tables.ends import End, end_of
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
+from log_lake.system_tables.from_state import FromState
 from log_lake.system_tables.names import is_system_table, pool_table, system_table
-from log_lake.system_tables.statement import parsed
+from log_lake.system_tables.statement import Statement, parsed
 from log_lake.system_tables.stopping import QueryStop
 from log_lake.texts.is_text import require_text
+
+log = logging.getLogger(__name__)
 
 
 def query(
@@ -130,17 +135,54 @@ class _Question:
                         raise _with_advice(name, error, sql=sql) from error
             statement.check_columns(self._renamed)
             self._stop.check()
-            end = None if statement.explains else end_of(statement.tree)
-            if end is not None and end.table in datasets:
-                relation, reader = self._at_end(connection, sql, end, datasets[end.table])
-            else:
-                relation, reader = _asked(connection, sql, self._batch_rows)
+            relation, reader = self._answered(connection, sql, statement, datasets)
             self._reader = reader
             columns = [self._renamed.stored.get(name, name) for name in relation.columns]
             fields = zip(reader.schema, distinct(columns), relation.types, strict=True)
             return reader, pa.schema([marked(field.with_name(name), kind) for field, name, kind in fields])
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._as_ours(error) from error
+
+    def _answered(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        sql: str,
+        statement: Statement,
+        datasets: Mapping[str, PoolDataset],
+    ) -> tuple[Any, pa.RecordBatchReader]:
+        """The answer: from the state, from one end of the key, or from all records."""
+        for dataset in datasets.values() if len(statement.tables) == 1 else ():
+            aggregates = aggregates_of(statement.tree, dataset.fields) if dataset.is_united else None
+            if aggregates is None:
+                continue
+            from_state = FromState(connection, dataset, aggregates)
+            if statement.explains:
+                return _explained(connection, sql, from_state)
+            if (answer := self._from_state(connection, sql, from_state)) is not None:
+                return answer
+        end = None if statement.explains else end_of(statement.tree)
+        if end is not None and end.table in datasets:
+            return self._at_end(connection, sql, end, datasets[end.table])
+        return _asked(connection, sql, self._batch_rows)
+
+    def _from_state(
+        self, connection: duckdb.DuckDBPyConnection, sql: str, from_state: FromState
+    ) -> tuple[Any, pa.RecordBatchReader] | None:
+        """The answer from statistics and the objects that these do not tell of; None if that gains nothing."""
+        whole = carried(connection.sql(sql))  # binds, and reads nothing
+        columns, types = whole.columns, whole.types  # now, since each look binds again
+        try:
+            answer = from_state.relation(columns)
+            if answer is not None:
+                answer = carried(answer)
+                if answer.columns == columns and answer.types == types:
+                    log.info("query: %s", from_state.division.text)
+                    return answer, answer.to_arrow_reader(self._batch_rows)
+        except (duckdb.Error, pa.ArrowException):
+            if self._raised or self._stop.why:
+                raise
+        from_state.undo()
+        return None
 
     def _at_end(
         self, connection: duckdb.DuckDBPyConnection, sql: str, end: End, dataset: PoolDataset
@@ -235,6 +277,21 @@ class _Question:
         """At the end of the program: close the answers that were not read to their end."""
         for question in list(cls._open):
             question.close()
+
+
+def _explained(
+    connection: duckdb.DuckDBPyConnection, sql: str, from_state: FromState
+) -> tuple[Any, pa.RecordBatchReader]:
+    """The answer of an EXPLAIN, with a last row that says which objects the statement reads."""
+    try:
+        text = from_state.division.text
+    except (duckdb.Error, pa.ArrowException):
+        text = "reads all objects that the condition leaves"
+    from_state.undo()
+    relation = carried(connection.sql(sql))
+    rows = relation.to_arrow_table()
+    added = pa.table([["objects"], [text]], schema=rows.schema)
+    return relation, pa.concat_tables([rows, added]).to_reader()
 
 
 def _asked(

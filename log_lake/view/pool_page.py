@@ -20,7 +20,7 @@ from log_lake.lake import Lake
 from log_lake.lake.counting import records_seen
 from log_lake.lake.pool import Pool
 from log_lake.lake.view import View
-from log_lake.reading.summary import FieldSummary, summarize
+from log_lake.reading.summary import FieldSummary
 from log_lake.settings.settings import KNOWN
 from log_lake.texts.keytext import key_text
 from log_lake.texts.value import show
@@ -184,7 +184,7 @@ def _health(lake: Lake, pool: Pool, view: View) -> Health:
 
 def _fields(view: View) -> tuple[list[FieldRow], str]:
     """The fields, and why they have no figures; "" if they have."""
-    summary = summarize(view)
+    summary = view.summary()
     return [
         _field_row(one.name, show_type(one), summary.fields.get(one.name)) for one in user_fields(view.schema)
     ], summary.why

@@ -56,6 +56,9 @@ class FixedReferences(Protocol):
     def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
         """The references whose newest record is newer."""
 
+    def span(self, *, sub_pool: str) -> KeyRange | None:
+        """The range from the lowest bound of the references to the highest; None if there are none."""
+
 
 @dataclass(frozen=True)
 class TableReferences:
@@ -131,6 +134,12 @@ class TableReferences:
     def newer_than(self, sequence: int, *, sub_pool: str) -> Iterable[Reference]:
         for table in self.tables(sub_pool=sub_pool):
             yield from from_rows(table.filter(pc.greater(table["seq"], sequence)), sub_pool=sub_pool)
+
+    def span(self, *, sub_pool: str) -> KeyRange | None:
+        table = self.by_sub_pool.get(sub_pool)
+        if table is None or not table.num_rows:
+            return None
+        return KeyRange(table["key"][0].as_py(), pc.max(table["high"]).as_py())
 
 
 def _parts_until(sequence: int, table: pa.Table) -> Iterator[pa.Table]:
@@ -212,3 +221,6 @@ class CheckpointReferences:
         decode = partial(from_rows, sub_pool=sub_pool)
         for table in self.file.greater(REFERENCE, "seq", sequence, branch=self.branch, sub_pool=sub_pool):
             yield from self.file.rows_of(table, decode)
+
+    def span(self, *, sub_pool: str) -> KeyRange | None:
+        return self.file.span(REFERENCE, branch=self.branch, sub_pool=sub_pool)

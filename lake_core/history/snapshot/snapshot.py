@@ -175,6 +175,21 @@ class Snapshot:
         folded = self._overlapping(self.folded, self.dropped, key_range, sub_pool=sub_pool)
         return in_order([*added, *below, *folded])
 
+    def ends(self, *, sub_pool: str = "") -> tuple[list[Reference], list[Reference]] | None:
+        """The references with the lowest bound, and those with the highest; few row groups are read.
+
+        None if there are none, or if one that was removed since may have had such a bound.
+        """
+        fixed = (self.checkpoint.span(sub_pool=sub_pool), self.folded.span(sub_pool=sub_pool))
+        added = (r.key_range for r in self.added.values() if r.sub_pool == sub_pool)
+        spans = [span for span in (*fixed, *added) if span is not None]
+        if not spans:
+            return None
+        low, high = min(span.low for span in spans), max(span.high or b"" for span in spans)
+        first = [r for r in self.overlapping(KeyRange(b"", low + b"\0"), sub_pool=sub_pool) if r.low == low]
+        last = [r for r in self.overlapping(KeyRange(high[:-1]), sub_pool=sub_pool) if r.high == high]
+        return (first, last) if first and last else None
+
     def reaching(self, sequence: int, key_range: KeyRange, *, sub_pool: str = "") -> Iterator[Reference]:
         """Like `overlapping`, but only references whose oldest record is no newer than `sequence`, in no order.
 

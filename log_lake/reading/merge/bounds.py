@@ -59,7 +59,7 @@ def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | No
         if rest not in (b"", AFTER) and not (whole and rest == _ABOVE):
             return None
         scalars = tuple(
-            _scalar(value, schema.field(field.name).type)
+            exact_scalar(value, schema.field(field.name).type)
             for value, field in zip(values, key.fields, strict=False)
         )
     except (pa.ArrowException, InvalidInput, OverflowError, TypeError, ValueError):
@@ -67,8 +67,12 @@ def comparison(bound: bytes, key: PoolKey, schema: pa.Schema) -> Comparison | No
     return Comparison(scalars, rest != b"")
 
 
-def _scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
-    """A key value in the field's type; raises where that does not hold it exactly."""
+def exact_scalar(value: Value, kind: pa.DataType) -> pa.Scalar:
+    """A value of a bound in the field's type.
+
+    Raises ValueError, OverflowError, TypeError or an error of Arrow if the type does not hold it exactly, and
+    ValueError for doubles.
+    """
     if value is None:
         return pa.scalar(None, kind)
     if isinstance(value, Instant):

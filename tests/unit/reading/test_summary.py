@@ -87,17 +87,28 @@ def test_a_delete_that_is_open_leaves_no_figures_and_its_application_brings_them
 
 
 @pytest.mark.parametrize("kind", ["upsert", "aggregate"])
-def test_pools_that_combine_records_have_no_fields_and_count_those_that_readers_see(kind: str) -> None:
+def test_pools_that_combine_records_have_figures_until_objects_share_a_key(kind: str) -> None:
     pool = a_pool(pa.table({"k": [1, 1], "v": [1, 2]}), kind=kind)
     found = pool.at().summary()
-    why = f"records of equal keys are combined ({kind})"
-    assert (found.records, found.at_most, found.fields, found.why) == (1, 1, {}, why)
+    assert (found.records, found.fields["k"], found.why) == (1, FieldSummary(0, 1, 1), "")
     pool.branch().append(pa.table({"k": [1], "v": [3]}))
-    assert (pool.at().summary().records, pool.at().summary().at_most) == (None, 2)
+    found = pool.at().summary()
+    why = f"records of equal keys are combined ({kind})"
+    assert (found.records, found.at_most, found.fields, found.why) == (None, 2, {}, why)
+    assert pool.at().summary(read=True).records == 1
 
 
 def test_records_that_a_delete_hides_whole_do_not_count() -> None:
     pool = a_pool(pa.table({"k": [1, 2, 3]}))
     pool.branch().delete(key_range=pool.at().key_range(low=0))
     pool.branch().append(pa.table({"k": [7]}))
-    assert (pool.at().summary().records, pool.at().summary().fields) == (1, {})
+    assert pool.at().summary().fields == {"k": FieldSummary(0, 7, 7)}
+    assert pool.at().summary().records == 1
+
+
+def test_to_read_means_only_the_objects_of_which_the_state_does_not_tell() -> None:
+    pool = a_pool(pa.table({"k": [1, 2, 3], "s": ["a" * 100, "b", None]}), pa.table({"k": [7], "s": ["c"]}))
+    pool.branch().delete(where="k = 3")
+    found = pool.at().summary(read=True)
+    assert (found.records, found.why) == (3, "")
+    assert found.fields == {"k": FieldSummary(0, 1, 7), "s": FieldSummary(0, "a" * 100, "c")}

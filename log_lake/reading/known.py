@@ -1,0 +1,110 @@
+"""Tells which references of a plan must be read for a count, a minimum or a maximum.
+
+A reference is known if its statistics are those of the records that readers see.  A reference must be read if a
+delete or `age_off` may hide some of its records, if it may hold delete markers, or if it shares keys with another
+one in a pool that combines equal keys.  So those that must be read share no key with those that are known.  Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lake_core.errors import InvalidInput
+from lake_core.history import Reference
+from lake_core.keys.encoding import class_of, key_class
+from lake_core.schemas.hidden import DELETED
+from log_lake.objects.statistics import exact_value
+from log_lake.reading.age_off import NAME as AGE_OFF
+from log_lake.reading.covers import Covering
+from log_lake.reading.merge.bounds import exact_scalar
+from log_lake.reading.plan import ScanPlan, sharing
+
+DELETE, AGE, MARKERS, SHARED = (
+    "a delete may hide records",
+    "age_off may hide records",
+    "it may hold delete markers",
+    "it shares keys with another object",
+)
+"""Why a reference must be read."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The references whose statistics count, and those that must be read, each with the reason."""
+
+    references: tuple[Reference, ...]
+    read: tuple[tuple[Reference, str], ...] = ()
+
+
+def known_references(plan: ScanPlan) -> Known:
+    """The references of a plan for all records, without those that deletes hide as a whole in an append pool.
+
+    Raises Corrupt for a schema that is not known.
+    """
+    covering = Covering(plan.tombstones, plan.schemas.__getitem__)
+    shared = set[int]() if plan.rule.keeps_all else sharing(plan.references)
+    certain, read = list[Reference](), list[tuple[Reference, str]]()
+    for place, reference in enumerate(plan.references):
+        if place in shared:
+            read.append((reference, SHARED))
+        elif plan.tombstones and (covers := covering.of(reference)).tombstones:
+            if not (plan.rule.keeps_all and covers.hide_all(upsert=False)):
+                is_age = all(tombstone.id == AGE_OFF for tombstone in covers.tombstones)
+                read.append((reference, AGE if is_age else DELETE))
+        elif plan.rule.kind == "upsert" and _may_have_markers(reference, plan.schemas[reference.schema]):
+            read.append((reference, MARKERS))
+        else:
+            certain.append(reference)
+    return Known(tuple(certain), tuple(read))
+
+
+def _may_have_markers(reference: Reference, schema: pa.Schema) -> bool:
+    column = FieldStatistics.of(reference, DELETED, schema)
+    return column is None or column.nulls < reference.records
+
+
+@dataclass(frozen=True)
+class FieldStatistics:
+    """How many records of a reference lack a field, and the encoded bounds of the others.
+
+    The bounds are at or below, and at or above, every value but NaN; None: not known.
+    """
+
+    nulls: int
+    low: bytes | None = None
+    high: bytes | None = None
+
+    @classmethod
+    def of(cls, reference: Reference, name: str, schema: pa.Schema) -> FieldStatistics | None:
+        """Those of a field at the top of records; None if they are not there, or cannot be right.
+
+        `schema` is that of the reference.
+        """
+        if name not in schema.names:
+            return cls(reference.records)
+        column = next((c for c in reference.columns if c.name == name), None)
+        if column is None or column.nulls > reference.records:
+            return None
+        low, high = column.low, column.high
+        if low is None or high is None:
+            return cls(column.nulls)
+        return cls(column.nulls, low, high) if column.nulls < reference.records and low <= high else None
+
+
+def value_in(bound: bytes | None, kind: pa.DataType) -> pa.Scalar | None:
+    """The value of a bound in a field's type; None if the bound was cut, is not of that type, or is 0.0 or NaN.
+
+    Statistics do not tell -0.0 from 0.0.
+    """
+    value = None if bound is None else exact_value(bound)
+    try:
+        if value is None or class_of(value) != key_class(kind):
+            return None
+        if not pa.types.is_floating(kind):
+            return exact_scalar(value, kind)
+        return None if value == 0 or math.isnan(value) else pa.scalar(float(value), kind)
+    except (pa.ArrowException, InvalidInput, OverflowError, TypeError, ValueError):
+        return None
