@@ -28,7 +28,7 @@ from log_lake.columns.json_text import typed
 from log_lake.lake.view import View
 from log_lake.objects.containers.rows import rows_of_table, table_of, type_of
 from log_lake.objects.normalize import normalized
-from log_lake.reading.plan import ScanPlan
+from log_lake.reading.plan import ScanPlan, plan_scan
 from log_lake.reading.scan import result_schema
 from log_lake.zng.rows import Rows
 from log_lake.zng.slices import made
@@ -183,7 +183,8 @@ def records_of(view: View, shape: str = "") -> Records:
 
     Raises InvalidInput if the records have no types, NotFound for a type that no record has.
     """
-    plan = view.plan(keep=(TYPE,) if shape else ())
+    # without a shape only the fields count, which needs no look at the references
+    plan = view.plan(keep=(TYPE,)) if shape else plan_scan(view, ranges=())
     schema = user_fields(result_schema(plan))
     if not shape:
         return United(schema)
