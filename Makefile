@@ -14,7 +14,7 @@
 #   make sim-pairs [SEEDS=n] [FROM=m]    every two of those who work on a pool, under every fault
 #   make models                          formal models of the protocol: Spin visits every state, and finds each broken rule
 #   make mutants [N=n] [SEED=s]          one small change of the core at a time: do its tests see it?
-#   make sim-compaction [ARGS=...]       months of loads against the planner of compaction (ARGS=--help)
+#   make sim-compaction [ARGS=...]       months of loads against the planner; ARGS=--large: ten terabytes (ARGS=--help)
 #   make wheel                           the wheel, the source distribution and the bill of materials (CycloneDX), in dist/
 #   make audit                           known holes of the locked packages, where a service of them can be reached
 #   make lock                            uv.lock and requirements.txt anew, after a change of pyproject.toml (ARGS=--upgrade: newest versions)
