@@ -28,6 +28,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -39,8 +40,10 @@ from lake_core.ids import IdSource
 from lake_core.journal import write_state
 from lake_core.keys import KeyRange
 from lake_core.naming import FORMATS
+from lake_core.records.transactions import version_of
 from lake_core.store import Store
 from log_lake.agents.tombstones import run as tombstones
+from log_lake.compaction.ranges import places
 from log_lake.lake import Lake
 from log_lake.lake.delete_spec import DeleteSpec
 from log_lake.lake.pool import Pool
@@ -280,6 +283,21 @@ class LakeMachine(RuleBasedStateMachine):
             assert done.version == self.tips[kind] + 1
             self.tips[kind] = done.version
             self.models[kind].loads[done.version] = records
+
+    @rule(records=LOADS)
+    def import_in_bulk(self, records: list[Record]) -> None:
+        """A load like others, but none of its objects has keys on both sides of a split point."""
+        file = f"{self.folder}/import.parquet"
+        pq.write_table(table_of(records), file)
+        for kind in KINDS:
+            pool = self.pool(kind)
+            done = pool.branch().load([file], bulk=True)
+            assert done.version == self.tips[kind] + 1
+            self.tips[kind] = done.version
+            self.models[kind].loads[done.version] = records
+            view = pool.at()
+            new = [r for r in view.references if version_of(r.seq) == done.version]
+            assert all(len(places(r, view.points)) == 1 for r in new)
 
     def range_of(self, kind: str, *bounds: int | None, at: str = "main") -> tuple[KeyRange, Span] | None:
         """Keys whose first field is in [low, high), the other way round where it descends; None: empty.
