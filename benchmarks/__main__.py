@@ -31,6 +31,8 @@ NAMES = (
     "spark",
     "airflow",
 )
+MODULES = {"ranges": ("ranges", "ranges_memory", "ranges_spark")}
+"""The modules of a benchmark, if it has others than the one of its name."""
 _LINE = "{:<38} {:>12} {:>8} {:>8} {:>12} {:>12} {:>9}  {}"
 
 
@@ -39,7 +41,8 @@ def main() -> int:
         prog="make bench", description="Benchmarks; ratios are to the first line of a group."
     )
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME", help=", ".join(NAMES))
-    for name in parser.parse_args().names or NAMES:
+    names = parser.parse_args().names or NAMES
+    for name in [module for asked in names for module in MODULES.get(asked, (asked,))]:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n{name}: {str(module.__doc__).splitlines()[0]}")
         titles = ("what", "records", "seconds", "cpu s", "records/s", "to the first", "memory", "")

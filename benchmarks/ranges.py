@@ -23,8 +23,10 @@ from benchmarks.measure import Measure, run, timed
 SHARE = float(os.environ.get("LAKE_BENCH_SHARE", "1"))
 FILES, ROWS = 11, int(4_000_000 * SHARE)
 """Sleeper compacts 11 sorted files of 40 million rows; these are a tenth of that."""
-RANGES, RANGE_LOADS, RANGE_ROWS = 16, 8, int(1_000_000 * SHARE)
+RANGES, RANGE_LOADS, RANGE_ROWS = 16, 8, int(2_000_000 * SHARE)
 LOADS, LOAD_ROWS = int(30_000 * SHARE), 10
+BETWEEN = max(1, LOADS // 6)
+"""Small loads between two runs of the compact agent: fewer than fill what a pool may hold in its journal."""
 REFERENCES, PARTS = int(1_000_000 * SHARE), 1_000
 HERE = "benchmarks.ranges"
 
@@ -129,21 +131,26 @@ def compact_ranges(path: str, workers: str) -> dict[str, Any]:
     return answer | {"records": before.records, "note": f"depth {before.depth} to {after.depth}"}
 
 
-def small_loads(path: str) -> dict[str, Any]:
-    """Loads of ten records by one writer, inlined as far as the pool has room."""
+def small_loads(path: str, agent: str) -> dict[str, Any]:
+    """Loads of ten records by one writer, inlined while the pool has room; with the compact agent or without."""
+    from log_lake.agents.compact.run import compact_pool, plan_pool
     from log_lake.lake import Lake
 
-    pool = Lake.create(path).create_pool("p", key="k", settings={"load.inline": "64KiB"})
+    lake = Lake.create(path)
+    pool = lake.create_pool("p", key="k", settings={"load.inline": "64KiB"})
     branch, made = pool.branch(), np.random.default_rng(1)
     tables = [
         pa.table({"k": made.integers(0, 1 << 40, LOAD_ROWS), "v": made.random(LOAD_ROWS)}) for _ in range(100)
     ]
     with timed() as answer:
-        for number in range(LOADS):
+        for number in range(1, LOADS + 1):
             branch.append(tables[number % 100])
+            if agent and number % BETWEEN == 0:
+                compact_pool(lake, "p", plan_pool(lake, "p", now=time.time()))
     references = pool.at().references
+    files = len(list(Path(path).rglob("*.parquet")))
     inlined = sum(bool(r.data) for r in references)
-    return answer | {"records": LOADS * LOAD_ROWS, "note": f"{LOADS:,} loads, {inlined:,} in the journal"}
+    return answer | {"records": LOADS * LOAD_ROWS, "note": f"{inlined:,} in the journal, {files:,} files"}
 
 
 def scan(path: str) -> dict[str, Any]:
@@ -158,9 +165,13 @@ def scan(path: str) -> dict[str, Any]:
 
 
 def compact_all(path: str) -> dict[str, Any]:
-    """Everything into one run."""
+    """Everything into one run: a plan takes 64 files in a job, so it needs several."""
+    from log_lake.lake import Lake
+
+    pool = Lake.open(path).pool("p")
     with timed() as answer:
-        compact("--lake", path)
+        while pool.at().depth > 1:
+            compact("--lake", path)
     return answer | {"records": LOADS * LOAD_ROWS}
 
 
@@ -236,12 +247,14 @@ def measures() -> Iterator[Measure]:
         run("make", f"{HERE}:make_ranges", path)
         one = run(f"{RANGES} ranges, {workers} at a time", f"{HERE}:compact_ranges", path, workers)
         yield replace(one, begins=workers == "1")
-    path = data.fresh("small-loads")
-    yield replace(run(f"{LOADS:,} loads of {LOAD_ROWS}", f"{HERE}:small_loads", path), begins=True)
-    before = run("scan of these loads", f"{HERE}:scan", path)
-    run("compact", f"{HERE}:compact_all", path)
-    yield replace(run("scan of one compacted run", f"{HERE}:scan", path), begins=True)
-    yield before
+    for agent in ("", "agent"):
+        path = data.fresh(f"small-loads-{agent}")
+        name = f"{LOADS:,} loads of {LOAD_ROWS}" + (", compacted meanwhile" if agent else "")
+        yield replace(run(name, f"{HERE}:small_loads", path, agent), begins=not agent)
+        before = run("scan right after", f"{HERE}:scan", path)
+        run("compact", f"{HERE}:compact_all", path)
+        yield replace(run("scan of one run", f"{HERE}:scan", path), begins=True)
+        yield before
     path = data.fresh("references")
     run("make", f"{HERE}:make_references", path)
     yield replace(run("plan of one range, cold", f"{HERE}:plan_range", path, times=5), begins=True)
