@@ -15,6 +15,7 @@ list to pyproject.toml):
 
     all_settings   every setting that a pool may carry, gathered from the rooms
     cli            the `lake` command: the options of each command, and the functions that run it
+    dlt            a destination of dlt: pipelines load into pools
     service        queries and loads by HTTP, for programs without Python, by `lake serve`
     iceberg_catalog  a read-only Iceberg REST catalog over lakes, by `lake serve`
     metrics        the state of lakes as metrics of Prometheus, by `lake serve`

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from lake_core.errors import InvalidInput
 from lake_core.history import Committed
 from lake_core.history.state import Remembered
+from lake_core.keys import PoolKey
 from lake_core.naming import NOKEY, REJECTED
 from lake_core.phrases import counted
 from lake_core.records import AddObject
@@ -120,6 +122,15 @@ def repeated_delete(first: Remembered, *, token: str) -> DeleteResult:
             "use another token for a delete"
         )
     return DeleteResult(first.version, first.transaction_id, repeated=True)
+
+
+def check_keyed(objects: Iterable[AddObject], verb: str, key: PoolKey) -> None:
+    """Raises InvalidInput if a record has no key, because no reader of the pool would see it."""
+    if lost := sum(one.records for one in objects if one.sub_pool == NOKEY):
+        raise InvalidInput(
+            f"{verb}: {counted(lost, 'record')} would have no key; nothing was changed. The key is "
+            f"{', '.join(key.names)}"
+        )
 
 
 def check_same(first: LoadResult, *, token: str, records: int, exact: bool) -> None:

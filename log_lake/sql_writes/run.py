@@ -25,19 +25,18 @@ import pyarrow as pa
 
 from lake_core.errors import InvalidInput, PlanAgain
 from lake_core.keys.ranges import EVERYTHING
-from lake_core.naming import MAIN, NOKEY
-from lake_core.phrases import counted, did_you_mean
+from lake_core.naming import MAIN
+from lake_core.phrases import did_you_mean
 from log_lake.lake import Lake
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import TRIES, planned
 from log_lake.lake.delete_spec import DeleteSpec, check_delete
 from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.pool import Pool
-from log_lake.lake.results import LoadResult
+from log_lake.lake.results import LoadResult, check_keyed
 from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
-from log_lake.objects.write import WrittenObject
 from log_lake.reading.plan import plan_scan
 from log_lake.sql_writes.statement import ChangeTarget, Delete, Insert, Update, parsed
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
@@ -126,7 +125,7 @@ class _Work:
             for table in tables:
                 builder.add(branch.block(table))
             written = builder.finish()
-            _check_keys(written, "INSERT", branch)
+            check_keyed((one.action for one in written), "INSERT", branch.key)
             return self._loaded(commit_written(branch, pending, written), "inserted")
 
     def counted_insert(self, statement: Insert) -> StatementResult:
@@ -218,7 +217,7 @@ class _Work:
             written = builder.finish()
             if not written:
                 return self._would("updated", 0)
-            _check_keys(written, "UPDATE", branch)
+            check_keyed((one.action for one in written), "UPDATE", branch.key)
             replaced = spec if branch.rule.keeps_all else None
             done = commit_written(branch, pending, written, replaced=replaced, is_exact=True)
         return self._loaded(done, "updated")
@@ -292,12 +291,3 @@ def _matching(view: View, spec: DeleteSpec) -> Iterable[pa.Table]:
     """The records that a tombstone of the condition would hide, also those that have aged off: they would come back
     if the setting `age_off` changed."""
     return view.run(plan_scan(view, key_range=spec.key_range, where=spec.condition, ages=False))
-
-
-def _check_keys(written: Sequence[WrittenObject], verb: str, branch: Branch) -> None:
-    """Raises InvalidInput if a record has no key, because no reader of the pool would see it."""
-    if lost := sum(one.action.records for one in written if one.action.sub_pool == NOKEY):
-        raise InvalidInput(
-            f"{verb}: {counted(lost, 'record')} would have no key; nothing was changed. The key is "
-            f"{', '.join(branch.key.names)}"
-        )

@@ -95,7 +95,11 @@ SLOW = (
     ),
     Slow("tests/properties/test_merge_ways.py", 1.0, OF_READING),
     Slow("tests/properties/", 3.0, ("lake_core/", "log_lake/")),
-    Slow("tests/acceptance/", 3.0, ("log_lake/loading/", "log_lake/reading/", "log_lake/agents/")),
+    Slow(
+        "tests/acceptance/",
+        3.0,
+        ("log_lake/loading/", "log_lake/reading/", "log_lake/agents/", "log_lake/dlt/"),
+    ),
     Slow(
         "tests/unit/rights/test_forged_end_to_end.py",
         3.0,

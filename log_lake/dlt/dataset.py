@@ -1,0 +1,76 @@
+"""The pools of a dataset of dlt: their names; open, make and drop them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from lake_core.errors import AlreadyExists, Conflict, NotFound
+from log_lake.dlt.tables import PoolShape
+from log_lake.lake import Lake
+from log_lake.lake.lake import default_metadata
+from log_lake.lake.pool import Pool
+
+
+@dataclass(frozen=True)
+class DatasetPools:
+    """The pools of a lake whose names begin with a dataset's; without a name, pools have the names of tables."""
+
+    uri: str
+    name: str
+    separator: str
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its pools begin with."""
+        return f"{self.name}{self.separator}" if self.name else ""
+
+    @cached_property
+    def lake(self) -> Lake:
+        """The lake.  Raises what `Lake.open` raises, NotFound if there is none."""
+        return Lake.open(self.uri, metadata=default_metadata())
+
+    def make_lake(self) -> None:
+        """Makes the lake if there is none."""
+        try:
+            _ = self.lake
+        except NotFound:
+            with contextlib.suppress(AlreadyExists, Conflict):  # another process was faster
+                Lake.create(self.uri)
+
+    def pool_name(self, table: str) -> str:
+        """The name of a table's pool."""
+        return f"{self.prefix}{table}"
+
+    def pool(self, table: str) -> Pool | None:
+        """The pool of a table; None if there is none, or no lake."""
+        with contextlib.suppress(NotFound):
+            return self.lake.pool(self.pool_name(table))
+        return None
+
+    def lacking(self, tables: Iterable[str]) -> list[str]:
+        """Those of the tables that have no pool."""
+        names = {table: self.pool_name(table) for table in tables}
+        there = self.lake.pools_of(list(names.values()))
+        return [table for table, name in names.items() if name not in there]
+
+    def made(self, table: str, shape: PoolShape) -> Pool:
+        """The pool of a table, which is made in this shape if there is none."""
+        if (pool := self.pool(table)) is not None:
+            return pool
+        name = self.pool_name(table)
+        with contextlib.suppress(AlreadyExists):
+            return self.lake.create_pool(name, key=shape.key, kind=shape.kind)
+        return self.lake.pool(name)  # another process was faster
+
+    def drop(self, table: str) -> None:
+        """Drops the pool of a table, if there is one.  A dropped pool can be restored until it is vacuumed."""
+        with contextlib.suppress(NotFound):
+            self.lake.drop_pool(self.pool_name(table))
+
+    def tables(self) -> list[str]:
+        """The tables that have pools here.  Raises NotFound if there is no lake."""
+        names = (pool.name for pool in self.lake.pools())
+        return [name.removeprefix(self.prefix) for name in names if name.startswith(self.prefix)]

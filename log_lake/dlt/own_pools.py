@@ -1,0 +1,123 @@
+"""The pools in which dlt keeps its own state: versions of schemas, finished load packages, states of pipelines.
+
+A fresh machine restores a pipeline from them.  The first two are upsert pools, so writing a record again changes
+nothing.  The third is a table of the load packages; its records count once their package is finished.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from dlt.common.destination.client import StateInfo, StorageSchemaInfo
+from dlt.common.schema import Schema
+
+from lake_core.keys import KeyField, PoolKey
+from log_lake.dlt.dataset import DatasetPools
+from log_lake.dlt.tables import PoolShape
+
+INSTANT = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class OwnPools:
+    """The pools of dlt in a dataset; `schema` is that of the pipeline, and spells their fields."""
+
+    dataset: DatasetPools
+    schema: Schema
+
+    def shape(self, table: str) -> PoolShape | None:
+        """The pool of one of dlt's own tables; None for another table."""
+        schema = self.schema
+        shapes = {
+            schema.version_table_name: (("schema_name", "version_hash"), "upsert"),
+            schema.loads_table_name: (("load_id", "schema_name"), "upsert"),
+            schema.state_table_name: (("pipeline_name", "_dlt_load_id"), "append"),
+        }
+        if table not in shapes:
+            return None
+        names, kind = shapes[table]
+        return PoolShape(PoolKey(tuple(KeyField(self._spelled(name)) for name in names)), kind)
+
+    def note_schema(self) -> None:
+        """Keeps the schema as the newest version of its name."""
+        schema = self.schema
+        version = {
+            "version": pa.array([schema.version], pa.int64()),
+            "engine_version": pa.array([schema.ENGINE_VERSION], pa.int64()),
+            "inserted_at": _now(),
+            "schema_name": pa.array([schema.name]),
+            "version_hash": pa.array([schema.stored_version_hash]),
+            "schema": pa.array([json.dumps(schema.to_dict())]),
+        }
+        self._write(schema.version_table_name, version, message=f"dlt: schema {schema.name}")
+
+    def note_load(self, load_id: str) -> None:
+        """Keeps that a load package is finished."""
+        schema = self.schema
+        load = {
+            "load_id": pa.array([load_id]),
+            "schema_name": pa.array([schema.name]),
+            "status": pa.array([0], pa.int64()),
+            "inserted_at": _now(),
+            "schema_version_hash": pa.array([schema.version_hash]),
+        }
+        self._write(schema.loads_table_name, load, message=f"dlt: load package {load_id} is finished")
+
+    def forget_schema(self) -> None:
+        """Deletes all versions of the schema."""
+        pool = self.dataset.pool(self.schema.version_table_name)
+        view = pool.at() if pool is not None else None
+        if pool is None or view is None or not view.references:
+            return
+        versions = view.get([self.schema.name])
+        pool.branch().delete_keys(versions.select(list(view.key.names)), reason="dlt: tables are dropped")
+
+    def newest_schema(self, name: str | None) -> StorageSchemaInfo | None:
+        """The newest version of a schema, None: of any."""
+        rows = self._rows(self.schema.version_table_name, [name] if name else [])
+        newest = max(rows, key=lambda row: row[self._spelled("inserted_at")], default=None)
+        return None if newest is None else self._schema_info(newest)
+
+    def schema_of_hash(self, version_hash: str) -> StorageSchemaInfo | None:
+        """The version of this schema that has a hash."""
+        rows = self._rows(self.schema.version_table_name, [self.schema.name, version_hash])
+        return self._schema_info(rows[0]) if rows else None
+
+    def newest_state(self, pipeline: str) -> StateInfo | None:
+        """The state of a pipeline from the newest of its load packages that are finished."""
+        load_id = self._spelled("_dlt_load_id")
+        states = self._rows(self.schema.state_table_name, [pipeline])
+        for row in sorted(states, key=lambda row: str(row[load_id]), reverse=True):
+            if self._rows(self.schema.loads_table_name, [row[load_id]]):
+                return StateInfo.from_normalized_mapping(row, self.schema.naming)
+        return None
+
+    def _rows(self, table: str, key: list[object]) -> list[dict[str, Any]]:
+        """The records of a pool whose keys begin so."""
+        pool = self.dataset.pool(table)
+        view = pool.at() if pool is not None else None
+        if view is None or not view.references:
+            return []
+        return (view.get(key) if key else view.to_table()).to_pylist()
+
+    def _write(self, table: str, columns: Mapping[str, pa.Array], *, message: str) -> None:
+        shape = self.shape(table)
+        assert shape is not None
+        records = pa.table({self._spelled(name): array for name, array in columns.items()})
+        self.dataset.made(table, shape).branch().append(records, message=message)
+
+    @property
+    def _spelled(self) -> Callable[[str], str]:
+        return self.schema.naming.normalize_identifier
+
+    def _schema_info(self, row: dict[str, Any]) -> StorageSchemaInfo:
+        return StorageSchemaInfo.from_normalized_mapping(row, self.schema.naming)
+
+
+def _now() -> pa.Array:
+    return pa.array([dt.datetime.now(dt.UTC)], INSTANT)
