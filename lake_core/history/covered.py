@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lake_core.history.below import SourcesBelow
-from lake_core.history.state import Ingested, PoolState
-from lake_core.history.tombstone import NEVER, Tombstone
+from lake_core.history.known_sources import known_between
+from lake_core.history.state import PoolState
+from lake_core.history.tombstone import Tombstone
 from lake_core.keys.ranges import EVERYTHING, KeyRange
 from lake_core.records import Action, AddObject, AddTombstone, Consume, Source
 
@@ -72,43 +72,12 @@ def covered_intervals(
 
     They may overlap, and equal ranges come once.  Raises CheckpointDamaged, Unavailable.
     """
-    sources = _known(state, branch, beginning)
+    high = beginning.high
+    first, end = PREFIX + beginning.low.hex(), PREFIX + ("~" if high is None else high.hex())
+    sources = known_between(state, branch, first, end)  # names sort as their low bounds
     spans = ((interval_of(uri), one) for uri, one in sources.items() if one.source.size)
     intervals = [CoveredInterval(span, one.version, one.source.etag) for span, one in spans if span]
     return sorted(intervals, key=lambda one: (one.key_range.low, one.key_range.high or b""))
-
-
-def _known(state: PoolState, branch: str, beginning: KeyRange) -> dict[str, Ingested]:
-    """By name, what the branch or its ancestors say of an interval, as `state.ingested_as` would."""
-    kept: dict[str, Ingested] = {}
-    hidden: set[str] = set()
-    until, there = NEVER, state.branches.get(branch)
-    while there is not None:  # bounded: a parent is older than its children
-        began = there.fork.created if there.fork else -1
-        for uri, one in _own(state, branch, beginning):
-            if uri in hidden or one.version <= began:
-                continue
-            hidden.add(uri)
-            if one.is_known_at(until):
-                kept[uri] = one
-        if there.fork is None:
-            break
-        branch, until = there.fork.parent, min(until, there.fork.at)
-        there = state.branches.get(branch)
-    return kept
-
-
-def _own(state: PoolState, branch: str, beginning: KeyRange) -> Iterator[tuple[str, Ingested]]:
-    """What the transactions of the branch say of intervals, each once.  Names sort as their low bounds."""
-    added, high = state.sources.added, beginning.high
-    first, end = PREFIX + beginning.low.hex(), PREFIX + ("~" if high is None else high.hex())
-    for (name, uri), one in added.items():
-        if name == branch and first <= uri < end:
-            yield uri, one
-    if isinstance(state.sources.below, SourcesBelow):
-        for uri, one in state.sources.below.between(first, end, branch=branch):
-            if (branch, uri) not in added:
-                yield uri, one
 
 
 def giving_up(state: PoolState, actions: Iterable[Action], *, branch: str, id: str) -> tuple[Action, ...]:

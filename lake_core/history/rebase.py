@@ -12,6 +12,8 @@ state and returns the transaction to write, or the one that the draft's token co
   range.  If the tombstone of such a replace may be retired already: Conflict; the load must begin again.
 - If another replace took the range of a replace meanwhile: Conflict.
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.
+- If a load read a stream from another offset on than where the state ends: Conflict; it must read again
+(`offsets`).
 - If another compaction took an input of a compaction meanwhile: Conflict; its work is dropped, without harm.
 - If a tombstone may still cover records, or is retired already, it is not retired: Conflict.
 - If a load brings new fields, and the pool would then have more than `limits.MAX_COLUMNS`: InvalidInput.
@@ -42,6 +44,7 @@ from lake_core.history.create import check_deleted, creating
 from lake_core.history.draft import Draft
 from lake_core.history.fields import check_fields, check_kept, check_room, check_room_of_merge, check_width
 from lake_core.history.merge import merging
+from lake_core.history.offsets import check_offsets, is_offsets
 from lake_core.history.points import pointing
 from lake_core.history.revealing import must_stay
 from lake_core.history.snapshot.reference import Reference, span_of
@@ -138,7 +141,9 @@ def rebase(
         )
     for action in draft.actions:
         if isinstance(action, Consume):
-            files = (s for s in action.sources if not is_interval(s))
+            for source in filter(is_offsets, action.sources):
+                check_offsets(state, draft.branch, source)
+            files = (s for s in action.sources if not (is_interval(s) or is_offsets(s)))
             taken = [s.uri for s in files if state.ingested(draft.branch, s.uri) == s]
             if taken:
                 others = f" and {len(taken) - 1} other source files" if len(taken) > 1 else ""

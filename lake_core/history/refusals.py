@@ -16,6 +16,7 @@ from __future__ import annotations
 from lake_core.history.covered import is_interval
 from lake_core.history.draft import Draft
 from lake_core.history.fields import brings_digits, may_be_too_wide
+from lake_core.history.offsets import is_offsets
 from lake_core.history.state import PoolState
 from lake_core.records import Consume
 from lake_core.schemas import Rule
@@ -32,15 +33,16 @@ def may_be_posted(state: PoolState, draft: Draft, *, rule: Rule) -> bool:
 def may_have_been_refused(state: PoolState, draft: Draft, *, since: int) -> bool:
     """Whether a state after version `since` may have refused a posted draft that this state accepts.
 
-    A source file may have been ingested, and given back since, or replaced by a newer version of itself.  A
-    sub-pool may have had too many fields.  If the answer is yes, it stays so on all later states.
+    A source file may have been ingested, and given back since, or replaced by a newer version of itself.  The
+    offsets of a stream may have moved on, and back since.  A sub-pool may have had too many fields.  If the answer
+    is yes, it stays so on all later states.
     """
     consumed = (action for action in draft.actions if isinstance(action, Consume))
     sources = (
         s for action in consumed for s in action.sources if not is_interval(s)
     )  # nothing refuses those
     changed = any(
-        state.ingested(draft.branch, source.uri) is not None
+        (state.ingested(draft.branch, source.uri) is not None and not is_offsets(source))
         or state.source_changed(draft.branch, source.uri) > since
         for source in sources
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lake_core.history.covered import is_interval
+from lake_core.history.offsets import is_offsets
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
 from lake_core.phrases import counted, listed
@@ -82,6 +83,8 @@ def _parts(actions: Sequence[Action], key: PoolKey) -> Iterator[str]:
     consumed = [source for a in actions if isinstance(a, Consume) for source in a.sources]
     if len(actions) == 1 and consumed and all(is_interval(source) and source.size for source in consumed):
         yield "says that an interval is held, and empty"
+    if len(actions) == 1 and consumed and all(map(is_offsets, consumed)):
+        yield f"says where readers of {counted(len(consumed), 'partition')} of a stream go on"
     for action in actions:
         if text := _other(action):
             yield text
