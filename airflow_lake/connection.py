@@ -1,7 +1,8 @@
 """The content of a connection: where a lake is, its credentials, and the Spark that works on it; pure.
 
-A connection of type `lake` names the lake by its host (or by `uri` in its extra), and may name two others: one of
-type aws or google_cloud_platform for credentials, one of type spark_connect or spark for Spark.  The hook reads
+A connection of type `lake` names the lake by its host (or by `uri` in its extra), and may name three others: one of
+type aws or google_cloud_platform for credentials, one of type spark_connect or spark for Spark, one of
+type kafka for topics.  The hook reads
 connections from Airflow and passes them here (`hooks.lake`).
 """
 
@@ -32,7 +33,8 @@ class Connection(Protocol):
 
 @dataclass(frozen=True)
 class LakeAddress:
-    """Where a lake is.  `options` go to the store; `credentials` and `spark` are ids of connections, or empty."""
+    """Where a lake is.  `options` go to the store; `credentials`, `spark` and `kafka` are ids of connections, or
+    empty."""
 
     uri: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -40,6 +42,7 @@ class LakeAddress:
     spark: str = ""
     in_task: int = 0
     """Bytes of work up to which a task needs no Spark."""
+    kafka: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ SPARK_EXTRA = {
     "keytab": "spark.kerberos.keytab",
 }
 """What Airflow's form of a connection of type spark calls settings of Spark."""
-EXTRA = ("uri", "options", "credentials_conn_id", "spark_conn_id", "in_task_mib")
+EXTRA = ("uri", "options", "credentials_conn_id", "spark_conn_id", "kafka_conn_id", "in_task_mib")
 """The names in the extra of a connection of type lake."""
 
 
@@ -111,6 +114,7 @@ def lake_address(connection: Connection) -> LakeAddress:
         str(extra.get("credentials_conn_id") or ""),
         str(extra.get("spark_conn_id") or ""),
         _mebibytes(extra.get("in_task_mib"), f"{what}, field 'in_task_mib'") << 20,
+        str(extra.get("kafka_conn_id") or ""),
     )
 
 
@@ -141,6 +145,28 @@ def store_options(connection: Connection, *, uri: str) -> dict[str, Any]:
         )
     extra = _extra(connection, what)
     return _aws(connection, extra, what) if connection.conn_type == "aws" else _google(extra, what)
+
+
+BROKERS = "bootstrap.servers"
+"""The name of the brokers in the extra of a connection of type kafka, which is that of Airflow's own provider."""
+
+
+def kafka_clients(connection: Connection) -> dict[str, dict[str, str]]:
+    """The settings of Kafka's client in a connection of type kafka, by the brokers that it names (`Lake.clients`).
+
+    Raises InvalidInput.
+    """
+    what = _named(connection, "kafka")
+    extra = _extra(connection, what)
+    brokers = extra.get(BROKERS)
+    if not isinstance(brokers, str) or not brokers.strip():
+        raise InvalidInput(
+            f"{what}: names no brokers; write {BROKERS} into its extra, as HOST:PORT,HOST:PORT"
+        )
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in extra.items()
+    }
+    return {brokers: {name: text for name, text in texts.items() if name != BROKERS}}
 
 
 def _aws(connection: Connection, extra: Mapping[str, Any], what: str) -> dict[str, Any]:

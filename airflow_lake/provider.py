@@ -37,6 +37,11 @@ CONNECTION = {
             "Id of a connection of type spark_connect or spark. Empty: LAKE_SPARK_REMOTE or LAKE_SPARK_MASTER of "
             "the worker; otherwise Spark starts in the task",
         ),
+        "kafka_conn_id": _text(
+            "Kafka",
+            "Id of a connection of type kafka, whose settings are sent to the brokers that it names. Empty: the "
+            "file of the worker that LAKE_KAFKA_CLIENTS names, if any",
+        ),
         "in_task_mib": _text(
             "Without Spark up to (MiB)",
             "Work of at most so many MiB is done in the task itself, without Spark. Empty or 0: all work goes to "

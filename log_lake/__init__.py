@@ -23,6 +23,7 @@ list to pyproject.toml):
     view           the pages of the web view, in Airflow and by `lake ui`
     doctor         whether a lake is well: signs, findings, the command that mends each
     agents         programs that keep the lake in order; one folder an agent
+    kafka          topics of Kafka into pools, with their offsets in the journal
     erasure        removes records from every object, with a receipt
     sql_writes     statements of SQL that change a pool
     system_tables  the lake's own tables, SQL over pools, `lake inspect`

@@ -16,6 +16,7 @@ from log_lake.agents.retention import policy as retention
 from log_lake.agents.split import policy as split
 from log_lake.agents.tombstones import policy as tombstones
 from log_lake.coverage import settings as coverage
+from log_lake.kafka import settings as kafka
 from log_lake.lake import settings as lake
 from log_lake.loading import options as loading
 from log_lake.publish import settings as publish
@@ -39,6 +40,7 @@ ROOMS = (
     reading,
     tombstones,
     ingest,
+    kafka,
     intervals,
     coverage,
 )
@@ -47,5 +49,5 @@ ROOMS = (
 SETTINGS = {name: setting for room in ROOMS for name, setting in room.SETTINGS.items()}
 """Every setting by name."""
 
-TOGETHER = (retention.FITS, loading.CSV_FITS)
+TOGETHER = (retention.FITS, loading.CSV_FITS, kafka.NULLS_FIT)
 """Checks of settings that may exclude each other, in this order."""

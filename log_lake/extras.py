@@ -3,7 +3,7 @@
 `pip install log-lake` installs what a lake on local files needs.  Code that is about to use another package calls
 `need` first, so that a person reads which extra to install instead of a traceback.  Called by the stores in a
 cloud, by files that are loaded from one, by locks on PostgreSQL, by the Spark applications, by what publishes
-Iceberg tables, by `lake ui` and `lake serve`, and by the destination of dlt.
+Iceberg tables, by `lake ui` and `lake serve`, and by what uses dlt or reads Kafka.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from lake_core.errors import InvalidInput
 
-Extra = Literal["s3", "gcs", "locks", "spark", "iceberg", "ui", "serve", "dlt"]
+Extra = Literal["s3", "gcs", "locks", "spark", "iceberg", "ui", "serve", "dlt", "kafka"]
 
 _PACKAGES: dict[Extra, tuple[str, ...]] = {
     "s3": ("s3fs",),
@@ -24,6 +24,7 @@ _PACKAGES: dict[Extra, tuple[str, ...]] = {
     "ui": ("fastapi", "uvicorn"),
     "serve": ("uvicorn", "pyiceberg", "prometheus_client"),
     "dlt": ("dlt",),
+    "kafka": ("confluent_kafka",),
 }
 
 

@@ -17,7 +17,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_lake import DEFAULT
-from airflow_lake.connection import LakeAddress, lake_address, spark_address, store_options
+from airflow_lake.connection import LakeAddress, kafka_clients, lake_address, spark_address, store_options
 
 if TYPE_CHECKING:
     from log_lake.lake import Lake
@@ -52,7 +52,10 @@ class LakeHook(BaseHook):
         from log_lake.lake import Lake
 
         address = self.address
-        return Lake.open(address.uri, options=address.options, metadata=metadata)
+        clients = kafka_clients(_connection(address.kafka, "kafka")) if address.kafka else {}
+        lake = Lake.open(address.uri, options=address.options, metadata=metadata)
+        lake.clients = clients
+        return lake
 
     def get_conn(self) -> Lake:
         """The same as `get_lake`."""

@@ -77,7 +77,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Lake:
-    """An open lake."""
+    """An open lake.  `clients`: by servers from which pools load, settings of their client, such as a password."""
 
     def __init__(
         self,
@@ -108,6 +108,7 @@ class Lake:
         )
         self.catalog = Catalog(self.context, check=check_pool)
         self.limits = limits
+        self.clients: Mapping[str, Mapping[str, str]] = {}
         self._histories: dict[str, History] = {}
 
     @property

@@ -67,6 +67,11 @@ def _read_json(reading: Reading, *, only_lines: bool = False) -> Iterator[Block]
     return read_ndjson(reading, only_lines=only_lines)
 
 
+def json_lines(reading: Reading) -> Iterator[Block]:
+    """The records of JSON lines, before `checks`.  Raises InvalidInput."""
+    return _read_json(reading, only_lines=True)
+
+
 def _read_csv(reading: Reading) -> Iterator[Block]:
     """The records of a CSV file, in the types of the pool's fields, because text alone shows less of its type."""
     if reading.contract is not None:
@@ -83,7 +88,7 @@ _TABLE = {
         is_text=True,
         trusts_json=True,
     ),
-    "ndjson": FileFormat(read=partial(_read_json, only_lines=True), is_text=True, trusts_json=True),
+    "ndjson": FileFormat(read=json_lines, is_text=True, trusts_json=True),
     "csv": FileFormat(
         read=_read_csv, endings=(".csv", ".tsv", ".tab", ".psv"), is_text=True, trusts_json=True
     ),

@@ -100,6 +100,7 @@ def test_airflow_knows_the_provider_and_shows_its_form_without_importing_a_hook(
     assert {name: field["schema"]["title"] for name, field in extra.items()} == {
         "credentials_conn_id": "Credentials",
         "spark_conn_id": "Spark",
+        "kafka_conn_id": "Kafka",
         "in_task_mib": "Without Spark up to (MiB)",
         "options": "Options of the store",
     }

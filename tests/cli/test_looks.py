@@ -244,7 +244,7 @@ def test_with_json_an_error_is_a_line_of_json(
 
 EMPTY = [
     ["ls", "--dropped"], ["log", "p"], ["tags"], ["branch", "p"], ["leases"], ["jobs"], ["erasures"],
-    ["parked", "p"],
+    ["parked", "p"], ["offsets", "p"],
     ["scan", "p"], ["head", "p"], ["describe", "p"], ["du"], ["query", "SELECT * FROM p"], ["fsck"], ["show", "p"],
     ["delete", "p", "--all"], ["compact", "p"], ["compact", "p", "--dry-run"], ["tombstones", "p"],
     ["tombstones", "p", "--dry-run"], ["expire", "p"], ["expire", "p", "--dry-run"], ["vacuum", "p"],

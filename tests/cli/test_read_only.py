@@ -56,6 +56,7 @@ READS: dict[str, list[list[str]]] = {
     "rebuild": [["rebuild", "p", "--name", "q", "--dry-run"]],
     "branch": [["branch", "p"]],
     "parked": [["parked", "p"]],
+    "offsets": [["offsets", "p"]],
     "publish": [["publish", "p", "--status"]],
 }
 """How each command is called where it changes nothing."""

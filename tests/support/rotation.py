@@ -106,6 +106,7 @@ SLOW = (
         (*OF_HISTORIES, "lake_core/records/", "log_lake/erasure/", "log_lake/vacuum/", "log_lake/repair/"),
     ),
     Slow("tests/wheel/test_quick_start.py", 1.0, ("docs/airflow-quickstart.md", "pyproject.toml", "uv.lock")),
+    Slow("tests/loading/test_kafka.py", 0.5, ("log_lake/kafka/", "tests/support/kafka/")),
     Slow("tests/containers/", 14.0, ("deploy/", "docker-compose.yaml", "tests/support/containers/")),
 )
 """The first whose begin fits holds a test.  A room is a begin of paths."""

@@ -34,6 +34,7 @@ EXTRAS = {
     "ui": {"fastapi", "uvicorn"},
     "serve": {"uvicorn", "pyiceberg", "prometheus-client"},
     "otel": {"opentelemetry-api"},
+    "kafka": {"confluent-kafka"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
     "airflow-spark": {
         "apache-airflow",

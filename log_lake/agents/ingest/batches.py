@@ -12,6 +12,7 @@ made of its files, and a transaction records the files that it ingested.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -115,7 +116,7 @@ def ingest_or_park(
             results.append(_load(workers, lake, pool_name, [file], branch=branch, bulk=bulk))
         except InvalidInput as error:
             refused.append((file, _why(str(error), file)))
-    return BatchResult(_summed(results), tuple(refused))
+    return BatchResult(summed_results(results), tuple(refused))
 
 
 def _load(
@@ -187,7 +188,7 @@ def _build_or_refuse(work: LoadWork, worker: Worker, unit: Unit) -> list[Written
         return str(error)
 
 
-def _summed(results: list[LoadResult]) -> LoadResult:
+def summed_results(results: Sequence[LoadResult]) -> LoadResult:
     """One result of several transactions: the version of the last one, and the sums over the new ones.
 
     It is `repeated` if all of them were committed before.

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from log_lake.kafka.source import FORM, is_kafka, kafka_source
 from log_lake.loading.options import FORMATS
 from log_lake.settings import Settings
-from log_lake.settings.setting_types import DURATION, SIZE, TEXT, count, one_of
+from log_lake.settings.setting_types import DURATION, SIZE, SettingType, count, one_of
 from log_lake.settings.settings import Setting
+
+
+def _source(text: str) -> str:
+    """The text itself.  Raises ValueError for topics that are not named as they should be."""
+    if is_kafka(text):
+        kafka_source(text)
+    return text
+
+
+SOURCE = SettingType(_source, f"a folder, a glob, or `{FORM}`")
 
 SETTINGS = {
     "ingest.source": Setting(
-        TEXT, "", "folder or glob of the files to load; if empty, the ingest agent skips this pool"
+        SOURCE,
+        "",
+        "folder or glob of the files to load, or topics of Kafka (kafka://HOST:PORT/TOPIC); if empty, the ingest "
+        "agent skips this pool",
     ),
     "ingest.format": Setting(
         one_of(*FORMATS), "auto", "format of these files; auto: by their names and first bytes"

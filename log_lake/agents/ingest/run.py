@@ -1,4 +1,5 @@
-"""The ingest agent: finds the batches of each pool that are due, and commits them (`batches`).
+"""The ingest agent: finds the batches of each pool that are due, and commits them (`batches`); and what topics of
+Kafka have (`topics`).
 
 If a pool's source or journal cannot be read, the run reports it and continues with the other pools.  The agent
 looks once, before it starts Spark.  If another run commits a batch meanwhile, the commit recognizes its token,
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from lake_core.errors import LakeError, NotFound
 from lake_core.phrases import counted, human_size
+from lake_core.records.pools import PoolConfig
 from lake_core.store import address_of
 from log_lake.agents.agent import AgentRun, OpenWorkers, PoolLook
 from log_lake.agents.ingest import parking
@@ -32,6 +34,7 @@ from log_lake.agents.ingest.report import (
     plan_lines,
 )
 from log_lake.agents.ingest.sources import digest_of, files_there, pools_that_ingest, sort_out
+from log_lake.agents.ingest.topics import faults_text, has_topics, load_from_topics, look_at_topics
 from log_lake.agents.loads import LoadingAgent
 from log_lake.agents.reporting import missing
 from log_lake.agents.request import Request
@@ -47,7 +50,7 @@ log = logging.getLogger(__name__)
 class IngestWork(Work, frozen=True, kw_only=True):
     """A batch: its token, its files, and the agent's lag if it is not done (`report.IngestLag`).
 
-    `bulk`: it is imported in bulk (`lake.bulk`).
+    `bulk`: it is imported in bulk (`lake.bulk`).  `topics`: it is what these topics of Kafka have, and no files.
     """
 
     token: str
@@ -56,6 +59,7 @@ class IngestWork(Work, frozen=True, kw_only=True):
     waited: float = 0.0
     age: float = 0.0
     bulk: bool = False
+    topics: tuple[str, ...] = ()
 
     @property
     def weight(self) -> int:
@@ -68,9 +72,10 @@ class IngestWork(Work, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class IngestLook(PoolLook[IngestWork]):
-    """What the agent found in a pool's source, and the parked files."""
+    """What the agent found in a pool's source, the parked files, and the partitions of topics that are not read."""
 
     parked: Sequence[Parked] = ()
+    faults: Sequence[str] = ()
 
 
 class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
@@ -98,6 +103,8 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         """The batches that are due."""
         asked, access = run.asked, address_of(run.lake.store)
         config = run.configs.get(name)
+        if config is not None and has_topics(Settings(config.settings)):
+            return _look_at_topics(run, config)
         there = [] if config is None else files_there(Settings(config.settings), access=access)
         seen = digest_of(there)
         if config is not None and run.quiet.is_as_seen(config, seen):
@@ -156,7 +163,12 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         alone = [
             _left_alone(asked, name, parked.get(name, ()), late.get(name)) for name in {**parked, **late}
         ]
-        return replace(handed, put_off=[*handed.put_off, *alone])
+        doubtful = [
+            asked.put_off(name, "their offsets are in doubt", failed=faults_text(seen.faults))
+            for name, seen in looks.items()
+            if isinstance(seen, IngestLook) and seen.faults
+        ]
+        return replace(handed, put_off=[*handed.put_off, *alone, *doubtful])
 
     def run(self, lake: Lake, work: IngestWork, open_workers: OpenWorkers) -> IngestResult:
         """Commits a batch exactly once, and parks the files that are refused.
@@ -165,6 +177,10 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
         others are ingested.
         """
         pool = lake.pool(work.pool)
+        if work.topics:
+            loaded = IngestResult(pool=pool.name, token=work.token, **vars(load_from_topics(lake, pool)))
+            log.info("%s", batch_line(loaded))
+            return loaded
         files = list(work.files)
         size = sum(file.size for file in files)
         what = f"{counted(len(files), 'file')}, {human_size(size)}"
@@ -208,6 +224,30 @@ class IngestAgent(LoadingAgent[IngestWork, IngestResult]):
             *(line for result in results for line in parked_lines(result)),
             *(f"{one.pool}: {one.failed}" for one in handed.put_off if one.failed),
         ]
+
+
+def _look_at_topics(run: AgentRun, config: PoolConfig) -> IngestLook:
+    topics, name = look_at_topics(run.lake, run.quiet, config), config.name
+    if topics is None:
+        return IngestLook()
+    return IngestLook(
+        lines=topics.lines(name),
+        work=[
+            run.asked.work(
+                IngestWork,
+                name,
+                ", ".join(topics.topics),
+                token=topics.plan.token,
+                files=(),
+                topics=topics.topics,
+            )
+        ]
+        if topics.plan.spans
+        else [],
+        rests=None if topics.plan.spans or topics.faults else config,
+        seen=topics.seen,
+        faults=topics.faults,
+    )
 
 
 def summed_lags(all_work: Iterable[IngestWork]) -> dict[str, IngestLag]:

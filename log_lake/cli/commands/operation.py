@@ -139,6 +139,17 @@ def _parked(parser: ArgumentParser) -> None:
     parser.add_argument("--branch", default="main", metavar="B", help="default: main")
 
 
+def _offsets(parser: ArgumentParser) -> None:
+    parser.add_argument("pool", metavar="POOL")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="TOPIC[:PARTITION]=OFFSET",
+        help="read on from this offset, or from earliest or latest; records that are loaded stay",
+    )
+
+
 def _completion(parser: ArgumentParser) -> None:
     parser.add_argument(
         "shell", choices=SHELLS, metavar="bash|zsh|fish", help='add: eval "$(lake completion bash)"'
@@ -209,6 +220,13 @@ COMMANDS = (
         run="parked.parked",
         writes=Writes.BY_ARGUMENTS,
         arguments=_parked,
+    ),
+    Command(
+        name="offsets",
+        help="say where a pool goes on in its topics of Kafka, or set it",
+        run="offsets.offsets",
+        writes=Writes.BY_ARGUMENTS,
+        arguments=_offsets,
     ),
     Command(
         name="completion",

@@ -11,6 +11,7 @@ import pytest
 from airflow_lake.connection import (
     LakeAddress,
     SparkAddress,
+    kafka_clients,
     lake_address,
     spark_address,
     store_options,
@@ -325,3 +326,34 @@ def test_a_token_in_the_host_and_in_a_field_is_refused() -> None:
 def test_blanks_around_the_host_of_a_lake_do_not_count(blank: str) -> None:
     assert lake_address(replace(LAKE, host=f"{blank}s3://bucket/lake{blank}")).uri == "s3://bucket/lake"
     assert lake_address(with_extra(Row(host=blank), uri=f"{blank}/my lake{blank}")).uri == "/my lake"
+
+
+KAFKA = Row(conn_type="kafka")
+
+
+def test_a_connection_of_kafka_has_settings_for_the_brokers_that_it_names() -> None:
+    assert lake_address(with_extra(LAKE, kafka_conn_id="k")).kafka == "k"
+    extra = {
+        "bootstrap.servers": "a:1,b:2",
+        "sasl.password": "hush",
+        "enable.x": True,
+        "socket.timeout.ms": 9,
+    }
+    assert kafka_clients(with_extra(KAFKA, **extra)) == {
+        "a:1,b:2": {"sasl.password": "hush", "enable.x": "true", "socket.timeout.ms": "9"}
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (KAFKA, "names no brokers"),
+        (with_extra(KAFKA, **{"bootstrap.servers": 5, "sasl.password": "hush"}), "names no brokers"),
+        (with_extra(AWS, **{"bootstrap.servers": "a:1"}), "is of type 'aws'; name one of type kafka"),
+        (replace(KAFKA, extra="{hush"), "must be a JSON object"),
+    ],
+)
+def test_a_connection_of_kafka_that_names_no_brokers_is_refused(row: Row, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why) as refused:
+        kafka_clients(row)
+    assert "hush" not in str(refused.value)

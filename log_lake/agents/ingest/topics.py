@@ -1,0 +1,90 @@
+"""The ingest agent on pools whose source is topics of Kafka (`log_lake.kafka`): what to read, and a run that
+reads it.
+
+A look asks the brokers for their offsets, and the pool for those that it holds.  A run reads up to the offsets
+that the brokers had when it began, in its own process, whatever workers it was given.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lake_core.errors import NotFound
+from lake_core.phrases import counted
+from lake_core.records.pools import PoolConfig
+from log_lake.agents.ingest.batches import summed_results
+from log_lake.agents.quiet import Quiet
+from log_lake.kafka.broker import Broker
+from log_lake.kafka.load import load_topics, plan_of
+from log_lake.kafka.plan import ReadPlan, digest_of
+from log_lake.kafka.source import is_kafka, kafka_source
+from log_lake.lake import Lake
+from log_lake.lake.pool import Pool
+from log_lake.lake.results import LoadResult
+from log_lake.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TopicsLook:
+    """What topics have for a pool.  `seen`: a digest of their offsets.  `faults`: partitions that are not read."""
+
+    topics: tuple[str, ...]
+    plan: ReadPlan
+    seen: str
+    faults: tuple[str, ...]
+
+    def lines(self, name: str) -> list[str]:
+        """The decision, in lines."""
+        if not self.plan.spans:
+            return []
+        partitions = counted(len(self.plan.spans), "partition")
+        offsets = counted(self.plan.offsets, "offset")
+        return [
+            f"{name}: {offsets} to read in {partitions} of {', '.join(self.topics)}, token {self.plan.token}"
+        ]
+
+
+def has_topics(settings: Settings) -> bool:
+    """Whether the source of a pool is topics."""
+    return is_kafka(settings["ingest.source"])
+
+
+def look_at_topics(lake: Lake, quiet: Quiet, config: PoolConfig) -> TopicsLook | None:
+    """What to read into the pool; None if it was dropped or changed since, or if nothing changed since a look.
+
+    Raises NotFound for a topic that is not there, Unavailable, Denied, InvalidInput.
+    """
+    source = kafka_source(Settings(config.settings)["ingest.source"])
+    seen = Broker(source, lake.clients).look()
+    digest = digest_of(seen)
+    if quiet.is_as_seen(config, digest):
+        return None
+    try:
+        pool = lake.pool(config.name)
+    except NotFound:
+        return None
+    if pool.config != config:  # the next run reads its settings anew
+        return None
+    plan = plan_of(pool, seen)
+    return TopicsLook(source.topics, plan, digest, tuple(fault.line(pool.name) for fault in plan.faults))
+
+
+def load_from_topics(lake: Lake, pool: Pool) -> LoadResult:
+    """Reads what the topics of the pool have by now.  Raises what `load_topics` raises."""
+    done = load_topics(pool, Broker(kafka_source(pool.settings["ingest.source"]), lake.clients))
+    for fault in done.faults:
+        log.warning("%s: %s", pool.name, fault.line(pool.name))
+    if done.lost:
+        log.info("%s: lost %s to other readers, and read on", pool.name, counted(done.lost, "race"))
+    return summed_results(done.results)
+
+
+def faults_text(faults: Sequence[str]) -> str:
+    """The partitions that a run does not read: the first ones, and how many more."""
+    most = 3
+    more = f"; and {counted(len(faults) - most, 'more partition')}" if len(faults) > most else ""
+    return "; ".join(faults[:most]) + more

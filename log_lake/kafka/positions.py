@@ -1,0 +1,112 @@
+"""Where a pool goes on in its topics, for people: what the journal holds, and a command that sets it.
+
+Setting offsets is a transaction without records: readers go on there from its version on.  It never happens by
+itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lake_core.errors import InvalidInput
+from lake_core.history import Draft
+from lake_core.history.offsets import held_offsets, offsets_source
+from lake_core.naming import MAIN
+from lake_core.phrases import choices, counted
+from lake_core.records import Consume
+from log_lake.kafka.plan import KIND, Partition, SeenPartition, partition_of
+from log_lake.lake.pool import Pool
+
+FORM = "TOPIC[:PARTITION]=OFFSET, where OFFSET may also be earliest or latest"
+
+_WISH = re.compile(
+    r"(?P<topic>[A-Za-z0-9._-]+)(?::(?P<number>[0-9]{1,9}))?=(?P<at>[0-9]{1,18}|earliest|latest)"
+)
+
+
+@dataclass(frozen=True)
+class PartitionOffset:
+    """Where a pool goes on in a partition: the `next` offset, and the offset at which its last load began."""
+
+    partition: Partition
+    next: int
+    begun: int
+    records: int
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The offset at which a partition is to be read next; `number` is None for all partitions of the topic."""
+
+    topic: str
+    number: int | None
+    at: str
+
+
+def wish_of(text: str) -> Wish:
+    """What a person wants, in the form of `FORM`.  Raises InvalidInput."""
+    match = _WISH.fullmatch(text)
+    if match is None:
+        raise InvalidInput(f"--set {text!r}: use {FORM}")
+    return Wish(match["topic"], None if match["number"] is None else int(match["number"]), match["at"])
+
+
+def positions_of(pool: Pool) -> list[PartitionOffset]:
+    """What the newest version of the pool holds.  Raises NotFound, Unavailable, Corrupt."""
+    positions = []
+    for stream, source in held_offsets(pool.at(MAIN).state, KIND).items():
+        partition, (begun, _, _) = partition_of(stream), source.etag.partition(".")
+        if partition is not None and begun.isdecimal():
+            positions.append(PartitionOffset(partition, source.size, int(begun), source.records))
+    return sorted(positions, key=lambda one: one.partition)
+
+
+def settled(wishes: Iterable[Wish], seen: Sequence[SeenPartition]) -> dict[Partition, int]:
+    """The next offset of each partition that the wishes name; pure.  Raises InvalidInput."""
+    offsets: dict[Partition, int] = {}
+    for wish in wishes:
+        of_topic = [one for one in seen if one.partition.topic == wish.topic]
+        if not of_topic:
+            topics = sorted({one.partition.topic for one in seen})
+            raise InvalidInput(
+                f"topic {wish.topic!r} is not one of the pool's ingest.source: {choices(topics)}"
+            )
+        chosen = [one for one in of_topic if wish.number in (None, one.partition.number)]
+        if not chosen:
+            raise InvalidInput(f"topic {wish.topic} has no partition {wish.number}: 0 to {len(of_topic) - 1}")
+        for one in chosen:
+            at = one.low if wish.at == "earliest" else one.high if wish.at == "latest" else int(wish.at)
+            if not one.low <= at <= one.high:
+                raise InvalidInput(f"{one.partition}: has offsets from {one.low} to {one.high}, not {at}")
+            offsets[one.partition] = at
+    return offsets
+
+
+def set_positions(pool: Pool, offsets: dict[Partition, int]) -> int | None:
+    """Sets the next offset of partitions, in one transaction; its version, None if all are there already.
+
+    Raises Conflict if a reader commits meanwhile, NotFound, OutcomeUnknown, Unavailable.
+    """
+    branch = pool.branch(MAIN)
+    loaded = branch.history.load_open()
+    newest = held_offsets(loaded.state, KIND)
+    id = branch.context.ids.new()
+    sources = []
+    for partition, at in sorted(offsets.items()):
+        source = newest.get(partition.stream)
+        if source is None or source.size != at:
+            sources.append(offsets_source(partition.stream, source.size if source else at, at, id=id))
+    if not sources:
+        return None
+    draft = Draft(
+        id,
+        MAIN,
+        loaded.version,
+        branch.context.author,
+        (Consume(tuple(sources)),),
+        message=f"set offsets of {counted(len(sources), 'partition')}",
+        metadata=branch.context.metadata,
+    )
+    return branch.commit_draft(draft, does="sets offsets").version
