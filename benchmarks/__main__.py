@@ -30,6 +30,7 @@ NAMES = (
     "index",
     "spark",
     "airflow",
+    "flights",
 )
 MODULES = {"ranges": ("ranges", "ranges_memory", "ranges_spark")}
 """The modules of a benchmark, if it has others than the one of its name."""

@@ -29,7 +29,7 @@ SECONDS = 600.0
 def whole_airflow(lake: str) -> Iterator[Services]:
     """Airflow, with its schedules off but for that of intervals, and a Spark Connect server of two cores."""
     off = {f"LAKE_{agent}_SCHEDULE": "" for agent in ("INGEST", "COMPACT", "CHECKPOINT", "TOMBSTONES")}
-    off |= {f"LAKE_{agent}_SCHEDULE": "" for agent in ("RETENTION", "ERASURE")}
+    off |= {f"LAKE_{agent}_SCHEDULE": "" for agent in ("RETENTION", "ERASURE", "SPLIT")}
     dags = put_dags(Path(data.fresh("live-dags")), found='[{"title": "one"}]')
     with Services(run_dir=Path(data.fresh("live")), lake=lake, env=off, dags=dags, silent=True) as services:
         yield services
@@ -62,7 +62,7 @@ def _measure(name: str, tries: list[tuple[float, float]], *, begins: bool = Fals
 
 
 def _empty(services: Services) -> float:
-    begun, tasks = _finished(services, EMPTY, {})
+    begun, tasks = finished(services, EMPTY, {})
     return _moment(tasks["run"]["end_date"]) - begun
 
 
@@ -70,7 +70,7 @@ def _batch(services: Services, lake: Any, folder: Path, number: int) -> tuple[fl
     for file in range(FILES):
         lines = (json.dumps({"k": row * FILES + file, "batch": number}) for row in range(RECORDS))
         Path(folder, f"{number}-{file:03d}.ndjson").write_text("\n".join(lines) + "\n")
-    begun, tasks = _finished(services, "lake_ingest", {"pools": [POOL], "wait": False})
+    begun, tasks = finished(services, "lake_ingest", {"pools": [POOL], "wait": False})
     (version, newest), *_ = lake.pool(POOL).log()
     if version != number + 1:
         raise RuntimeError(f"version {version} after batch {number}")
@@ -82,7 +82,7 @@ def _batch(services: Services, lake: Any, folder: Path, number: int) -> tuple[fl
     return committed - begun, in_tasks
 
 
-def _finished(services: Services, dag: str, conf: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+def finished(services: Services, dag: str, conf: dict[str, Any]) -> tuple[float, dict[str, Any]]:
     """When a run was asked for, and its tasks by id after it succeeded."""
     api = services.api
     api.wait_for_dag(dag)
