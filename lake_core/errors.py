@@ -10,6 +10,7 @@
       Conflict                load again, decide again, try again
         CheckpointGone        the state rests on a checkpoint that was purged meanwhile: load again
         PlanAgain             the newest state needs another plan; the planner plans again, a few times
+        Undecided             a transaction over pools is being committed: wait for its decision
       OutcomeUnknown          the commit may have happened: resolve it by its id before anything else
       Unavailable             wait and call again
         Denied                the process may not do this: get the right, or leave it out
@@ -148,6 +149,17 @@ class CheckpointGone(Conflict):
 
 class PlanAgain(Conflict):
     """The plan does not fit the newest state any more; a new plan may."""
+
+
+class Undecided(Conflict):
+    """A transaction over several pools, `over`, is prepared in this pool, and does not commute with the draft."""
+
+    def __init__(self, over: str) -> None:
+        super().__init__(
+            f"transaction {over} over several pools is being committed, and has what this would change; try again "
+            "later"
+        )
+        self.over = over
 
 
 class OutcomeUnknown(LakeError):

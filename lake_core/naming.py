@@ -34,7 +34,9 @@ _SMALL = ("/HEAD", "/TAIL", "-begun", ".fence", ".gate", ".lease", "/given-up", 
 
 def most_bytes(name: str) -> int:
     """The most bytes that are read of an object of this name, if it is read whole."""
-    return SMALL if name.endswith(_SMALL) or name.split("/")[1:2] == ["parked"] else LARGEST
+    folders = name.split("/")
+    is_small = name.endswith(_SMALL) or folders[0] == TRANSACTIONS or folders[1:2] == ["parked"]
+    return SMALL if is_small else LARGEST
 
 
 def check_objects(objects: Iterable[str], *, what: str) -> None:
@@ -277,6 +279,52 @@ def noted_pool(name: str) -> str:
     return name.removeprefix(f"{ACTIVITY}/")
 
 
+TRANSACTIONS = "transactions"
+"""The folder of the transactions over several pools."""
+
+BEGUN, LEASE, DECISION, ASKED = "begun", "lease", "decision", "asked"
+"""The objects of such a transaction, beside one for each pool that joined it."""
+
+
+def transaction(id: str) -> str:
+    """The folder of a transaction over several pools."""
+    return f"{TRANSACTIONS}/{_part(id)}"
+
+
+def transaction_object(id: str, kind: str) -> str:
+    """The name of the object of this kind (`BEGUN`, `LEASE`, `DECISION`, `ASKED`)."""
+    return f"{transaction(id)}/{kind}"
+
+
+def joined(id: str, pool_id: str) -> str:
+    """The name of the sign that a pool joined a transaction."""
+    return f"{transaction(id)}/joined-{_part(pool_id)}"
+
+
+def split_transaction(name: str) -> tuple[str, str]:
+    """The id of the transaction and the rest of the name of one of its objects; empty texts if it is none."""
+    folder, _, rest = name.partition("/")
+    id, _, kind = rest.partition("/")
+    return (id, kind) if folder == TRANSACTIONS and is_id(id) and kind else ("", "")
+
+
+def joined_pool(kind: str) -> str:
+    """The id of the pool in the name of a sign that it joined; "" if it is not such a name."""
+    id = kind.removeprefix("joined-")
+    return id if id != kind and is_id(id) else ""
+
+
+def transaction_branch(id: str) -> str:
+    """The branch on which a transaction over several pools writes, in each of them."""
+    return f"tx-{id}"
+
+
+def transaction_of(branch: str) -> str:
+    """The id of the transaction that writes on the branch; "" if it is another branch."""
+    id = branch.removeprefix("tx-")
+    return id if id != branch and is_id(id) else ""
+
+
 def erasures(pool_id: str) -> str:
     """The folder of a pool's erasures."""
     return f"{_part(pool_id)}/erasures"
@@ -376,6 +424,10 @@ def check_chosen_name(name: str, *, what: str) -> str:
     """
     if what == "pool" and name in OWN_POOLS:
         raise InvalidInput(f"pool name {name!r}: the lake makes this pool itself; choose another name")
+    if transaction_of(name):
+        raise InvalidInput(
+            f"{what} name {name!r}: it belongs to a transaction over pools; choose another name"
+        )
     if name.startswith("-"):
         raise InvalidInput(f"{what} name {name!r}: the command takes it for an option; begin it otherwise")
     return name

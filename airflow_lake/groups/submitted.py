@@ -95,7 +95,7 @@ class SubmittedRun(KeepsTexts, Tells, SparkSubmitOperator):
         from lake_core.store import address_of
         from log_lake.agents.driver import Outcome
         from log_lake.agents.packs import read_outcome
-        from log_lake.lake.lake import default_metadata
+        from log_lake.lake.author import default_metadata
         from spark_apps.agent import OPTIONS
 
         tell_of_tries(context.get("ti"))

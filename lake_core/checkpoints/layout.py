@@ -23,11 +23,14 @@ from lake_core.records.decoding import check_counts, decoding
 FOOTER = b"lake"
 CHECKSUM = b"lake.crc32"
 VERSION = 1
-"""The version of a checkpoint without sections of `SINCE_2`."""
+"""The version of a checkpoint without sections of `SINCE`."""
 
-NEWEST, SINCE_2 = 2, frozenset({"point", "inlined"})
-"""The version of a checkpoint with one of these sections.  Programs that know only version 1 refuse it: they would
-leave the section out of the next checkpoint."""
+SINCE = {"point": 2, "inlined": 2, "pending": 3, "prepared": 3}
+"""Sections, with the version of a checkpoint that has one.  Programs that know only older versions refuse it: they
+would leave the section out of the next checkpoint."""
+
+NEWEST = max(SINCE.values())
+"""The newest version of a checkpoint that this program knows."""
 
 MAX_GROUP_ROWS = 1 << 20
 """Rows of a row group, at most: a reader decodes it whole, and a few bytes can say any number of rows."""

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lake_core.checkpoints.layout import (
-    NEWEST,
     ROW,
-    SINCE_2,
+    SINCE,
     CheckpointFooter,
     RowGroup,
     SectionPart,
@@ -73,7 +72,8 @@ def write_rows(
             for table in _grouped(part.tables, rows=limits.group_rows):
                 writer.write_table(complete(table, part), row_group_size=limits.group_rows)
                 groups.append(_group(table, part))
-        version = NEWEST if any(group.section in SINCE_2 for group in groups) else footer.format_version
+        version = max((SINCE.get(group.section, 0) for group in groups), default=0)
+        version = max(version, footer.format_version)
         footer = msgspec.structs.replace(footer, groups=tuple(groups), format_version=version)
         writer.add_key_value_metadata(encode_footer(footer))
     return footer

@@ -17,6 +17,8 @@
     removed      ""       the object       seq: the version that removed it; applied: when; size
     vacuum       ""       its sequence     value: `Vacuum`; only of those that have not ended
     vacuuming    ""       ""               value: `VacuumingRow`
+    pending      ""       a transaction    value: `PendingPart`; of transactions over several pools
+    prepared     ""       another pool     value: the greatest version of its pending entries that is settled here
     inlined      ""       ""               value: the bytes of all inlined objects; only if there ever were any
     reference    yes      the low bound    a column each; value: the fields' statistics, lifts, and bytes if inlined
 
@@ -63,6 +65,7 @@ from lake_core.history.snapshot.reference import from_rows
 from lake_core.history.snapshot.snapshot import Shape, Snapshot
 from lake_core.history.state import Closing, PoolState, Remembered, Tag
 from lake_core.history.tombstone import Tombstone
+from lake_core.history.transactions.part import PendingPart
 from lake_core.ids import id_time
 from lake_core.naming import check_objects
 from lake_core.records.branching import check_writes
@@ -80,6 +83,7 @@ BRANCH, SCHEMA, TOMBSTONE = "branch", "schema", "tombstone"
 CLOSING, REOPENING, INLINED = "closing", "reopening", "inlined"
 FORK, SETTLED, LIFT, TAG = "fork", "settled", "lift", "tag"
 VACUUM, VACUUMING = "vacuum", "vacuuming"
+PENDING, PREPARED = "pending", "prepared"
 
 
 class BranchRow(msgspec.Struct, frozen=True):
@@ -166,6 +170,9 @@ class PoolStateFormat:
         yield _values(FORK, ((name, _fork_row(b.fork)) for name, b in branches if b.fork is not None))
         yield _values(LIFT, ((f"{base:020d}", lift.writes) for base, lift in sorted(state.lifts.items())))
         yield _values(TAG, ((name, msgspec.msgpack.encode(tag)) for name, tag in sorted(state.tags.items())))
+        encode = msgspec.msgpack.encode
+        yield _values(PENDING, ((over, encode(part)) for over, part in sorted(state.pending.items())))
+        yield _values(PREPARED, ((pool, encode(version)) for pool, version in sorted(state.prepared.items())))
         yield SectionPart(POINT, "", "", (rows(key=batch) for batch in _batches(state.points)))
         yield from _removed_parts(state.removed)
         yield SectionPart(SCHEMA, "", "", _schemas(state))
@@ -192,6 +199,8 @@ class PoolStateFormat:
         reopenings = [decode(value, type=int) for _, value in _all_values(file, REOPENING)]
         lifts = {_sequence(base): Lift(value, _sequence(base)) for base, value in _all_values(file, LIFT)}
         tags = {name: decode(value, type=Tag) for name, value in _all_values(file, TAG)}
+        pending = {over: MSGPACK.of(PendingPart).decode(value) for over, value in _all_values(file, PENDING)}
+        prepared = {pool: decode(value, type=int) for pool, value in _all_values(file, PREPARED)}
         schemas = list(_all_schemas(file))
         state = PoolState(
             branches=HashTrieMap(branches),
@@ -206,6 +215,8 @@ class PoolStateFormat:
             removed=_removed(file),
             inlines=any(True for _ in _all_values(file, INLINED)),
             split_at=HashTrieSet(_points(file)),
+            pending=HashTrieMap(pending),
+            prepared=HashTrieMap(prepared),
             time=_time(file),
         )
         if any(group.section == REFERENCE and group.reach <= group.last for group in file.footer.groups):

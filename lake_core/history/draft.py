@@ -55,10 +55,10 @@ class Draft:
         Without it no draft is a request that some states refuse and `refusals` does not know of.
         """
         others = replace(self, actions=tuple(a for a in self.actions if not isinstance(a, AddInlined)))
-        return self.oldest_only or self.keeps_fields or self._only_takes or others.needs_version > 1
+        return self.oldest_only or self.keeps_fields or self.only_takes or others.needs_version > 1
 
     @property
-    def _only_takes(self) -> bool:
+    def only_takes(self) -> bool:
         """Whether it removes references and puts no object in their place, or retires a tombstone by force."""
         kinds = {type(action) for action in self.actions}
         by_force = any(isinstance(action, RemoveTombstone) and action.forced for action in self.actions)

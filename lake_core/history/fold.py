@@ -25,6 +25,7 @@ from typing import Any
 from rpds import HashTrieMap, HashTrieSet
 
 from lake_core.errors import CheckpointDamaged, Corrupt
+from lake_core.history.added import added_reference, added_tombstone
 from lake_core.history.branch_state import BranchState, Fork, is_needed, with_settled
 from lake_core.history.branching import (
     created,
@@ -43,6 +44,8 @@ from lake_core.history.snapshot.snapshot import Snapshot
 from lake_core.history.state import Closing, Ingested, PoolState, Tag, ingested_as, remembered
 from lake_core.history.tags import root_of, roots_of, tagged
 from lake_core.history.tombstone import Tombstone
+from lake_core.history.transactions.part import PendingPart
+from lake_core.history.transactions.preparing import merged_part, pended
 from lake_core.records import (
     Action,
     AddInlined,
@@ -53,6 +56,7 @@ from lake_core.records import (
     CreateBranch,
     DeleteBranch,
     DeleteTag,
+    EndBranch,
     Entry,
     MarkApplied,
     Merge,
@@ -65,6 +69,7 @@ from lake_core.records import (
     Reopen,
     SetMerged,
     SetSchema,
+    Settle,
     Transaction,
 )
 from lake_core.records.transactions import sequence
@@ -96,7 +101,16 @@ def fold_transaction(state: PoolState, version: int, index: int, transaction: Tr
         for parent in _parents_of_deleted_tags(state.tags, tags, transaction):
             branches = with_settled(branches, parent, roots=roots_of(tags))
         split_at = pointed(state.split_at, transaction.actions)
-        return replace(state, branches=branches, tags=tags, removed=removed, split_at=split_at, time=time)
+        pending = pended(state, version, transaction)
+        return replace(
+            state,
+            branches=branches,
+            tags=tags,
+            removed=removed,
+            split_at=split_at,
+            pending=pending,
+            time=time,
+        )
     change = _begun(state, version, seq, transaction, time=time)
     for action in transaction.actions:
         fold = _FOLDS.get(type(action))
@@ -147,6 +161,8 @@ class _Change:
     tags: HashTrieMap[str, Tag]
     removed: Removed
     inlines: bool
+    pending: HashTrieMap[str, PendingPart]
+    prepared: HashTrieMap[str, int]
     writes: range = range(0)
 
     @property
@@ -191,6 +207,8 @@ def _begun(state: PoolState, version: int, seq: int, transaction: Transaction, *
         tags=state.tags,
         removed=state.removed,
         inlines=state.inlines,
+        pending=state.pending,
+        prepared=state.prepared,
     )
 
 
@@ -209,7 +227,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         version, change.snapshot, change.tombstones, change.replaced, fork, change.settled, change.revealed
     )
     branches = branches.insert(transaction.branch, after)
-    if any(isinstance(action, DeleteBranch) for action in transaction.actions):
+    if any(isinstance(action, DeleteBranch | EndBranch) for action in transaction.actions):
         branches = deleted(branches, transaction.branch, roots=roots_of(change.tags))
     elif change.lift is not None:
         branches = with_settled(branches, transaction.branch, roots=roots_of(change.tags))
@@ -228,6 +246,8 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
         removed=change.removed,
         split_at=state.split_at,
         inlines=change.inlines,
+        pending=change.pending,
+        prepared=change.prepared,
     )
 
 
@@ -236,7 +256,7 @@ def _ended(state: PoolState, change: _Change) -> PoolState:
 
 def _add_object(change: _Change, action: AddObject) -> None:
     _check_announced(change, action)
-    _refer(change, _reference(action, change.seq))
+    _refer(change, added_reference(action, change.seq))
     if action.seqs is None:
         change.writes = range(change.seq, change.seq + 1)
 
@@ -286,7 +306,7 @@ def _set_schema(change: _Change, action: SetSchema) -> None:
 
 def _add_tombstone(change: _Change, action: AddTombstone) -> None:
     _check_new(change, action.tombstone)
-    tombstone = _tombstone(action, change.version, change.seq, change.transaction)
+    tombstone = added_tombstone(action, change.version, change.seq, change.transaction)
     change.tombstones = change.tombstones.insert(action.tombstone, tombstone)
     change.writes = range(change.seq, change.seq + 1)
 
@@ -370,6 +390,16 @@ def _delete_branch(change: _Change, action: DeleteBranch) -> None:
     change.tags = change.tags.insert(action.root, root)
 
 
+def _end_branch(change: _Change, action: EndBranch) -> None:
+    """Nothing: `_ended` deletes the branch, and no tag keeps it."""
+
+
+def _settle(change: _Change, action: Settle) -> None:
+    change.pending = merged_part(change.pending, change.transaction, action)
+    for pool_id, version in action.prepared.items():
+        change.prepared = change.prepared.insert(pool_id, max(version, change.prepared.get(pool_id, 0)))
+
+
 def _close(change: _Change, action: Close) -> None:
     change.closed = Closing(change.version, change.transaction.time, change.transaction.author)
 
@@ -397,6 +427,8 @@ _FOLDS: dict[type[Action], Callable[[_Change, Any], None]] = {
     Merge: _merge,
     SetMerged: _set_merged,
     DeleteBranch: _delete_branch,
+    EndBranch: _end_branch,
+    Settle: _settle,
     Close: _close,
     Reopen: _reopen,
 }
@@ -410,41 +442,3 @@ def _vacuumed(removed: Removed, seq: int, transaction: Transaction) -> Removed:
     """The list of the removed after a transaction of no branch."""
     actions = [action for action in transaction.actions if isinstance(action, VacuumAction)]
     return fold_vacuums(removed, actions, seq=seq, id=transaction.id, time=transaction.time)
-
-
-def _reference(action: AddObject, seq: int) -> Reference:
-    oldest, newest = action.seqs or (None, seq)
-    return Reference(
-        object=action.object,
-        low=action.low,
-        high=action.high,
-        seq=newest,
-        oldest=oldest,
-        ordinal=action.ordinal,
-        records=action.records,
-        size=action.size,
-        schema=action.schema,
-        sub_pool=action.sub_pool,
-        columns=action.columns,
-        applied=action.applied,
-        data=action.data,
-    )
-
-
-def _tombstone(action: AddTombstone, version: int, seq: int, by: Transaction) -> Tombstone:
-    return Tombstone(
-        id=action.tombstone,
-        version=version,
-        seq=seq,
-        read_version=by.read_version,
-        transaction_id=by.id,
-        time=by.time,
-        low=action.low,
-        high=action.high,
-        condition=action.condition,
-        reason=action.reason,
-        replaces=action.replaces,
-        self_only=action.self_only,
-        sub_pool=action.sub_pool,
-        only=action.only,
-    )

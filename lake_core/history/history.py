@@ -5,6 +5,7 @@ This is the thin part: the journal races, `group_commit` proposes, `rebase` deci
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
@@ -13,29 +14,36 @@ from lake_core.context import FORMAT_VERSION
 from lake_core.errors import (
     Conflict,
     InvalidInput,
+    LakeError,
     NotFound,
     OutcomeUnknown,
     Unavailable,
+    Undecided,
 )
 from lake_core.history.activity import ActivityNote
 from lake_core.history.checkpoint import PoolStateFormat
 from lake_core.history.draft import Draft
-from lake_core.history.fold import fold_entry
+from lake_core.history.fold import fold_entry, fold_transaction
 from lake_core.history.group_commit.attempt import Attempt
 from lake_core.history.group_commit.requests import DraftRequest, Requests
 from lake_core.history.group_commit.states import State
 from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
-from lake_core.history.rebase import Committed, check_open
+from lake_core.history.rebase import Committed, check_open, rebase
 from lake_core.history.repeated import check_repeated, holds
 from lake_core.history.state import PoolState, Remembered
+from lake_core.history.transactions.decisions import Decision, Decisions
+from lake_core.history.transactions.preparing import settling
+from lake_core.history.transactions.waiting import DecisionWait
 from lake_core.journal import Journal, LoadedState, Retry, gates
 from lake_core.keys import PoolKey
-from lake_core.records import Entry, Transaction
+from lake_core.records import Entry, Join, Split, Transaction
 from lake_core.records.codec import Codec
 from lake_core.records.metadata import check_text
 from lake_core.schemas import APPEND, Rule
 from lake_core.store import Store
 from lake_core.store.meter import COMMITS, RACES_LOST, meter_of
+
+log = logging.getLogger(__name__)
 
 CONTENDED_COMMITS = 8
 """After meeting contention, post a request right away for this many commits.  A needless request costs three store
@@ -71,6 +79,7 @@ class History:
         self._unknown: dict[str, int] = {}
         name = naming.pool_journal(pool_id)
         self._activity = ActivityNote(store, pool_id, clock)
+        self.decisions = Decisions(store, clock)
         self._requests = Requests(store, name, Codec(DraftRequest, version=format_version))
         self.journal: Journal[Entry, PoolState] = Journal(
             store,
@@ -95,22 +104,98 @@ class History:
         return self.journal.load()
 
     def load_open(self) -> LoadedState[PoolState]:
-        """The newest state, like `load`; raises NotFound if the pool was dropped."""
+        """The newest state, like `load`; raises NotFound if the pool was dropped.
+
+        What transactions over several pools have decided is settled first, or at least shown (`_shown`).
+        """
         loaded = self.load()
         check_open(loaded.state, pool=self.pool_name)
-        return loaded
+        return self._shown(loaded) if len(loaded.state.pending) else loaded
+
+    def _shown(self, loaded: LoadedState[PoolState]) -> LoadedState[PoolState]:
+        """The state with all pending parts that are committed.
+
+        If this process cannot settle them, because it may not write, they are shown as if it had.
+        """
+        decided = [(over, self.decisions.get(over)) for over in sorted(loaded.state.pending.keys())]
+        committed: list[tuple[str, Decision]] = []
+        for over, decision in decided:
+            if decision is None:
+                continue
+            try:
+                self.settle(over, decision)
+            except LakeError as error:
+                log.info("%s: transaction %s is shown, not settled: %s", self.journal.name, over, error)
+                committed += [(over, decision)] if decision.committed else []
+        loaded = self.load()
+        check_open(loaded.state, pool=self.pool_name)
+        state, index = loaded.state, 0
+        for over, decision in committed:
+            if (part := state.pending.get(over)) is None:
+                continue
+            draft = settling(part, over, committed=True, prepared=decision.prepared)
+            settles = rebase(state, draft, key=self._key, rule=self._rule, time=decision.time)
+            assert isinstance(settles, Transaction)  # commuting lets nothing in that would refuse it
+            state = fold_transaction(state, loaded.version + 1, index, settles)
+            index += settles.width
+            shown = replace(state.branches[part.into], tip=loaded.version)  # no entry is newer
+            state = replace(state, branches=state.branches.insert(part.into, shown))
+        return replace(loaded, state=state) if index else loaded
+
+    def settle(self, over: str, decision: Decision) -> int | None:
+        """Commit what a transaction over several pools decided; returns the version.
+
+        None if this pool has no pending part of it.
+        """
+        part = self.load().state.pending.get(over)
+        if part is None:
+            return None
+        done = self._commit(settling(part, over, committed=decision.committed, prepared=decision.prepared))
+        return None if done.unchanged else done.version
 
     def load_recent(self) -> LoadedState[PoolState]:
         """The state in memory if it was the newest a short time ago, otherwise as `load`."""
         return self.journal.load_recent()
 
-    def commit(self, draft: Draft) -> Committed:
+    def commit(self, draft: Draft, *, meanwhile: Callable[[], None] = lambda: None) -> Committed:
         """Commit the draft to its branch, rebased onto the transactions that other writers commit meanwhile.
+
+        If a transaction over several pools is being committed, and the draft does not commute with it, this waits
+        for the decision, up to `MOST_WAITING` seconds; `meanwhile` is called before each look.  It aborts a
+        transaction whose owner is dead.
 
         After an OutcomeUnknown, or an interruption such as Ctrl-C, this History may commit the same draft again, as
         often as necessary; another process may do so only if the draft has a token.  Raises the errors of
         `rebase.rebase` and `Journal.append`, and InvalidInput if the lake's format cannot hold the draft.
         """
+        waiting = DecisionWait(self.journal.retry)
+        while True:  # bounded by the time that `waiting` allows
+            try:
+                return self._commit(draft)
+            except Undecided as error:
+                meanwhile()
+                self._resolve(error, waiting)
+
+    def _resolve(self, error: Undecided, waiting: DecisionWait) -> None:
+        """Settle the transaction that a draft met, if it is decided, or can be; otherwise pause.
+
+        Raises the error if this has lasted too long.
+        """
+        decision = self.decisions.get(error.over)
+        if decision is None and waiting.asks() and self.decisions.is_dead(error.over):
+            if error.over not in self.load().state.pending:  # it was settled, and its objects deleted
+                return
+            log.warning("%s: transaction %s has no live owner, and is aborted", self.journal.name, error.over)
+            decision = self.decisions.decide(error.over, committed=False, by="a process that waited for it")
+        if decision is not None:
+            self.settle(error.over, decision)
+        elif waiting.is_over():
+            raise error
+        else:
+            waiting.pause()
+
+    def _commit(self, draft: Draft) -> Committed:
+        """As `commit`, but raises Undecided instead of waiting."""
         self.check_draft(draft)
         self._activity.keep()
         draft = replace(draft, metadata={**self._metadata, **draft.metadata})
@@ -133,6 +218,8 @@ class History:
         except BaseException as error:
             attempt.fail(error)
             self._note(attempt)
+            if isinstance(error, Undecided):
+                raise
             if attempt.state is State.UNKNOWN and isinstance(error, Conflict | Unavailable):
                 raise self._outcome_unknown(attempt, error) from error
             raise
@@ -154,7 +241,14 @@ class History:
         """Raises InvalidInput if the lake's format cannot hold the draft, or a text of it is too long."""
         if self._format_version < (needed := draft.needs_version):
             inlines = any(getattr(action, "data", b"") for action in draft.actions)
-            newest = "inlined objects" if inlines else "split points"
+            splits = any(isinstance(action, Split | Join) for action in draft.actions)
+            newest = (
+                "inlined objects"
+                if inlines
+                else "split points"
+                if splits
+                else "transactions over several pools"
+            )
             lacks = "branches, tags, reverts and vacuum" if needed == 2 else newest
             raise InvalidInput(
                 f"this lake has format version {self._format_version}, which has no {lacks}: run lake upgrade"

@@ -11,6 +11,7 @@ state and returns the transaction to write, or the one that the draft's token co
   (it overtook the load), the load also carries a self-only tombstone, which hides its own records in the replaced
   range.  If the tombstone of such a replace may be retired already: Conflict; the load must begin again.
 - If another replace took the range of a replace meanwhile: Conflict.
+- If it does not commute with the pending part of a transaction over pools: Undecided; its writer waits.
 - If a source file was ingested meanwhile: Conflict; the batch must be planned again.
 - If a load read a stream from another offset on than where the state ends: Conflict; it must read again
 (`offsets`).
@@ -28,15 +29,16 @@ state and returns the transaction to write, or the one that the draft's token co
 - Schemas that the state knows by now are not announced again.
 
 What becomes of a draft that creates or deletes a branch is decided in `create`, of one that merges in `merge`, of
-tags in `tags`, of one that deletes objects or needs removed ones in `vacuuming`.  Which fields
-may come together is in `fields`.
+one that prepares or settles a transaction over pools in `transactions`, of tags in `tags`, of one that deletes
+objects or needs removed ones in `vacuuming`.  Which fields may come together is in `fields`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from lake_core.errors import Conflict, NotFound, PlanAgain
+from lake_core.errors import Conflict, NotFound, PlanAgain, Undecided
 from lake_core.history.between import Ages
 from lake_core.history.branch_state import BranchState
 from lake_core.history.covered import giving_up, is_interval
@@ -51,6 +53,13 @@ from lake_core.history.snapshot.reference import Reference, span_of
 from lake_core.history.state import PoolState, Remembered
 from lake_core.history.tags import tagging
 from lake_core.history.tombstone import Tombstone
+from lake_core.history.transactions.commuting import undecided
+from lake_core.history.transactions.preparing import (
+    check_branch_of_transaction,
+    check_ended,
+    is_settled,
+    preparing,
+)
 from lake_core.history.vacuuming import check_objects, check_vacuum
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.phrases import human_time
@@ -62,14 +71,17 @@ from lake_core.records import (
     Consume,
     CreateBranch,
     DeleteBranch,
+    EndBranch,
     MarkApplied,
     Merge,
+    Prepare,
     PutReference,
     RemoveReference,
     RemoveTombstone,
     Reopen,
     SetMerged,
     SetSchema,
+    Settle,
     Transaction,
 )
 from lake_core.records.transactions import version_of
@@ -106,6 +118,16 @@ def rebase(
     """
     first = draft.actions[0] if draft.actions else None
     _check_drops(state, draft, first)
+    if is_settled(state, draft):
+        return None
+    if over := undecided(state, draft, rule):
+        raise Undecided(over)
+    if isinstance(first, Prepare):
+        actions = preparing(state, draft, first, partial(_merging, rule=rule))
+        if isinstance(actions, Remembered):
+            return actions
+        return _transaction(draft, actions, parent=0, time=time) if actions else None
+    check_branch_of_transaction(state, draft)
     if not draft.branch:
         check_vacuum(state, draft)
         actions = pointing(state.points, tagging(state, draft))
@@ -130,9 +152,11 @@ def rebase(
     check_objects(state, draft)
     if isinstance(first, DeleteBranch):
         check_deleted(state, draft, first)
+    if isinstance(first, EndBranch):
+        check_ended(state, draft, first)
     if isinstance(first, Merge):
-        actions = merging(state, draft, first)
-        check_room_of_merge(state, draft, actions, rule)
+        settles = (a for a in draft.actions if isinstance(a, Settle))
+        actions = (*_merging(state, draft, first, rule=rule), *settles)
         return _transaction(draft, actions, parent=branch.tip, time=time)
     if branch.fork is not None and draft.read_version < branch.fork.restored:
         raise Conflict(
@@ -170,6 +194,13 @@ def rebase(
     given_up = giving_up(state, draft.actions, branch=draft.branch, id=draft.id)
     actions = (*_new_schemas(state, draft), *draft.actions, *given_up, *overtaken)
     return _transaction(draft, actions, parent=branch.tip, time=time)
+
+
+def _merging(state: PoolState, draft: Draft, action: Merge, *, rule: Rule) -> tuple[Action, ...]:
+    """The actions of a merge.  Raises what `merging` and `check_room_of_merge` raise."""
+    actions = merging(state, draft, action)
+    check_room_of_merge(state, draft, actions, rule)
+    return actions
 
 
 def _check_unchanged(state: PoolState, branch: BranchState, draft: Draft) -> None:

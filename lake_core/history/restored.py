@@ -21,6 +21,10 @@ def check_restored(state: PoolState, *, version: int) -> None:
         raise Corrupt(f"there is no branch {MAIN}")
     for name, branch in state.branches.items():
         _check_branch(state, name, branch)
+    for over, part in state.pending.items():
+        child = state.branches.get(part.branch)
+        if child is None or child.fork is None or (child.fork.parent, child.tip) != (part.into, part.upto):
+            raise Corrupt(f"transaction {over}: its pending part does not fit branch {part.branch[:80]!r}")
     for what, named in _versions(state):
         if named > version:
             raise Corrupt(f"{what} is of version {named}, and the checkpoint of version {version}")
@@ -59,5 +63,7 @@ def _versions(state: PoolState) -> Iterator[tuple[str, int]]:
         yield "a lift", version_of(base)
     for seq, vacuum in state.removed.vacuums.items():
         yield "a vacuum", max(version_of(seq), *(removal.version for removal in vacuum.removals), 0)
+    for over, part in state.pending.items():
+        yield f"transaction {over}", max(part.version, part.upto)
     yield "the horizon of vacuums", state.removed.horizon
     yield "the closing", max(0 if state.closed is None else state.closed.version, state.reopened)

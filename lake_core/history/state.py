@@ -11,6 +11,7 @@ Entries make it (`fold`).  The state holds
 - sources: the source files that were ingested, so that none is ingested twice; a branch knows its parent's too,
 - lifts of merges, tags, and split points,
 - the objects that branches gave up and that are not deleted yet (`removal`),
+- the pending parts of transactions over several pools, and what is known of their other pools,
 - whether the pool was dropped: no transaction follows, so that no writer writes where no reader looks, until one
   opens it again (decision 78).
 
@@ -33,6 +34,7 @@ from lake_core.history.lift import Lift
 from lake_core.history.removal import Removed
 from lake_core.history.snapshot.snapshot import MIN_CHANGES, Snapshot
 from lake_core.history.tombstone import NEVER
+from lake_core.history.transactions.part import PendingPart
 from lake_core.naming import MAIN, NOKEY, REJECTED
 from lake_core.records import (
     AddObject,
@@ -151,7 +153,8 @@ class PoolState:
     value of `time` when the token was used.  `reopened` is the version that opened the pool again after its last
     drop, 0 if none did.  `split_at` are encoded keys that cut the keys of all branches into ranges
     (`records.points`).  `inlines`: the journal has had inlined objects, so that entries may still have them after
-    no branch refers to one.
+    no branch refers to one.  `pending` are the parts of transactions over several pools, by their ids; `prepared`
+    holds, by id of a pool, the greatest version of its pending entries of transactions that are settled here.
     """
 
     branches: HashTrieMap[str, BranchState] = field(
@@ -168,6 +171,8 @@ class PoolState:
     removed: Removed = field(default_factory=Removed)
     split_at: HashTrieSet[bytes] = field(default_factory=HashTrieSet)
     inlines: bool = False
+    pending: HashTrieMap[str, PendingPart] = field(default_factory=HashTrieMap)
+    prepared: HashTrieMap[str, int] = field(default_factory=HashTrieMap)
     time: int = field(default=0, compare=False)
     used: HashTrieMap[str, int] = field(default_factory=HashTrieMap, compare=False)
 

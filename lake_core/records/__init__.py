@@ -1,16 +1,17 @@
 """Typed, frozen, tagged records of the journals, and their bytes.
 
 `transactions` are the actions on a pool's data, `branching` those on its branches and tags, `vacuuming` those on
-objects that may be deleted, `points` those on split points, `pools` the actions on
-the list of pools, `conditions` the conditions that such actions hold; `codec` turns entries into MessagePack and
-back.  A record states its guarantees and checks them when it is made.  An unknown action is an error ("written by a
-newer version"); an unknown optional field is ignored.
+objects that may be deleted, `points` those on split points, `pending` those of transactions over several pools,
+`pools` the actions on the list of pools, `conditions` the conditions that such actions hold; `codec` turns entries
+into MessagePack and back.  A record states its guarantees and checks them when it is made.  An unknown action is an
+error ("written by a newer version"); an unknown optional field is ignored.
 """
 
 from lake_core.records.branching import (
     CreateBranch,
     DeleteBranch,
     DeleteTag,
+    EndBranch,
     Merge,
     PutInlined,
     PutReference,
@@ -19,6 +20,7 @@ from lake_core.records.branching import (
     SetTag,
 )
 from lake_core.records.column import Column
+from lake_core.records.pending import Prepare, Settle
 from lake_core.records.points import Join, Split
 from lake_core.records.pools import (
     ConfigurePool,
@@ -68,6 +70,7 @@ __all__ = [
     "DeleteTag",
     "Discard",
     "DropPool",
+    "EndBranch",
     "EndVacuum",
     "Entry",
     "ForgetPool",
@@ -76,6 +79,7 @@ __all__ = [
     "Merge",
     "PoolAction",
     "PoolsEntry",
+    "Prepare",
     "PutInlined",
     "PutReference",
     "PutTombstone",
@@ -89,6 +93,7 @@ __all__ = [
     "SetMerged",
     "SetSchema",
     "SetTag",
+    "Settle",
     "Source",
     "Split",
     "Transaction",

@@ -120,6 +120,18 @@ class DeleteBranch(msgspec.Struct, frozen=True, tag="delete_branch"):
     version: int
 
 
+class EndBranch(msgspec.Struct, frozen=True, tag="end_branch"):
+    """Removes the branch of a transaction over several pools for good, at its version; no tag keeps it.
+
+    The other actions of the transaction remove the references that only this branch has.
+    """
+
+    version: int
+
+    def __post_init__(self) -> None:
+        check_counts("end_branch", version=self.version)
+
+
 class Merge(msgspec.Struct, frozen=True, tag="merge", omit_defaults=True):
     """Brings the writes of `branch` from its version `since` (exclusive) to `upto` to the transaction's branch.
 

@@ -20,6 +20,7 @@ from lake_core.records.branching import (
     CreateBranch,
     DeleteBranch,
     DeleteTag,
+    EndBranch,
     Merge,
     PutInlined,
     PutReference,
@@ -33,6 +34,7 @@ from lake_core.records.branching import (
 from lake_core.records.column import Column
 from lake_core.records.conditions import Condition
 from lake_core.records.decoding import check_counts, check_times
+from lake_core.records.pending import Prepare, Settle
 from lake_core.records.points import Join, Split
 from lake_core.records.vacuuming import BeginVacuum, ConfirmVacuum, Discard, EndVacuum, ScanOrphans
 
@@ -221,10 +223,25 @@ Action = (
     | EndVacuum
     | Split
     | Join
+    | EndBranch
+    | Prepare
+    | Settle
 )
 
-OF_NO_BRANCH = (SetTag, DeleteTag, ScanOrphans, Discard, BeginVacuum, ConfirmVacuum, EndVacuum, Split, Join)
-"""Actions of transactions that belong to no branch."""
+OF_NO_BRANCH = (
+    SetTag,
+    DeleteTag,
+    ScanOrphans,
+    Discard,
+    BeginVacuum,
+    ConfirmVacuum,
+    EndVacuum,
+    Split,
+    Join,
+    Prepare,
+    Settle,
+)
+"""Actions of transactions that belong to no branch; a `settle` may also stand beside the merge that it commits."""
 
 VERSION_2 = (
     Reopen,
@@ -245,7 +262,7 @@ VERSION_2 = (
 )
 """Actions that a lake of format version 1 cannot hold."""
 
-VERSION_3 = (Split, Join, AddInlined, PutInlined)
+VERSION_3 = (Split, Join, AddInlined, PutInlined, EndBranch, Prepare, Settle)
 """Actions that a lake of format version 2 cannot hold."""
 
 

@@ -71,7 +71,7 @@ class Branch(Line):
         Raises InvalidInput (nothing is committed), NotFound, Conflict, OutcomeUnknown, Unavailable.
         """
         write = WriteArguments(
-            token=token,
+            token=self.token_of(token),
             message=message,
             format=format,
             options=options or {},
@@ -108,7 +108,7 @@ class Branch(Line):
 
         Of the `options`, only `schema` applies to records that do not come from files.
         """
-        write = WriteArguments(token=token, message=message, options=options or {})
+        write = WriteArguments(token=self.token_of(token), message=message, options=options or {})
         return loads.load_blocks(self, [self.block(records)], write)
 
     def delete(
@@ -128,7 +128,9 @@ class Branch(Line):
 
         Raises NotFound, InvalidInput, ObjectMissing, Corrupt, OutcomeUnknown, Unavailable.
         """
-        write = WriteArguments(token=token, message=reason, key_range=key_range, where=where, count=count)
+        write = WriteArguments(
+            token=self.token_of(token), message=reason, key_range=key_range, where=where, count=count
+        )
         return deletes.delete(self, write)
 
     def may_delete(self, spec: DeleteSpec) -> bool:
@@ -156,7 +158,7 @@ class Branch(Line):
         one began), OutcomeUnknown, Unavailable.
         """
         write = WriteArguments(
-            token=token,
+            token=self.token_of(token),
             message=message,
             key_range=key_range,
             where=where,
@@ -177,7 +179,7 @@ class Branch(Line):
         message: str = "",
     ) -> LoadResult:
         """Replace records by those of an Arrow table; as `replace`."""
-        write = WriteArguments(token=token, message=message, key_range=key_range, where=where)
+        write = WriteArguments(token=self.token_of(token), message=message, key_range=key_range, where=where)
         return replaces.replace_by_blocks(self, [self.block(records)], write)
 
     def delete_keys(self, keys: pa.Table, *, reason: str = "", token: str = "") -> DeleteResult | LoadResult:
@@ -187,7 +189,7 @@ class Branch(Line):
         it is limited (`where.of_keys`).  Raises what `delete` raises.
         """
         _check_table(keys, "keys")
-        return by_keys.delete_keys(self, keys, WriteArguments(token=token, message=reason))
+        return by_keys.delete_keys(self, keys, WriteArguments(token=self.token_of(token), message=reason))
 
     def replace_keys(
         self, records: pa.Table, *, deleted: str = "", token: str = "", message: str = ""
@@ -199,7 +201,7 @@ class Branch(Line):
         `replace` raises.
         """
         table = self.block(records).table
-        write = WriteArguments(token=token, message=message)
+        write = WriteArguments(token=self.token_of(token), message=message)
         return by_keys.replace_keys(self, table, write, deleted=deleted)
 
     def block(self, records: pa.Table) -> Block:
@@ -246,7 +248,11 @@ class Branch(Line):
         name fields that only the new records have (`brought`).  Raises what `replace` raises.
         """
         write = WriteArguments(
-            token=token, message=message, key_range=key_range, where=where, options=options or {}
+            token=self.token_of(token),
+            message=message,
+            key_range=key_range,
+            where=where,
+            options=options or {},
         )
         return replaces.begin_replace(self, write, brought=brought)
 
@@ -262,7 +268,7 @@ class Branch(Line):
 
         `bulk` is that of `load`.
         """
-        write = WriteArguments(token=token, message=message, options=options or {}, bulk=bulk)
+        write = WriteArguments(token=self.token_of(token), message=message, options=options or {}, bulk=bulk)
         return loads.begin_load(self, write)
 
     def readings(

@@ -95,7 +95,7 @@ def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
         )
     else:
         actions, start = _of_revision(newest.state, target, parent, version=loaded.version)
-    _check_inlined(pool, newest.state, target)
+    check_inlined(pool, newest.state, target)
     draft = Draft(
         pool.context.ids.new(),
         name,
@@ -108,7 +108,7 @@ def _create(pool: Journaled, name: str, *, at: str) -> BranchResult:
     return BranchResult(done.version, done.transaction_id, name, parent, start)
 
 
-def _check_inlined(pool: Journaled, state: PoolState, target: BranchState) -> None:
+def check_inlined(pool: Journaled, state: PoolState, target: BranchState) -> None:
     """Raises InvalidInput if checkpoints would have too many bytes of inlined objects: each branch has its own."""
     inlined = sum(branch.snapshot.inlined for _, branch in state.branches.items())
     if target.snapshot.inlined and inlined + target.snapshot.inlined > MOST_OF_BRANCHES:

@@ -12,7 +12,6 @@ author; lower rooms get them from it alone.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import logging
 import os
@@ -38,10 +37,13 @@ from lake_core.store import Address, Created, Store
 from lake_core.store.probe import ONLY_THE_LOCK, creates_once, probe_create
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.combine.declared import check_rule
+from log_lake.lake.author import default_author, default_metadata
 from log_lake.lake.branches import planned
 from log_lake.lake.given_up import give_up
 from log_lake.lake.named import pool_to_restore
+from log_lake.lake.open_transactions import OPEN_FOR, begin
 from log_lake.lake.pool import Pool
+from log_lake.lake.transactions import PoolsTransaction
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 from log_lake.settings.settings import check_pool
@@ -319,6 +321,18 @@ class Lake:
             pool.close()
         return self.catalog.drop(pool.config)
 
+    def transaction(
+        self, id: str = "", *, token: str = "", message: str = "", open_for: float = OPEN_FOR
+    ) -> PoolsTransaction:
+        """Begins a transaction over several pools (docs/transactions.md); with `id` the one that was begun before.
+
+        A second transaction with the same `token` changes nothing.  It may stay open for `open_for` seconds.
+        Raises InvalidInput, Unavailable.
+        """
+        return (
+            PoolsTransaction(self, id) if id else begin(self, token=token, message=message, open_for=open_for)
+        )
+
     def dropped_pools(self) -> list[DroppedPool]:
         """The dropped pools that are on the store, newest drop first."""
         return sorted(self.catalog.load().state.dropped.values(), key=lambda d: -d.version)
@@ -426,25 +440,3 @@ class Lake:
 def _encoded(head: Mapping[str, Any]) -> bytes:
     """The content of `lake.json`."""
     return json.dumps(head, indent=1).encode() + b"\n"
-
-
-AIRFLOW = {
-    "dag": "AIRFLOW_CTX_DAG_ID",
-    "run": "AIRFLOW_CTX_DAG_RUN_ID",
-    "task": "AIRFLOW_CTX_TASK_ID",
-    "try": "AIRFLOW_CTX_TRY_NUMBER",
-}
-"""Metadata about the Airflow task that runs this process, each with the variable that Airflow sets."""
-
-
-def default_metadata() -> dict[str, str]:
-    """The metadata of a task of Airflow; empty elsewhere."""
-    return {name: os.environ[variable] for name, variable in AIRFLOW.items() if os.environ.get(variable)}
-
-
-def default_author() -> str:
-    """LAKE_AUTHOR, otherwise the user who runs the process."""
-    try:
-        return os.environ.get("LAKE_AUTHOR") or getpass.getuser()
-    except (KeyError, OSError):  # no such user in this container
-        return f"uid-{os.getuid()}"

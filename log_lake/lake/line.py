@@ -17,6 +17,7 @@ from lake_core.context import Context
 from lake_core.errors import Conflict, InvalidInput, LakeError
 from lake_core.history import Committed, Draft, History
 from lake_core.journal.store_time import surely_past
+from lake_core.naming import transaction_of
 from lake_core.phrases import counted
 from lake_core.records import AddObject, Discard
 from lake_core.records.pools import PoolConfig
@@ -117,6 +118,11 @@ class Line(PoolPart):
         for reason in committed.overtaken:
             log.warning("%s: version %d was %s, which hides its records in that range", name, version, reason)
         return committed
+
+    def token_of(self, token: str) -> str:
+        """The token as it is stored: on the branch of a transaction over pools it counts for that one alone."""
+        over = transaction_of(self.name)
+        return f"{over}:{token}" if over and token else token
 
     def own_metadata(self, metadata: Mapping[str, str]) -> dict[str, str]:
         """The lake's own metadata for a transaction, without the names that the user's metadata has."""

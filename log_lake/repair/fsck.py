@@ -48,6 +48,7 @@ LAKE_NAMES = (
     naming.PACKS,
     naming.ACTIVITY,
     naming.QUIET,
+    naming.TRANSACTIONS,
 )
 POOL_FOLDERS = (
     "journal",

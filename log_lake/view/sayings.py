@@ -24,16 +24,19 @@ from lake_core.records import (
     DeleteBranch,
     DeleteTag,
     Discard,
+    EndBranch,
     EndVacuum,
     Join,
     MarkApplied,
     Merge,
+    Prepare,
     PutReference,
     RemoveReference,
     RemoveTombstone,
     Reopen,
     ScanOrphans,
     SetTag,
+    Settle,
     Split,
     Transaction,
 )
@@ -128,6 +131,14 @@ def _other(action: Action) -> str:
             return f"created the branch from {action.parent} at version {action.at:,}" if action.at else ""
         case DeleteBranch():
             return "deleted the branch"
+        case EndBranch():
+            return "removed the branch of a transaction over pools"
+        case Prepare():
+            return f"prepared the transaction {action.over} over pools"
+        case Settle():
+            return (
+                f"{'committed' if action.committed else 'aborted'} the transaction {action.over} over pools"
+            )
         case SetTag():
             return f"set the tag {action.tag}"
         case DeleteTag():

@@ -30,6 +30,8 @@ from lake_core.errors import Corrupt
 from lake_core.history import Draft, History
 from lake_core.history.create import restored as restored_branch
 from lake_core.history.group_commit.requests import DraftRequest
+from lake_core.history.lift import pack
+from lake_core.history.transactions.decisions import Begun, CommitLease, Decision, JoinedPool
 from lake_core.journal import purge, write_state
 from lake_core.journal.link import decode_stored, encode_linked
 from lake_core.keys import PoolKey
@@ -53,6 +55,7 @@ from lake_core.records import (
     DeleteTag,
     Discard,
     DropPool,
+    EndBranch,
     EndVacuum,
     Entry,
     ForgetPool,
@@ -60,6 +63,7 @@ from lake_core.records import (
     MarkApplied,
     Merge,
     PoolsEntry,
+    Prepare,
     PutInlined,
     PutReference,
     PutTombstone,
@@ -73,6 +77,7 @@ from lake_core.records import (
     SetMerged,
     SetSchema,
     SetTag,
+    Settle,
     Source,
     Split,
     Transaction,
@@ -361,6 +366,56 @@ def test_an_entry_of_split_points() -> None:
     stored = bytes.fromhex((VERSION_3 / "splitting_entry.hex").read_text())
     assert Codec(Entry, version=3).encode(SPLITTING_ENTRY) == stored
     assert Codec(Entry, version=3).decode(stored, name="x") == SPLITTING_ENTRY
+
+
+PREPARING_ENTRY = Entry(
+    an_id(50),
+    (
+        transaction(
+            Prepare(an_id(51), f"tx-{an_id(51)}", "main", an_id(52), upto=6, token="transaction:t"),
+            id=an_id(53),
+            branch="",
+        ),
+    ),
+)
+SETTLING_ENTRY = Entry(
+    an_id(52),
+    (
+        transaction(
+            Merge(f"tx-{an_id(51)}", 6, 0, 0, pack([6 * 65536])),
+            Settle(an_id(51), True, {an_id(54): 9}),
+            id=an_id(52),
+            parent=4,
+        ),
+        transaction(Settle(an_id(55)), id=an_id(56), branch=""),
+        transaction(EndBranch(8), id=an_id(57), branch=f"tx-{an_id(51)}", parent=6),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"), [("preparing_entry", PREPARING_ENTRY), ("settling_entry", SETTLING_ENTRY)]
+)
+def test_an_entry_of_a_transaction_over_pools(name: str, entry: Entry) -> None:
+    stored = bytes.fromhex((VERSION_3 / f"{name}.hex").read_text())
+    assert Codec(Entry, version=3).encode(entry) == stored
+    assert Codec(Entry, version=3).decode(stored, name="x") == entry
+
+
+OBJECTS_OF_TRANSACTIONS = {
+    "begun": Begun("vera", 1, 2, "t", "m", {"dag": "d"}),
+    "joined": JoinedPool("main"),
+    "lease": CommitLease("vera", 30.0),
+    "decision": Decision(True, "vera", 3, {an_id(54): 9}),
+}
+
+
+def test_the_objects_of_a_transaction_over_pools() -> None:
+    stored = json.loads((VERSION_3 / "transaction_objects.json").read_text())
+    encoded = {name: json.loads(msgspec.json.encode(one)) for name, one in OBJECTS_OF_TRANSACTIONS.items()}
+    assert encoded == stored
+    for name, one in OBJECTS_OF_TRANSACTIONS.items():
+        assert msgspec.json.decode(json.dumps(stored[name]), type=type(one)) == one
 
 
 INLINING_ENTRY = Entry(
@@ -767,6 +822,26 @@ def inlined_history(store: MemoryStore) -> History:
     return pool_history(store)
 
 
+def prepared_history(store: MemoryStore) -> History:
+    """A history with a pending part, and with what it knows of another pool from one that was settled."""
+    history = pool_history(store)
+
+    def commit(n: int, *actions: Action, branch: str = "") -> None:
+        schemas = (pa.schema([("k", pa.int64())]),)
+        history.commit(Draft(an_id(n), branch, history.load().version, "vera", actions, schemas))
+
+    for n in (60, 70):
+        over, on = an_id(n), f"tx-{an_id(n)}"
+        commit(n + 1, CreateBranch("main"), branch=on)
+        low, high = encode_value(n), encode_value(n + 1)
+        added = AddObject(an_id(n + 2), 1, 9, schema_id(pa.schema([("k", pa.int64())])), low, high)
+        commit(n + 3, added, branch=on)
+        commit(n + 4, Prepare(over, on, "main", an_id(n + 5)))
+        if n == 60:
+            history.settle(over, Decision(True, "vera", 0, {an_id(99): 7}))
+    return history
+
+
 def pools(store: MemoryStore) -> Catalog:
     catalog = Catalog(Context(store, "", fixed_ids(), "vera"), check=check_pool)
     store.create(naming.entry("pools", 1), Codec(PoolsEntry, version=1).encode(POOLS_ENTRY))
@@ -825,6 +900,7 @@ CHECKPOINTS: dict[str, Callable[[MemoryStore], History | Catalog]] = {
     "reopened_checkpoint": reopened_history,
     "split_checkpoint": split_history,
     "inlined_checkpoint": inlined_history,
+    "prepared_checkpoint": prepared_history,
     "pools_checkpoint": pools,
     "dropped_pools_checkpoint": dropped_pools,
 }
@@ -835,7 +911,7 @@ ONLY_VERSION_2 = (
     "dropped_pools_checkpoint",
 )
 """Checkpoints that no lake of version 1 has."""
-ONLY_VERSION_3 = ("split_checkpoint", "inlined_checkpoint")
+ONLY_VERSION_3 = ("split_checkpoint", "inlined_checkpoint", "prepared_checkpoint")
 """Checkpoints that no lake of version 2 has."""
 
 
@@ -915,6 +991,7 @@ def test_a_stored_checkpoint_is_read_as_what_it_was(name: str) -> None:
     assert dict(ours.tags) == dict(theirs.tags)
     assert ours.points == theirs.points
     assert dict(ours.lifts) == dict(theirs.lifts)
+    assert (dict(ours.pending), dict(ours.prepared)) == (dict(theirs.pending), dict(theirs.prepared))
 
 
 def test_a_fence_says_its_number() -> None:

@@ -159,16 +159,25 @@ _TRANSACTIONS = Model(
         Breach("ABSENT_IS_ABORT", _transactions(), _DECIDED),
         Breach("PASS_UNDECIDED", _transactions(_SINGLE, _READER), _ORDER),
         Breach("NO_VECTOR", _transactions(_MOMENT), _AT_ONCE),
-        Breach("ASK_TWICE", _transactions(_MOMENT), _AT_ONCE),
+        Breach("NOT_AGAIN", _transactions(_MOMENT), _AT_ONCE),
         Breach("DELETE_EARLY", _transactions(_UPKEEP), _DECIDED),
-        Breach("WAIT_AND_HOLD", _transactions(_OWNERS), _NOT_STUCK),
+        Breach("WAIT_UNORDERED", _transactions(_OWNERS), _NOT_STUCK),
         Breach("SHOW_PENDING", _transactions(_READER), _NOT_BEFORE),
         Breach("ACK_AT_DECISION", _transactions(_UPKEEP), _TOLD),
         Breach("CLOSE_HELD_ONLY", _transactions(_UPKEEP), _DECIDED),
         Breach("READ_NO_DECISION", _transactions(_READER), _FRESH),
         Breach("NO_GRACE", _transactions(_READER, _UPKEEP), _NOT_BEFORE),
     ),
-    stands_for=(),  # nothing of it is built
+    stands_for=(
+        ("decide", "lake_core.history.transactions.decisions:Decisions.decide"),
+        ("settle", "lake_core.history.history:History.settle"),
+        ("Owner", "log_lake.lake.transactions:PoolsTransaction.commit"),
+        ("Settler", "lake_core.history.history:History._resolve"),
+        ("Upkeep", "log_lake.lake.open_transactions:clean"),
+        ("Single", "lake_core.history.transactions.commuting:undecided"),
+        ("Reader", "lake_core.history.history:History.load_open"),
+        ("Moment", "log_lake.lake.moment:states_at_one_moment"),
+    ),
 )
 
 MODELS = {"journal": _JOURNAL, "group_commit": _GROUP_COMMIT, "transactions": _TRANSACTIONS}

@@ -4,7 +4,7 @@
  * how.  The pools of each transaction are both.  Two owners, a single writer in pool 0, one who settles what it
  * meets, the upkeep that deletes decisions, and a reader of both pools take part as SCENE says.
  *
- * docs/designs/transactions.md names the rules.  Nothing of this is built yet, so no function stands in brackets.
+ * docs/protocol.md names the rules; the functions of the code stand in brackets.
  */
 byte mutant;                     /* which rule is broken; 0: none */
 #define DECISION_OVERWRITES 1    /* the decision is put over one that is there */
@@ -12,10 +12,10 @@ byte mutant;                     /* which rule is broken; 0: none */
 #define BELIEVE_OWN         3    /* the owner takes "exists" for its own decision */
 #define ABSENT_IS_ABORT     4    /* who finds no decision settles as aborted, without making it */
 #define PASS_UNDECIDED      5    /* a single writer that conflicts does not wait */
-#define NO_VECTOR           6    /* a reader of both pools does not compare what each has seen */
-#define ASK_TWICE           7    /* a reader of both pools asks for the decision once for each pool */
+#define NO_VECTOR           6    /* a reader of both pools does not read again what is behind */
+#define NOT_AGAIN           7    /* a reader of both pools does not read again what was undecided */
 #define DELETE_EARLY        8    /* the decision is deleted when the first pool has settled */
-#define WAIT_AND_HOLD       9    /* a transaction waits for another one while it holds a pool */
+#define WAIT_UNORDERED      9    /* transactions take their pools in different orders */
 #define SHOW_PENDING       10    /* a reader shows what is pending */
 #define ACK_AT_DECISION    11    /* the owner answers before a pool has settled */
 #define CLOSE_HELD_ONLY    12    /* before the decision is deleted, only pools that hold the transaction settle it */
@@ -48,7 +48,7 @@ bool seen_without, seen_before;  /* somebody saw transaction 1 without the singl
 bool mortal;                     /* owners may die */
 bool finished[3];                /* the owner has ended, dead or alive */
 
-/* Store.create of the decision; `answer` is the one that is there afterwards */
+/* [Decisions.decide]: a create-only put; `answer` is the one that is there afterwards */
 inline decide(t, wish, answer) {
     answer = decision[t];
     if
@@ -60,7 +60,8 @@ inline decide(t, wish, answer) {
     fi
 }
 
-/* The entry that settles t in the newest state of a pool.  One that was not pending there is closed, if aborted. */
+/* [History.settle]: the entry that settles t in the newest state of a pool.  One that was not pending there is closed,
+ * if aborted: its branch is removed [end_branch]. */
 inline settle(p, t, answer) {
     /* no pool says what was not decided, and what is committed is in each of its pools */
     assert(answer == truth[t] && (answer == ABORT || pool[p].is[t] != NONE));
@@ -78,7 +79,8 @@ inline report(t, committed) {
     assert(committed == (truth[t] == COMMIT)); told[t] = committed
 }
 
-/* The owner: an entry in each pool, the decision, the entries that settle.  It may die between any two steps. */
+/* The owner [PoolsTransaction.commit]: an entry in each pool, in the order of the pools, the decision, the entries that
+ * settle.  It waits for another transaction while it holds the pools before.  It may die between any two steps. */
 proctype Owner(byte t; byte first) {
     byte n, p, answer, other = 3 - t;
     bool fails;
@@ -89,9 +91,8 @@ proctype Owner(byte t; byte first) {
         if
         :: atomic { pool[p].is[other] != PENDING && pool[p].is[t] == NONE ->
                 pool[p].version++; pool[p].is[t] = PENDING; n++ }
-        :: atomic { pool[p].is[other] == PENDING && pool[p].is[t] == NONE && !(mutant == WAIT_AND_HOLD) ->
-                fails = true; break }                      /* it conflicts, and waits for nobody while it holds */
         :: atomic { pool[p].is[t] == UNDONE -> fails = true; break }
+        :: atomic { pool[p].is[other] != PENDING -> fails = true; break }   /* the pool refuses */
         :: mortal -> goto dies
         fi
     :: n == 1 && mutant == DECIDE_EARLY -> break
@@ -138,7 +139,7 @@ proctype Clock(byte t) {
     if :: dead[t] = true :: true fi
 }
 
-/* Anybody who meets what is pending: it finds out, makes the decision if the lease is dead, and settles. */
+/* [History._resolve]: anybody who meets what is pending: it finds out, makes the decision if the lease is dead, and settles. */
 proctype Settler(byte t; byte first) {
     byte n, p, answer;
     do
@@ -165,7 +166,7 @@ proctype Settler(byte t; byte first) {
     od
 }
 
-/* Upkeep: when each pool of t has settled it, or closed itself to it, the decision is deleted. */
+/* Upkeep [clean]: when each pool of t has settled it, or closed itself to it, the decision is deleted. */
 proctype Upkeep(byte t) {
     byte p;
 end: decision[t] != NONE;
@@ -183,7 +184,7 @@ end: decision[t] != NONE;
     atomic { reading == 0 || mutant == NO_GRACE -> decision[t] = NONE }
 }
 
-/* A writer of pool 0 alone whose draft conflicts with transaction 1: it does not go past what is undecided. */
+/* [undecided]: a writer of pool 0 alone whose draft conflicts with transaction 1: it does not go past what is undecided. */
 proctype Single() {
     byte answer, version, before;
     do
@@ -213,7 +214,7 @@ proctype Single() {
 /* What a reader makes of transaction t: settled, or pending and decided. */
 #define SHOWS(is, answer) (is == DONE || (is == PENDING && (answer == COMMIT || mutant == SHOW_PENDING)))
 
-/* A reader of pool 0 alone, which never waits.  What it saw orders the transaction and the single write for good. */
+/* [History.load_open]: a reader of pool 0 alone, which never waits.  What it saw orders the transaction and the single write for good. */
 proctype Reader() {
     byte answer, before;
     bool with, begun;
@@ -234,24 +235,36 @@ proctype Reader() {
     }
 }
 
-/* A reader of both pools at one moment: it reads them one after the other, then asks once for the decision. */
+/* A pool as the reader of both sees it: its newest entry, and the decision if it is pending. */
+inline look(p) {
+    is[p] = pool[p].is[1]; answer[p] = NONE;
+    if :: is[p] == PENDING -> answer[p] = decision[1] :: else fi
+}
+
+/* [states_at_one_moment]: a reader of both pools.  It reads again a pool that is behind what the other one shows, since
+ * that one knows the version of its pending entry, and a pool that was undecided; until nothing changes. */
 proctype Moment(byte first) {
-    byte is[2], answer, again, p;
-    bool begun, zero, one;
-    atomic { begun = told[1]; reading++; p = first; is[p] = pool[p].is[1] };
-    atomic { p = 1 - first; is[p] = pool[p].is[1] };
-    if
-    :: is[0] == PENDING || is[1] == PENDING -> atomic { answer = decision[1]; again = answer };
-        if :: mutant == ASK_TWICE -> again = decision[1] :: else fi
-    :: else
-    fi;
-    atomic {
-        reading--; zero = SHOWS(is[0], answer); one = SHOWS(is[1], again);
-        /* the decision names the versions of all pending entries: what a pool has not reached is left out of all */
+    byte is[2], answer[2], p, rounds;
+    bool begun, zero, one, same;
+    atomic { begun = told[1]; reading++; p = first };
+    look(p); p = 1 - first; look(p);
+    do
+    :: rounds < 3 && !same ->
+        rounds++; same = true; zero = SHOWS(is[0], answer[0]); one = SHOWS(is[1], answer[1]);
         if
-        :: mutant != NO_VECTOR && (is[0] == NONE || is[1] == NONE) -> zero = false; one = false
+        :: (is[0] == NONE && one && mutant != NO_VECTOR) || (is[0] == PENDING && !zero && mutant != NOT_AGAIN) ->
+            look(0); same = (SHOWS(is[0], answer[0]) == zero)
         :: else
         fi;
+        if
+        :: (is[1] == NONE && zero && mutant != NO_VECTOR) || (is[1] == PENDING && !one && mutant != NOT_AGAIN) ->
+            look(1); same = same && (SHOWS(is[1], answer[1]) == one)
+        :: else
+        fi
+    :: else -> break
+    od;
+    atomic {
+        reading--; zero = SHOWS(is[0], answer[0]); one = SHOWS(is[1], answer[1]);
         /* all or none; none before the decision; all if it was acknowledged before */
         assert(zero == one && (!zero || truth[1] == COMMIT) && (zero || !begun))
     }
@@ -281,7 +294,7 @@ init {
         if :: mortal = false :: mortal = true fi;
         run Last();
         run Owner(1, 0); run Clock(1); run Settler(1, side);
-        if :: scene & OWNERS -> run Owner(2, side); run Settler(2, 0) :: else fi;
+        if :: scene & OWNERS -> run Owner(2, (mutant == WAIT_UNORDERED -> side : 0)); run Settler(2, 0) :: else fi;
         if :: scene & SINGLE -> run Single() :: else fi;
         if :: scene & READER -> run Reader() :: else fi;
         if :: scene & MOMENT -> run Moment(side) :: else fi;

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lake_core import naming
 from lake_core.checkpoints import ROW, CheckpointFooter, SectionPart, write_checkpoint
-from lake_core.checkpoints.layout import NEWEST, SINCE_2, VERSION
+from lake_core.checkpoints.layout import SINCE, VERSION
 from lake_core.journal import Journal
 from lake_core.journal.loaded_state import RECENT
 from lake_core.records import AddObject
@@ -59,7 +59,7 @@ def crafted(journal: Journal[Any, Any], rows: list[Row], *, id: str) -> tuple[st
     """The name and the bytes of a checkpoint of the newest version that holds these rows."""
     loaded = journal.load()
     name = naming.checkpoint(journal.name, loaded.version, id)
-    format = NEWEST if SINCE_2.intersection(one["section"] for one in rows) else VERSION
+    format = max((SINCE.get(one["section"], VERSION) for one in rows), default=VERSION)
     footer = CheckpointFooter(format, journal.name, loaded.version, id, entry_checksum=loaded.checksum)
     parts: dict[tuple[str, str, str], list[Row]] = {}
     for one in rows:

@@ -59,6 +59,11 @@ SLOW = (
     Slow("tests/contract/", 2.0, ("lake_core/store/", "log_lake/stores/", "tests/support/servers/")),
     Slow("tests/simulation/", 1.5, (*OF_HISTORIES, "log_lake/vacuum/", "log_lake/agents/")),
     Slow("tests/models/", 0.5, ("lake_core/journal/", "lake_core/history/")),
+    Slow(
+        "tests/unit/transactions/test_killed_and_interleaved.py",
+        1.5,
+        ("lake_core/history/", "log_lake/lake/transactions.py", "log_lake/lake/moment.py"),
+    ),
     Slow("tests/airflow/view/test_page.py", 1.0, OF_VIEW),
     Slow("tests/airflow/view/test_starting.py", 1.0, OF_VIEW),
     Slow("tests/airflow/test_submitted.py", 2.0, ("airflow_lake/groups/", "tests/support/yarn/")),

@@ -13,6 +13,7 @@ import msgspec
 from lake_core import naming
 from lake_core.errors import LakeError
 from lake_core.history.group_commit.requests import Requests
+from lake_core.history.transactions.decisions import Decisions
 from lake_core.keys import KeyRange, PoolKey
 from lake_core.keys.encoding import encode_value
 from lake_core.keys.ranges import EVERYTHING
@@ -25,6 +26,7 @@ from log_lake.agents.quiet import Quiet
 from log_lake.agents.request import Request as Asked
 from log_lake.erasure import receipt as receipts
 from log_lake.lake.given_up import read_given_up
+from log_lake.lake.open_transactions import transactions
 from log_lake.leases import read_leases
 from log_lake.objects.facts import read_content, read_facts
 from log_lake.objects.read import DataObject
@@ -275,6 +277,12 @@ def _records(data: DataObject, *, key_range: KeyRange) -> object:
     return [record for batch in batches for record in batch.to_pylist()]
 
 
+def transactions_of(world: World, name: str) -> object:
+    decisions = Decisions(world.store, lambda: 0.0)
+    dead = decisions.is_dead(an_id(22))
+    return dead, decisions.joined(an_id(22), world.a), transactions(world.lake())
+
+
 def plan_of(world: World, name: str) -> object:
     return read_plan(world.lake().pool("a"), an_id(21))
 
@@ -357,6 +365,7 @@ KINDS: dict[str, Kind] = {
     "results of packs": Kind(
         "packs/*.??.json", one(changed_json), alone(lambda w, n: read_outcome(w.lake(), n)), alone=False
     ),
+    "transactions": Kind("transactions/*/*", one(changed_json), alone(transactions_of), alone=False),
     "quiet": Kind("quiet/*", one(changed_json), alone(quiet_of), alone=False),
     "activity": Kind("activity/*", one(changed_hint), alone(quiet_of), exact=True, alone=False),
 }

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lake_core import naming
 from lake_core.history import Draft
 from lake_core.history.group_commit.requests import Requests
+from lake_core.history.transactions.decisions import Begun, CommitLease, Decisions, JoinedPool
 from lake_core.journal.hints import write_begun, write_head_hint, write_tail_hint
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_value
@@ -174,6 +175,11 @@ def notes(lake: Lake) -> None:
     write_outcome(lake, naming.pack(an_id(24), 0), [{"pool": "a", "title": "t", "version": 3}])
     park(a, SourceFile("s3://in/bad.json", 3, "e", 1.0), why="bad", now=1.0)
     give_up(lake.context, a.config.id, why="no")
+    decisions = Decisions(a.store, lambda: 0.0)
+    decisions.begin(an_id(22), Begun("me", 1, 2, "t"))
+    decisions.join(an_id(22), a.config.id, JoinedPool())
+    decisions.keep_lease(an_id(22), CommitLease("me"))
+    decisions.decide(an_id(22), committed=True, by="me", prepared={a.config.id: 7})
     quiet = Quiet.of(lake, Asked(URI), agent="compact")
     quiet.found_nothing(a.config)
     quiet.write()

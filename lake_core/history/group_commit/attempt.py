@@ -20,6 +20,7 @@ from lake_core.errors import (
     LakeError,
     OutcomeUnknown,
     Unavailable,
+    Undecided,
 )
 from lake_core.history.draft import Draft
 from lake_core.history.fold import fold_transaction
@@ -319,8 +320,9 @@ class Attempt:
         )
 
 
-_STATE_UNREADABLE = (Unavailable, CheckpointGone, CheckpointDamaged)
-"""Errors of reading the state, which refuse nothing: the same draft may be accepted on a later try."""
+_STATE_UNREADABLE = (Unavailable, CheckpointGone, CheckpointDamaged, Undecided)
+"""Errors that refuse nothing: the state cannot be read, or a transaction over pools is undecided.  A later try of
+the same draft may be accepted."""
 
 
 def _is_done(request: ObjectInfo, loaded: LoadedState[PoolState]) -> bool:

@@ -1,0 +1,47 @@
+"""The reference, and the tombstone, that a branch will hold for an action that adds one; called by `fold`."""
+
+from __future__ import annotations
+
+from lake_core.history.snapshot.reference import Reference
+from lake_core.history.tombstone import Tombstone
+from lake_core.records import AddObject, AddTombstone, Transaction
+
+
+def added_reference(action: AddObject, seq: int) -> Reference:
+    """The reference to an added object; `seq` is the sequence of its transaction."""
+    oldest, newest = action.seqs or (None, seq)
+    return Reference(
+        object=action.object,
+        low=action.low,
+        high=action.high,
+        seq=newest,
+        oldest=oldest,
+        ordinal=action.ordinal,
+        records=action.records,
+        size=action.size,
+        schema=action.schema,
+        sub_pool=action.sub_pool,
+        columns=action.columns,
+        applied=action.applied,
+        data=action.data,
+    )
+
+
+def added_tombstone(action: AddTombstone, version: int, seq: int, by: Transaction) -> Tombstone:
+    """The tombstone that a transaction adds in a version, with its sequence."""
+    return Tombstone(
+        id=action.tombstone,
+        version=version,
+        seq=seq,
+        read_version=by.read_version,
+        transaction_id=by.id,
+        time=by.time,
+        low=action.low,
+        high=action.high,
+        condition=action.condition,
+        reason=action.reason,
+        replaces=action.replaces,
+        self_only=action.self_only,
+        sub_pool=action.sub_pool,
+        only=action.only,
+    )

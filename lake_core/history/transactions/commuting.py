@@ -1,0 +1,97 @@
+"""Whether a draft may be committed beside a pending part whose decision it does not know; pure.
+
+A part is merged where it is settled, so what is committed in between comes before it in the journal.  A reader may
+have seen the transaction without the draft by then.  So both orders must give the same records, and the part must
+still be mergeable after the draft:
+
+- Upkeep of the two branches that shows the same records before and after, tags, split points, vacuums: yes.
+- A load into an append pool, if the part deletes and replaces nothing, and has none of its source files: yes.
+- Whatever touches neither the part's branch nor the one that it will be merged into: yes.
+- Everything else: no.  Its writer waits; a part is undecided for a few requests of its owner, or for its lease.
+"""
+
+from __future__ import annotations
+
+from lake_core.history.draft import Draft
+from lake_core.history.state import PoolState
+from lake_core.history.transactions.part import PendingPart
+from lake_core.records import (
+    AddInlined,
+    AddObject,
+    Close,
+    Consume,
+    CreateBranch,
+    MarkApplied,
+    Merge,
+    Prepare,
+    RemoveReference,
+    RemoveTombstone,
+    SetMerged,
+    Settle,
+)
+from lake_core.schemas import Rule
+
+
+def undecided(state: PoolState, draft: Draft, rule: Rule) -> str:
+    """The transaction whose pending part does not commute with the draft; "" if none.
+
+    A draft that settles a part commutes with it.
+    """
+    settled = {action.over for action in draft.actions if isinstance(action, Settle)}
+    for over, part in sorted(state.pending.items()):
+        if over not in settled and not commutes(state, part, draft, rule):
+            return over
+    return ""
+
+
+def commutes(state: PoolState, part: PendingPart, draft: Draft, rule: Rule) -> bool:
+    """Whether both orders of the part and the draft give the same records, and both can be committed."""
+    of_part = {part.into, part.branch}
+    if draft.token and draft.token == part.token:
+        return False
+    if any(isinstance(action, Close) for action in draft.actions) or not of_part.isdisjoint(_touched(draft)):
+        return False
+    if draft.branch not in of_part:
+        return True
+    return _is_upkeep(draft) or (draft.branch == part.into and _only_adds(state, part, draft, rule))
+
+
+def _touched(draft: Draft) -> set[str]:
+    """The branches beside its own that the draft reads or changes as a whole."""
+    touched = set()
+    for action in draft.actions:
+        match action:
+            case CreateBranch(parent=name) | Merge(branch=name) | SetMerged(branch=name):
+                touched.add(name)
+            case Prepare(branch=name, into=into):
+                touched |= {name, into}
+            case _:
+                pass
+    return touched
+
+
+def _is_upkeep(draft: Draft) -> bool:
+    """Whether the draft compacts, or applies or retires deletes: readers see the same records before and after."""
+    if draft.oldest_only or draft.is_exact or draft.only_takes:
+        return False
+    return all(
+        isinstance(action, RemoveReference | MarkApplied | RemoveTombstone)
+        or (isinstance(action, AddObject) and action.seqs is not None)
+        for action in draft.actions
+    )
+
+
+def _only_adds(state: PoolState, part: PendingPart, draft: Draft, rule: Rule) -> bool:
+    """Whether the draft adds records to which the part does nothing, in a pool that keeps all records."""
+    child = state.branches[part.branch]
+    if not rule.keeps_all or child.fork is None:
+        return False
+    if any(child.fork.is_unmerged(t.seq) for t in (*child.tombstones.values(), *child.settled.values())):
+        return False
+    for action in draft.actions:
+        if isinstance(action, Consume):
+            if any((part.branch, source.uri) in state.sources for source in action.sources):
+                return False
+        elif not (isinstance(action, AddObject | AddInlined) and action.seqs is None):
+            return False
+    return True

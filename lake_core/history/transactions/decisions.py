@@ -1,0 +1,219 @@
+"""The objects of a transaction over several pools that lie beside all journals.
+
+    transactions/<id>/begun              JSON (`Begun`): who began it, when, and until when it may stay open
+    transactions/<id>/joined-<pool id>   JSON (`JoinedPool`): the pool has or gets a branch of the transaction
+    transactions/<id>/lease              JSON (`CommitLease`): its commit has begun, and its owner lives
+    transactions/<id>/decision           JSON (`Decision`), created once: this is the commit, or the end
+
+The decision is a create-only put, so the first one counts, of whichever process.  The lease only says when another
+process may make it.  Its age is counted on the store's clock, against an object that the asker has just written
+(`asked`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from lake_core import naming
+from lake_core.errors import Corrupt, OutcomeUnknown, Unavailable
+from lake_core.ids import check_id
+from lake_core.records.decoding import check_counts, check_times, decoded_json
+from lake_core.store import Created, ObjectInfo, Store
+from lake_core.store.probe import DENIES
+
+TTL = 30.0
+"""Seconds for which the owner of a commit may be silent before another process may abort it."""
+
+MAX_TTL = 3_600.0
+"""Seconds that a stored lease may ask for, at most."""
+
+TRIES = 5
+"""Times to create an object whose answer is lost."""
+
+T = TypeVar("T")
+
+
+class Begun(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A transaction that was begun; `time` and `expires` are in microseconds since 1970.
+
+    `token`: a second transaction with it changes nothing.
+    """
+
+    author: str
+    time: int
+    expires: int
+    token: str = ""
+    message: str = ""
+    metadata: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        check_times("transaction", time=self.time, expires=self.expires)
+
+
+class JoinedPool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A pool of a transaction: the branch into which its writes go."""
+
+    into: str = naming.MAIN
+
+
+class CommitLease(msgspec.Struct, frozen=True):
+    """The owner of a commit lives: it writes this again at least every `ttl` seconds."""
+
+    owner: str
+    ttl: float = TTL
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ttl <= MAX_TTL:
+            raise Corrupt(f"the lease of a commit lives for {self.ttl} s")
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Committed, with the version of the pending entry in each pool; or aborted.
+
+    `time` is in microseconds since 1970.
+    """
+
+    committed: bool
+    by: str
+    time: int
+    prepared: dict[str, int] = {}
+
+    def __post_init__(self) -> None:
+        check_times("decision", time=self.time)
+        for pool_id, version in self.prepared.items():
+            check_id(pool_id, what="decision: the pool")
+            check_counts("decision", version=version)
+
+
+@dataclass(frozen=True)
+class ListedTransaction:
+    """A transaction as a listing shows it: its objects by kind, and the ids of the pools that joined."""
+
+    id: str
+    objects: dict[str, ObjectInfo] = field(default_factory=dict)
+
+    @property
+    def pools(self) -> list[str]:
+        """The ids of the pools that joined, in the order in which a commit prepares them."""
+        return sorted(pool for kind in self.objects if (pool := naming.joined_pool(kind)))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may be written to: it was begun, and neither its commit nor its end has."""
+        return naming.BEGUN in self.objects and not {naming.LEASE, naming.DECISION} & self.objects.keys()
+
+
+class Decisions:
+    """The objects of transactions on a store; `clock` gives seconds since 1970."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self.store = store
+        self._clock = clock
+
+    def begin(self, id: str, begun: Begun) -> None:
+        """Make the sign that a transaction was begun.  Raises Unavailable."""
+        self._create(naming.transaction_object(id, naming.BEGUN), begun)
+
+    def begun(self, id: str) -> Begun | None:
+        """What was said when the transaction was begun; None if it is unknown, or was cleaned up."""
+        return self._read(naming.transaction_object(id, naming.BEGUN), Begun)
+
+    def join(self, id: str, pool_id: str, joined: JoinedPool) -> JoinedPool:
+        """Make the sign that a pool joins; returns the one that is there.  Raises Unavailable."""
+        name = naming.joined(id, pool_id)
+        self._create(name, joined)
+        return self._read(name, JoinedPool) or joined
+
+    def joined(self, id: str, pool_id: str) -> JoinedPool | None:
+        """How a pool joined; None if it did not."""
+        return self._read(naming.joined(id, pool_id), JoinedPool)
+
+    def listed(self, id: str) -> ListedTransaction:
+        """The objects of one transaction."""
+        objects: dict[str, ObjectInfo] = {}
+        for info in self.store.list(naming.transaction(id)):
+            objects[naming.split_transaction(info.name)[1]] = info
+        return ListedTransaction(id, objects)
+
+    def all(self) -> list[ListedTransaction]:
+        """All transactions that have objects, oldest first."""
+        by_id: dict[str, ListedTransaction] = {}
+        for info in self.store.list(naming.TRANSACTIONS):
+            id, kind = naming.split_transaction(info.name)
+            if id:
+                by_id.setdefault(id, ListedTransaction(id)).objects[kind] = info
+        return [by_id[id] for id in sorted(by_id)]
+
+    def keep_lease(self, id: str, lease: CommitLease) -> None:
+        """Write the lease of the commit.  Raises Unavailable."""
+        name = naming.transaction_object(id, naming.LEASE)
+        self.store.put(name, msgspec.json.encode(lease), durable=True)
+
+    def is_dead(self, id: str) -> bool:
+        """Whether the owner of the commit has been silent for longer than its lease.  Raises Unavailable."""
+        now, objects = self.now(id), self.listed(id).objects
+        if naming.LEASE not in objects:
+            return True
+        try:
+            lease = self._read(naming.transaction_object(id, naming.LEASE), CommitLease)
+            ttl = TTL if lease is None else lease.ttl
+        except Corrupt:  # it is being written
+            ttl = MAX_TTL
+        return now - objects[naming.LEASE].modified > ttl
+
+    def now(self, id: str) -> float:
+        """The time of the store, in seconds since 1970.  Raises Unavailable."""
+        self.store.put(naming.transaction_object(id, naming.ASKED), b"?")
+        asked = self.listed(id).objects.get(naming.ASKED)
+        if asked is None:
+            raise Unavailable(f"transaction {id}: the store does not list what was just written; try again")
+        return asked.modified
+
+    def get(self, id: str) -> Decision | None:
+        """The decision; None if there is none.  Raises Corrupt, Unavailable."""
+        return self._read(naming.transaction_object(id, naming.DECISION), Decision)
+
+    def decide(
+        self, id: str, *, committed: bool, by: str, prepared: dict[str, int] | None = None
+    ) -> Decision:
+        """Make the decision, unless there is one; returns the one that counts.
+
+        Raises OutcomeUnknown if the store does not say which one that is, Unavailable if none was made.
+        """
+        name = naming.transaction_object(id, naming.DECISION)
+        wish = Decision(committed, by, int(self._clock() * 1_000_000), prepared or {})
+        try:
+            self._create(name, wish)
+            there = self.get(id)
+        except Unavailable as error:
+            raise OutcomeUnknown(
+                f"{error}; whether transaction {id} is committed is unknown: commit it again",
+                entry_id=id,
+                version=0,
+            ) from error
+        if there is None:
+            raise OutcomeUnknown(f"{name}: {DENIES}", entry_id=id, version=0)
+        return there
+
+    def forget(self, listed: ListedTransaction) -> None:
+        """Delete all objects of a transaction, `begun` first, so that no process commits what is left."""
+        names = [naming.transaction_object(listed.id, kind) for kind in listed.objects]
+        begun = naming.transaction_object(listed.id, naming.BEGUN)
+        self.store.delete(begun)
+        self.store.delete_all([name for name in names if name != begun])
+
+    def _create(self, name: str, value: msgspec.Struct) -> None:
+        """Create an object, unless there is one.  Raises Unavailable if the store does not say so."""
+        for _ in range(TRIES):
+            if self.store.create(name, msgspec.json.encode(value)) is not Created.UNKNOWN:
+                return
+        raise Unavailable(f"{name}: the store does not say whether it has this object; try again")
+
+    def _read(self, name: str, kind: type[T]) -> T | None:
+        data = self.store.get(name)
+        decoded: T | None = None if data is None else decoded_json(data, kind, name=name)
+        return decoded

@@ -1,0 +1,44 @@
+"""How long a writer waits for the decision of a transaction over several pools, and how often it looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lake_core.journal import Retry
+
+MOST_WAITING = 600.0
+"""Seconds for which a writer waits for decisions, in one commit.  A living owner needs a few requests, and a dead
+one its lease of 30 s; an owner that waits itself for others holds on longer."""
+
+ASK_EVERY = 5.0
+"""Seconds between two looks at the lease of the owner; each is a put and a listing."""
+
+
+@dataclass
+class DecisionWait:
+    """One commit that waits; times are those of `retry.clock`, in seconds."""
+
+    retry: Retry
+    attempt: int = 0
+    begun: float = field(init=False)
+    asked: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = self.asked = self.retry.clock()
+
+    def asks(self) -> bool:
+        """Whether it is time to look whether the owner lives; not at once, since nearly all owners do."""
+        now = self.retry.clock()
+        if now - self.asked < ASK_EVERY:
+            return False
+        self.asked = now
+        return True
+
+    def is_over(self) -> bool:
+        """Whether it has lasted too long."""
+        return self.retry.clock() - self.begun > MOST_WAITING
+
+    def pause(self) -> None:
+        """Sleep a little, longer each time."""
+        self.retry.pause(self.attempt)
+        self.attempt += 1

@@ -1,0 +1,118 @@
+"""Begins transactions over several pools, lists them, and ends those that were left open."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lake_core import naming
+from lake_core.errors import Conflict, InvalidInput
+from lake_core.history.transactions.decisions import Begun, Decisions, ListedTransaction
+from lake_core.records.metadata import check_text
+from log_lake.lake.transactions import HasPools, PoolsTransaction
+
+OPEN_FOR = 86_400.0
+"""Seconds for which a transaction may stay open; after that `clean` ends it."""
+
+LONGEST = 366 * 86_400.0
+"""Seconds for which a transaction may be asked to stay open, at most."""
+
+GRACE = 3_600.0
+"""Seconds for which a decision stays after its transaction has ended everywhere: a read that began before may ask
+for it."""
+
+
+def begin(
+    lake: HasPools, *, token: str = "", message: str = "", open_for: float = OPEN_FOR
+) -> PoolsTransaction:
+    """Begins a transaction; it may stay open for `open_for` seconds.
+
+    Raises InvalidInput (a lake of an older format, a text too long, an impossible time), Unavailable.
+    """
+    context = lake.context
+    if context.format_version < 3:
+        raise InvalidInput(
+            f"this lake has format version {context.format_version}, which has no transactions over several "
+            "pools: run lake upgrade"
+        )
+    check_text("token", token)
+    check_text("message", message)
+    if not 0 < open_for <= LONGEST:
+        raise InvalidInput(f"a transaction of {open_for:g} s: it may be open for up to a year")
+    now = int(context.now() * 1_000_000)
+    id = context.ids.new()
+    begun = Begun(
+        context.author, now, now + int(open_for * 1_000_000), token, message, dict(context.metadata)
+    )
+    Decisions(context.store, context.clock).begin(id, begun)
+    return PoolsTransaction(lake, id)
+
+
+def clean(lake: HasPools, *, grace: float) -> list[str]:
+    """Ends transactions that have been open for too long, and deletes what no journal needs; returns the ended.
+
+    What a read under way may need stays for `grace` seconds, by the store's clock.  Raises Unavailable.
+    """
+    decisions = Decisions(lake.context.store, lake.context.clock)
+    ended = []
+    for one in decisions.all():
+        now = decisions.now(one.id)
+        if naming.DECISION in one.objects:
+            _clean_decided(lake, decisions, one, before=now - grace)
+        elif _is_over(decisions, one, now):
+            with contextlib.suppress(Conflict):  # it was committed just now
+                PoolsTransaction(lake, one.id).abort()
+                ended.append(one.id)
+    return ended
+
+
+def _is_over(decisions: Decisions, one: ListedTransaction, now: float) -> bool:
+    """Whether an undecided transaction has been open for too long, and no process commits it at `now`."""
+    begun = decisions.begun(one.id)
+    if begun is not None and begun.expires > now * 1_000_000:
+        return False
+    return naming.LEASE not in one.objects or decisions.is_dead(one.id)
+
+
+def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction, *, before: float) -> None:
+    """Ends a decided transaction everywhere, and deletes its objects if it was decided before this time."""
+    transaction = PoolsTransaction(lake, one.id)
+    transaction.end(one)
+    pools = transaction.pools(one)
+    is_left = any(transaction.branch in pool.history.load_open().state.branches for pool in pools)
+    if not is_left and one.objects[naming.DECISION].modified < before:
+        decisions.forget(decisions.listed(one.id))
+
+
+@dataclass(frozen=True)
+class TransactionRow:
+    """A transaction for people: `state` is open, committing, committed or aborted; None: not known any more."""
+
+    id: str
+    state: str
+    pools: tuple[str, ...]
+    author: str | None
+    begun: datetime | None
+    expires: datetime | None
+    token: str = ""
+    message: str = ""
+
+
+def transactions(lake: HasPools) -> list[TransactionRow]:
+    """The transactions whose objects are on the store, oldest first.  Raises Corrupt, Unavailable."""
+    decisions = Decisions(lake.context.store, lake.context.clock)
+    return [_row(lake, decisions, one) for one in decisions.all()]
+
+
+def _row(lake: HasPools, decisions: Decisions, one: ListedTransaction) -> TransactionRow:
+    begun, decision = decisions.begun(one.id), decisions.get(one.id)
+    if decision is not None:
+        state = "committed" if decision.committed else "aborted"
+    else:
+        state = "committing" if naming.LEASE in one.objects else "open"
+    pools = tuple(sorted(pool.name for pool in PoolsTransaction(lake, one.id).pools(one)))
+    if begun is None:
+        return TransactionRow(one.id, state, pools, None, None, None)
+    since, expires = (datetime.fromtimestamp(time / 1e6, UTC) for time in (begun.time, begun.expires))
+    return TransactionRow(one.id, state, pools, begun.author, since, expires, begun.token, begun.message)

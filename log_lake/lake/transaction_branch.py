@@ -1,0 +1,61 @@
+"""The branch of a transaction over several pools in one of them: what it brings, and how it goes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from lake_core.errors import NotFound
+from lake_core.history import Draft, Reference, Snapshot
+from lake_core.history.branch_state import BranchState
+from lake_core.ids import first_id, id_seconds
+from lake_core.naming import transaction_of
+from lake_core.records import EndBranch, RemoveReference
+from log_lake.lake.pool import Pool
+
+SLACK = 3_600.0
+"""Seconds by which the clock of a writer in the transaction may be behind that of the process that began it."""
+
+
+def has_writes(child: BranchState) -> bool:
+    """Whether a merge of the branch would bring anything."""
+    return (
+        child.fork is not None
+        and not child.fork.merged
+        and (child.fork.writes is None or bool(child.fork.writes))
+    )
+
+
+def end_branch(pool: Pool, name: str) -> None:
+    """Removes the branch of a transaction, if it is there; what only it holds goes onto the list of the removed.
+
+    Raises PlanAgain if it has changed meanwhile, NotFound if the pool was dropped.
+    """
+    loaded = pool.history.load_open()
+    child = loaded.state.branches.get(name)
+    if child is None or child.fork is None:
+        return
+    parent = loaded.state.branches[child.fork.parent].snapshot
+    own = [r for r in _since(child.snapshot, transaction_of(name)) if not parent.holds(r.object, r.low)]
+    context = pool.context
+    draft = Draft(
+        context.ids.new(),
+        name,
+        loaded.version,
+        context.author,
+        (EndBranch(loaded.version), *(RemoveReference(r.object, r.low) for r in own)),
+        message=f"end {name}",
+        is_exact=True,
+    )
+    with contextlib.suppress(NotFound):  # another process removed it
+        pool.history.commit(draft)
+
+
+def _since(snapshot: Snapshot, over: str) -> Iterable[Reference]:
+    """The references among which are all whose objects were written since the transaction began.
+
+    Its loads wrote some, and rewritings of its branch, such as an erasure.  The parts of a snapshot that are fixed
+    are older, as their newest id shows, or all are looked at.
+    """
+    fixed = max(snapshot.checkpoint.newest, snapshot.folded.newest)
+    return snapshot.all() if fixed > first_id(id_seconds(over) - SLACK) else snapshot.added.values()

@@ -1,0 +1,368 @@
+"""Transactions over several pools: all of their writes become visible at one moment, or none of them.
+
+    with lake.transaction() as tx:
+        tx.pool("orders").load(["orders.csv"])
+        tx.pool("totals").delete(where="day = 3")
+
+In each pool a transaction writes on a branch of its own, so what it writes is an ordinary load or delete there, and
+it reads its own writes.  The commit prepares one pool after the other, in the order of their ids: an entry in each
+journal promises to merge the branch.  Then it makes the decision, one object for all pools.  Then it settles each
+pool.  docs/transactions.md explains it, docs/protocol.md says why it is right.
+
+A transaction that waits for another one holds the pools before, and only those; since all take them in one order,
+none waits in a circle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+from lake_core import naming
+from lake_core.catalog import Catalog
+from lake_core.context import Context
+from lake_core.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidInput,
+    LakeError,
+    NotFound,
+    OutcomeUnknown,
+    PlanAgain,
+    Unavailable,
+)
+from lake_core.history import Draft
+from lake_core.history.transactions.decisions import (
+    TTL,
+    Begun,
+    CommitLease,
+    Decision,
+    Decisions,
+    JoinedPool,
+    ListedTransaction,
+)
+from lake_core.ids import is_id
+from lake_core.naming import MAIN
+from lake_core.records import CreateBranch, Prepare
+from lake_core.records.pools import PoolConfig
+from log_lake.lake.branch import Branch
+from log_lake.lake.branches import check_inlined, planned
+from log_lake.lake.pool import Pool
+from log_lake.lake.transaction_branch import end_branch, has_writes
+from log_lake.lake.view import View
+
+log = logging.getLogger(__name__)
+
+
+class HasPools(Protocol):
+    """What a transaction needs of its lake; a lake imports this module, so this module cannot import it."""
+
+    context: Context
+    catalog: Catalog
+
+    def pool(self, name: str) -> Pool: ...
+
+    def unlisted(self, config: PoolConfig) -> Pool: ...
+
+
+@dataclass(frozen=True)
+class TransactionResult:
+    """A commit: the version that merged the transaction into each pool, by name; pools without writes are left out.
+
+    `repeated`: an earlier transaction with its token was committed, and this one changed nothing.
+    """
+
+    id: str
+    versions: dict[str, int]
+    repeated: bool = False
+
+
+class PoolsTransaction:
+    """A transaction over pools of a lake, by its id; any number of processes may write in it.
+
+    As a context it is committed at the end of the block, and aborted if the block fails.
+    """
+
+    def __init__(self, lake: HasPools, id: str) -> None:
+        if not is_id(id):
+            raise InvalidInput(f"transaction {id!r}: give the id of one that was begun")
+        self.id = id
+        self.branch = naming.transaction_branch(id)
+        self.result: TransactionResult | None = None
+        self._lake = lake
+        self._decisions = Decisions(lake.context.store, lake.context.clock)
+        self._renewed = 0.0
+
+    # --- writing and reading
+
+    def pool(self, name: str, *, into: str = MAIN) -> Branch:
+        """A pool to write to: a branch that the commit merges into the branch `into`.
+
+        The first call for a pool makes that branch; from then on the transaction sees the pool as it was, and its
+        own writes.  Raises NotFound (no such pool, branch or transaction), Conflict (it was committed or aborted),
+        InvalidInput (the pool joined with another `into`), Unavailable.
+        """
+        self._check_open()
+        pool = self._lake.pool(name)
+        if pool.sub_pool:
+            raise InvalidInput(f"the sub-pool {name} is read-only: load into the pool itself")
+        if self.branch not in pool.history.load_open().state.branches:
+            self._join(pool, into)
+        joined = self._decisions.joined(self.id, pool.config.id)
+        if joined is None:  # its objects were deleted
+            raise NotFound(f"transaction {self.id} was ended")
+        if joined.into != into:
+            raise InvalidInput(f"pool {name!r} is in this transaction for branch {joined.into!r} already")
+        return pool.branch(self.branch)
+
+    def at(self, name: str, *, into: str = MAIN) -> View:
+        """A pool as this transaction sees it; one that it does not write to is read at its newest version.
+
+        Raises NotFound, Unavailable.
+        """
+        pool = self._lake.pool(name)
+        joined = self.branch in pool.history.load_open().state.branches
+        return pool.at_branch(self.branch if joined else into)
+
+    def _check_open(self) -> None:
+        objects = self._decisions.listed(self.id)
+        if naming.BEGUN not in objects.objects:
+            raise NotFound(f"transaction {self.id} does not exist, or was ended; begin another one")
+        if not objects.is_open:
+            raise Conflict(f"transaction {self.id} is being committed or aborted, and takes no more writes")
+
+    def _join(self, pool: Pool, into: str) -> None:
+        """Makes the branch.  The sign comes first, so that the process that ends the transaction finds the branch.
+
+        The look comes last: a commit writes its lease before it looks for branches, so either it finds this branch,
+        or this process finds the lease.
+        """
+        if into not in pool.history.load_open().state.branches:
+            raise NotFound(f"pool {pool.name!r}: branch {into!r} does not exist")
+        self._decisions.join(self.id, pool.config.id, JoinedPool(into))
+        with contextlib.suppress(AlreadyExists):  # another process of the transaction made it
+            state = pool.history.load_open().state
+            check_inlined(pool, state, state.branches[into])
+            pool.commit_actions(
+                (CreateBranch(into),), branch=self.branch, message=f"begin transaction {self.id}"
+            )
+        try:
+            self._check_open()
+        except NotFound:  # it was ended meanwhile, and no process will look for this branch
+            self._end_branch(pool)
+            raise
+
+    # --- the commit
+
+    def commit(self) -> TransactionResult:
+        """Commits all pools at one moment; a repeated call returns the same result, also in another process.
+
+        Raises NotFound (unknown, or ended long ago), Conflict (it was aborted; or a pool refuses the merge, and now
+        it is aborted), InvalidInput (as a merge; now it is aborted), OutcomeUnknown or Unavailable: then call it
+        again.
+        """
+        listed = self._decisions.listed(self.id)
+        begun = self._decisions.begun(self.id)
+        if begun is None:
+            raise NotFound(f"transaction {self.id} does not exist, or was ended; begin another one")
+        decided: Decision | TransactionResult | None = self._decisions.get(self.id)
+        if decided is None:
+            self._keep_lease(always=True)
+            listed = self._decisions.listed(self.id)
+            if naming.BEGUN not in listed.objects:  # it was ended just now
+                self._decisions.forget(listed)
+                raise NotFound(f"transaction {self.id} was ended by another process")
+            decided = self._decided(listed, begun)
+        if isinstance(decided, TransactionResult):
+            return decided
+        return self._finished(decided, listed)
+
+    def _finished(self, decision: Decision, listed: ListedTransaction) -> TransactionResult:
+        """The result of what was decided.  Raises Conflict if it was aborted, and what `_settled` raises."""
+        if not decision.committed:
+            self.end(listed)
+            raise Conflict(f"transaction {self.id} was aborted by {decision.by}; begin another one")
+        self.result = TransactionResult(self.id, self._settled(decision, listed))
+        return self.result
+
+    def _decided(self, listed: ListedTransaction, begun: Begun) -> Decision | TransactionResult:
+        """The decision, which this process makes if it can; or the first commit of the token.
+
+        Raises what a pool refuses, after it aborted the transaction.
+        """
+        author = self._lake.context.author
+        try:
+            pools = self.pools(listed)
+            if len(pools) < len(listed.pools):
+                raise NotFound(f"transaction {self.id}: a pool of it was dropped, so it cannot be committed")
+            token = f"transaction:{begun.token}" if begun.token else ""
+            if token and (first := _first_use(pools, token)):
+                self._decisions.decide(self.id, committed=False, by=f"{author}: its token was used")
+                self.end(listed)
+                self.result = TransactionResult(self.id, first, repeated=True)
+                return self.result
+            prepared: dict[str, int] = {}
+            for pool in pools:
+                version = self._prepare(pool, token)
+                if version is not None:
+                    prepared[pool.config.id] = version
+                self._keep_lease()
+            return self._decisions.decide(self.id, committed=True, by=author, prepared=prepared)
+        except (Unavailable, OutcomeUnknown):  # the same commit may succeed
+            raise
+        except LakeError as error:
+            decision = self._decisions.decide(self.id, committed=False, by=f"{author}: a pool refused")
+            if decision.committed:  # another process committed it meanwhile
+                return decision
+            self.end(listed)
+            log.warning("transaction %s is aborted: %s", self.id, error)
+            raise
+
+    def _prepare(self, pool: Pool, token: str) -> int | None:
+        """The version of the pool's pending entry; None if the transaction has written nothing there."""
+        into = self._joined(pool).into
+
+        def prepare() -> int | None:
+            loaded = pool.history.load_open()
+            part = loaded.state.pending.get(self.id)
+            if part is not None:  # an earlier try of this commit prepared it
+                return part.version
+            child = loaded.state.branches.get(self.branch)
+            if child is None:
+                return None
+            if not has_writes(child):
+                self._end_branch(pool)  # so that no process writes there any more
+                return None
+            ids = self._lake.context.ids
+            action = Prepare(self.id, self.branch, into, ids.new(), token=token)
+            message = f"prepare transaction {self.id}"
+            author = self._lake.context.author
+            draft = Draft(ids.new(), "", loaded.version, author, (action,), message=message)
+            done = pool.history.commit(draft, meanwhile=self._keep_lease)
+            if done.repeated is not None:
+                raise Conflict(f"the token of transaction {self.id} was used meanwhile; commit it again")
+            if done.unchanged:
+                raise PlanAgain(f"transaction {self.id} changed in pool {pool.name!r} meanwhile")
+            return done.version
+
+        return planned(prepare)
+
+    def _settled(self, decision: Decision, listed: ListedTransaction) -> dict[str, int]:
+        """Settles all pools, and removes the branches; the versions that merged it, by name.
+
+        Raises OutcomeUnknown if no pool shows that it is committed.
+        """
+        versions: dict[str, int] = {}
+        failed: list[LakeError] = []
+        by_others = False
+        pools = self.pools(listed)
+        for pool in pools:
+            if pool.config.id not in decision.prepared:
+                continue
+            try:
+                version = pool.history.settle(self.id, decision)
+            except LakeError as error:
+                failed.append(error)
+                log.warning(
+                    "transaction %s is committed, and pool %r not settled: %s", self.id, pool.name, error
+                )
+                continue
+            by_others = by_others or version is None
+            versions[pool.name] = version or decision.prepared[pool.config.id]
+        if failed and not versions:
+            raise OutcomeUnknown(
+                f"transaction {self.id}: {failed[0]}; commit it again",
+                entry_id=self.id,
+                version=0,
+            ) from failed[0]
+        if (by_others or not versions) and self._decisions.begun(self.id) is None:
+            raise OutcomeUnknown(
+                f"transaction {self.id} was ended by another process, while this one stood still; look at its "
+                "pools",
+                entry_id=self.id,
+                version=0,
+            )
+        self._end(decision, pools)
+        return versions
+
+    # --- the end
+
+    def abort(self) -> None:
+        """Ends the transaction: nothing of it is ever visible.  Does nothing if it was ended before.
+
+        Raises Conflict if it is committed, OutcomeUnknown, Unavailable.
+        """
+        listed = self._decisions.listed(self.id)
+        if not listed.objects:
+            return
+        decision = self._decisions.decide(self.id, committed=False, by=self._lake.context.author)
+        if decision.committed:
+            self._settled(decision, listed)
+            raise Conflict(f"transaction {self.id} is committed; lake revert takes it back, pool by pool")
+        self.end(self._decisions.listed(self.id))
+
+    def end(self, listed: ListedTransaction) -> None:
+        """After the decision: settles what is pending, and removes the branches.
+
+        Of an aborted transaction, the objects go too, if that was done everywhere: no journal needs them.
+        Failures are logged: a process that meets what is left does it, or `clean`.
+        """
+        decision = self._decisions.get(self.id)
+        if decision is not None:
+            self._end(decision, self.pools(listed))
+
+    def _end(self, decision: Decision, pools: Sequence[Pool]) -> None:
+        left: list[LakeError] = []
+        for pool in pools:
+            try:
+                if pool.config.id not in decision.prepared:  # otherwise it was settled just now
+                    pool.history.settle(self.id, decision)
+                self._end_branch(pool)
+            except LakeError as error:
+                left.append(error)
+                log.warning("transaction %s is not ended in pool %r: %s", self.id, pool.name, error)
+        if not left and not decision.committed:
+            with contextlib.suppress(LakeError):
+                self._decisions.forget(self._decisions.listed(self.id))
+
+    def _end_branch(self, pool: Pool) -> None:
+        planned(lambda: end_branch(pool, self.branch))
+
+    def pools(self, listed: ListedTransaction) -> list[Pool]:
+        """The pools that joined and are not dropped, in the order of their ids."""
+        pools = self._lake.catalog.load().state.pools
+        return [self._lake.unlisted(pools[id]) for id in listed.pools if id in pools]
+
+    def _joined(self, pool: Pool) -> JoinedPool:
+        return self._decisions.joined(self.id, pool.config.id) or JoinedPool()
+
+    def _keep_lease(self, *, always: bool = False) -> None:
+        """Write the lease of the commit, unless that was done a short time ago."""
+        now = self._lake.context.now()
+        if always or abs(now - self._renewed) > TTL / 4:
+            self._decisions.keep_lease(self.id, CommitLease(self._lake.context.author))
+            self._renewed = now
+
+    def __enter__(self) -> PoolsTransaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.commit()
+            return
+        try:
+            self.abort()
+        except LakeError as failure:  # the block's own error is the one to see
+            log.warning("transaction %s is not aborted: %s", self.id, failure)
+
+
+def _first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:
+    """The versions of the first commit of a token, by the names of the pools that know it."""
+    first = {pool.name: pool.history.load_open().state.tokens.get(token) for pool in pools}
+    return {name: one.version for name, one in first.items() if one is not None}

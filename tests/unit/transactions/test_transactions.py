@@ -1,0 +1,274 @@
+"""Transactions over several pools: what users do with them, what is refused, what may be committed beside them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lake_core import naming
+from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, Undecided
+from lake_core.history import Draft
+from lake_core.history.fold import fold_transaction
+from lake_core.history.rebase import rebase
+from lake_core.history.transactions.commuting import commutes
+from lake_core.history.transactions.decisions import Decisions
+from lake_core.ids import IdSource
+from lake_core.records import (
+    Action,
+    AddObject,
+    AddTombstone,
+    Close,
+    Consume,
+    CreateBranch,
+    MarkApplied,
+    Merge,
+    Prepare,
+    RemoveReference,
+    SetTag,
+    Settle,
+    Source,
+    Split,
+)
+from lake_core.schemas import APPEND, Rule
+from lake_core.store.read_only import ReadOnlyStore
+from log_lake.lake import Lake
+from log_lake.lake.moment import states_at_one_moment
+from log_lake.lake.open_transactions import clean, transactions
+from log_lake.lake.pool import Pool
+from log_lake.stores.memory import MemoryStore
+from tests.support.records import an_id, transaction
+
+
+def table(*found: int) -> pa.Table:
+    return pa.table({"k": pa.array(found, pa.int64())})
+
+
+def keys(lake: Lake, name: str) -> list[int]:
+    found: list[int] = lake.pool(name).at().to_table()["k"].to_pylist()
+    return found
+
+
+@pytest.fixture
+def lake() -> Lake:
+    lake = Lake.create_on(MemoryStore("memory://transactions"), author="test")
+    for name in ("a", "b", "c"):
+        lake.create_pool(name, key="k").branch().append(table(1, 2))
+    return lake
+
+
+def test_all_pools_change_at_once_and_the_writer_reads_its_own_writes(lake: Lake) -> None:
+    with lake.transaction() as tx:
+        tx.pool("a").append(table(3))
+        tx.pool("b").delete(where="k = 1")
+        assert tx.at("a").to_table()["k"].to_pylist() == [1, 2, 3]
+        assert tx.at("b").to_table()["k"].to_pylist() == [2]
+        assert tx.at("c").to_table()["k"].to_pylist() == [1, 2]
+        assert (keys(lake, "a"), keys(lake, "b")) == ([1, 2], [1, 2])
+    assert (keys(lake, "a"), keys(lake, "b")) == ([1, 2, 3], [2])
+    assert tx.result is not None
+    assert set(tx.result.versions) == {"a", "b"}
+    assert set(lake.pool("a").history.load().state.branches.keys()) == {"main"}
+
+
+def test_a_block_that_fails_leaves_nothing(lake: Lake) -> None:
+    def fail() -> None:
+        with lake.transaction() as tx:
+            tx.pool("a").append(table(3), token="t")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert keys(lake, "a") == [1, 2]
+    assert list(lake.store.list("transactions")) == []
+    state = lake.pool("a").history.load().state
+    assert set(state.branches.keys()) == {"main"}
+    assert len(list(state.removed.items())) == 1  # the vacuum deletes what was written
+    with lake.transaction() as again:  # a token counts in its transaction
+        again.pool("a").append(table(3), token="t")
+        again.pool("a").append(table(3), token="t")
+    assert keys(lake, "a") == [1, 2, 3]
+
+
+def test_a_second_transaction_with_the_token_changes_nothing(lake: Lake) -> None:
+    with lake.transaction(token="run 7") as tx:
+        tx.pool("a").append(table(3))
+        tx.pool("b").append(table(3))
+    with lake.transaction(token="run 7") as second:
+        second.pool("b").append(table(4))
+    assert second.result is not None
+    assert tx.result is not None
+    assert (second.result.repeated, second.result.versions) == (True, {"b": tx.result.versions["b"]})
+    assert keys(lake, "b") == [1, 2, 3]
+    assert tx.commit().versions.keys() == {"a", "b"}  # a repeated commit is the same one
+
+
+def test_what_a_pool_refuses_aborts_all(lake: Lake) -> None:
+    tx = lake.transaction()
+    tx.pool("a").append(table(3))
+    tx.pool("b").replace_with(table(7), key_range=lake.pool("b").at().key_range(low=5, high=9))
+    lake.pool("b").branch().replace_with(table(8), key_range=lake.pool("b").at().key_range(low=5, high=9))
+    with pytest.raises(Conflict, match="replaced overlapping ranges"):
+        tx.commit()
+    assert (keys(lake, "a"), keys(lake, "b")) == ([1, 2], [1, 2, 8])
+    with pytest.raises(NotFound, match="does not exist, or was ended"):
+        tx.commit()
+
+
+def test_a_committed_or_aborted_transaction_takes_no_more_writes(lake: Lake) -> None:
+    tx = lake.transaction()
+    held = tx.pool("a")
+    held.append(table(3))
+    tx.commit()
+    with pytest.raises(Conflict, match="takes no more writes"):
+        tx.pool("b")
+    with pytest.raises(NotFound):
+        held.append(table(4))
+    with pytest.raises(Conflict, match="is committed"):
+        tx.abort()
+    assert keys(lake, "a") == [1, 2, 3]
+
+
+def test_its_branches_cannot_be_taken_apart(lake: Lake) -> None:
+    tx = lake.transaction()
+    tx.pool("a").append(table(3))
+    with pytest.raises(InvalidInput, match="belongs to a transaction, which commits"):
+        lake.pool("a").branch().merge(tx.branch)
+    with pytest.raises(InvalidInput, match="no other branch begins on it"):
+        lake.pool("a").create_branch("mine", at=tx.branch)
+    with pytest.raises(InvalidInput, match="belongs to a transaction"):
+        lake.pool("a").create_branch(naming.transaction_branch(an_id(9)))
+    with pytest.raises(InvalidInput, match=r"main.*already"):
+        tx.pool("a", into="other")
+    with pytest.raises(InvalidInput, match="sub-pool"):
+        tx.pool("a.$nokey")
+    tx.commit()
+
+
+def test_a_dropped_pool_aborts_it(lake: Lake) -> None:
+    tx = lake.transaction()
+    tx.pool("a").append(table(3))
+    tx.pool("b").append(table(3))
+    lake.drop_pool("b")
+    with pytest.raises(NotFound, match="dropped"):
+        tx.commit()
+    assert keys(lake, "a") == [1, 2]
+
+
+def test_what_was_left_open_is_listed_and_ended(lake: Lake) -> None:
+    tx = lake.transaction(open_for=0.001, message="nightly")
+    tx.pool("a").append(table(3))
+    kept = lake.transaction()
+    assert [(row.id, row.state, row.pools) for row in transactions(lake)] == [
+        (tx.id, "open", ("a",)),
+        (kept.id, "open", ()),
+    ]
+    assert clean(lake, grace=0) == [tx.id]
+    assert [row.id for row in transactions(lake)] == [kept.id]
+    kept.commit()
+    assert [row.state for row in transactions(lake)] == ["committed"]
+    assert clean(lake, grace=-1) == []
+    assert transactions(lake) == []
+
+
+def test_a_reader_that_may_not_write_sees_what_is_decided(lake: Lake) -> None:
+    """The owner dies right after its decision."""
+    tx = lake.transaction()
+    tx.pool("a").append(table(3))
+    tx.pool("b").append(table(3))
+    prepared = {pool.config.id: prepare(pool, tx.id) for pool in (lake.pool("a"), lake.pool("b"))}
+    reader = Lake.open_on(ReadOnlyStore(lake.store), author="reader")
+    assert keys(reader, "a") == [1, 2]
+    Decisions(lake.store, lake.context.clock).decide(tx.id, committed=True, by="test", prepared=prepared)
+    assert (keys(reader, "a"), keys(reader, "b")) == ([1, 2, 3], [1, 2, 3])
+    assert len(lake.pool("a").history.load().state.pending) == 1
+    both = states_at_one_moment([reader.pool("a"), reader.pool("b")])
+    assert all(not len(loaded.state.pending) for loaded in both.values())
+
+
+def prepare(pool: Pool, over: str) -> int:
+    branch = naming.transaction_branch(over)
+    action = Prepare(over, branch, "main", IdSource().new())
+    version = pool.history.load().version
+    return pool.history.commit(Draft(IdSource().new(), "", version, "test", (action,))).version
+
+
+SCHEMA = "0" * 20
+ADDED = AddObject(an_id(80), 1, 1, SCHEMA, b"\x01", b"\x02")
+COMPACTED = AddObject(an_id(81), 1, 1, SCHEMA, b"\x01", b"\x02", seqs=(1, 2))
+REMOVED = RemoveReference(an_id(82), b"\x01")
+HIDDEN = AddTombstone("t")
+
+TABLE: dict[str, tuple[str, tuple[Action, ...], bool, bool]] = {
+    # a draft: its branch, its actions; whether it commutes with a part that only adds, and with one that deletes
+    "load": ("main", (ADDED,), True, False),
+    "load of another file": ("main", (ADDED, Consume((Source("f", 1),))), True, False),
+    "load of the same file": ("main", (ADDED, Consume((Source("of-part", 1),))), False, False),
+    "delete": ("main", (HIDDEN,), False, False),
+    "replace": ("main", (ADDED, AddTombstone("t", replaces=True)), False, False),
+    "compaction": ("main", (COMPACTED, REMOVED), True, True),
+    "applied delete": ("main", (MarkApplied(an_id(83), b"\x01", 1),), True, True),
+    "expiry": ("main", (REMOVED,), False, False),
+    "tag": ("", (SetTag("t", 1, "main"),), True, True),
+    "split": ("", (Split((b"\x05",)),), True, True),
+    "drop": ("main", (Close(),), False, False),
+    "new branch": ("dev", (CreateBranch("main"),), False, False),
+    "load into another branch": ("dev", (ADDED,), True, True),
+    "merge of another branch": ("main", (Merge("dev", 1),), False, False),
+    "delete on another branch": ("dev", (HIDDEN,), True, True),
+    "another transaction": ("", (Prepare(an_id(84), "dev", "main", an_id(85)),), False, False),
+    "a write of its own": ("its branch", (ADDED,), False, False),
+}
+
+
+@pytest.fixture
+def parts(lake: Lake) -> dict[bool, tuple[Pool, str]]:
+    """A pool with a part that only adds, and one with a part that deletes too."""
+    made = {}
+    for deletes, name in ((False, "a"), (True, "b")):
+        tx = lake.transaction()
+        pool = lake.pool(name)
+        tx.pool(name).append(table(3))
+        draft = Draft(
+            IdSource().new(),
+            tx.branch,
+            pool.history.load().version,
+            "test",
+            (Consume((Source("of-part", 1),)),),
+        )
+        pool.history.commit(draft)
+        if deletes:
+            tx.pool(name).delete(where="k = 1")
+        prepare(pool, tx.id)
+        made[deletes] = (pool, tx.id)
+    return made
+
+
+@pytest.mark.parametrize("what", TABLE)
+def test_what_commutes(parts: dict[bool, tuple[Pool, str]], what: str) -> None:
+    branch, actions, *expected = TABLE[what]
+    for deletes, (pool, over) in parts.items():
+        state = pool.history.load().state
+        part = state.pending[over]
+        on = part.branch if branch == "its branch" else branch
+        draft = Draft(an_id(90), on, 1, "test", actions)
+        assert commutes(state, part, draft, APPEND) is expected[deletes]
+        if branch and not expected[deletes]:
+            with pytest.raises(Undecided):
+                rebase(state, draft, key=pool.config.key, time=0)
+        if what == "load":
+            assert not commutes(state, part, draft, Rule("upsert"))
+
+
+def test_a_settling_that_does_not_fit_is_damage(parts: dict[bool, tuple[Pool, str]]) -> None:
+    pool, over = parts[False]
+    state = pool.history.load().state
+    part = state.pending[over]
+    for bad in (
+        transaction(Settle(an_id(70)), id=an_id(91), branch=""),
+        transaction(Settle(over, True), id=an_id(91), branch=""),
+        transaction(HIDDEN, Settle(over, True), id=an_id(91), parent=state.branches["main"].tip),
+        transaction(Prepare(over, part.branch, "main", an_id(92), upto=part.upto), id=an_id(91), branch=""),
+        transaction(Prepare(an_id(93), part.branch, "main", an_id(92), upto=1), id=an_id(91), branch=""),
+    ):
+        with pytest.raises(Corrupt):
+            fold_transaction(state, 99, 0, bad)
