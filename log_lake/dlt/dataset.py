@@ -10,7 +10,7 @@ from functools import cached_property
 from lake_core.errors import AlreadyExists, Conflict, NotFound
 from log_lake.dlt.tables import PoolShape
 from log_lake.lake import Lake
-from log_lake.lake.lake import default_metadata
+from log_lake.lake.author import default_metadata
 from log_lake.lake.pool import Pool
 
 
