@@ -36,6 +36,7 @@ MAX_SECONDS = 120.0
 
 Headers = Mapping[bytes, bytes]
 AsgiScope = MutableMapping[str, Any]
+Send = Callable[[AsgiScope], Awaitable[None]]
 
 
 class Answering:
@@ -89,7 +90,7 @@ def request_of(scope: AsgiScope, *, below: str = "") -> CatalogRequest:
     return CatalogRequest(scope["method"], path.removeprefix(below), query, etag)
 
 
-async def send_response(response: CatalogResponse, send: Callable[[AsgiScope], Awaitable[None]]) -> None:
+async def send_response(response: CatalogResponse, send: Send) -> None:
     """Send the answer.  No cache may keep it: it may be another user's."""
     headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **response.headers}
     if response.body:
@@ -105,9 +106,7 @@ class CatalogApp:
     def __init__(self, catalog: IcebergCatalog, *, admit: Callable[[Headers], object]) -> None:
         self._answering, self._admit = Answering(catalog), admit
 
-    async def __call__(
-        self, scope: AsgiScope, receive: Any, send: Callable[[AsgiScope], Awaitable[None]]
-    ) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Any, send: Send) -> None:
         if scope["type"] != "http":
             return  # no lifespan, no web sockets
         request = request_of(scope)

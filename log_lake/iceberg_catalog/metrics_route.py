@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
-from log_lake.iceberg_catalog.app import AsgiScope, Headers, request_of, send_response
+from log_lake.iceberg_catalog.app import AsgiScope, Headers, Send, request_of, send_response
 from log_lake.iceberg_catalog.refusals import Refusal, refusal_response
 from log_lake.iceberg_catalog.request import CatalogResponse
 from log_lake.metrics.watching import Watching
@@ -15,8 +15,6 @@ from log_lake.view.serving import AsgiApp
 PATH = "/metrics"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 """The format that every Prometheus reads."""
-
-Send = Callable[[AsgiScope], Awaitable[None]]
 
 
 class MetricsRoute:

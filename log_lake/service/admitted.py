@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from log_lake.iceberg_catalog.app import Headers
+from log_lake.iceberg_catalog.app import Headers, Send
 from log_lake.iceberg_catalog.callers import ANYBODY, Caller, CallerRole
 from log_lake.service import conversation, receiving
-from log_lake.service.conversation import Send
 from log_lake.service.limits import MAX_SQL
 from log_lake.service.problems import Problem
 from log_lake.service.receiving import Receive

@@ -11,13 +11,12 @@ import os
 from collections.abc import Mapping
 
 from lake_core.errors import LakeError
-from log_lake.iceberg_catalog.app import AsgiScope, Headers, request_of
+from log_lake.iceberg_catalog.app import AsgiScope, Headers, Send, request_of
 from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.iceberg_catalog.serving import Admitting
 from log_lake.service import conversation, description
 from log_lake.service.admitted import AdmittedRequest
-from log_lake.service.conversation import Send
 from log_lake.service.limits import OpenRequests, ServiceLimits
 from log_lake.service.problems import PROBLEM, ClientGone, Problem, problem_of
 from log_lake.service.reading import QueryAnswers

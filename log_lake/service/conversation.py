@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Mapping
 
+from log_lake.iceberg_catalog.app import Send
 from log_lake.service.limits import IDLE_SECONDS
 from log_lake.service.problems import ClientGone
 from log_lake.service.receiving import Receive
 from log_lake.service.spool import AnswerSpool
-
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 PART = 64 << 10
 """Bytes that are sent at once."""

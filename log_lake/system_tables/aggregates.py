@@ -23,7 +23,7 @@ from log_lake.system_tables.bounds import is_compared
 from log_lake.system_tables.columns import folded
 from log_lake.system_tables.ends import is_plain
 
-Node = dict[str, Any]
+SqlNode = dict[str, Any]
 
 _KEPT = ("CAST", "COMPARISON", "BETWEEN", "CONJUNCTION", "OPERATOR", "CASE")
 """Classes of expressions whose value depends on that of their parts alone."""
@@ -50,12 +50,12 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FieldComparison:
     """A comparison of a field with a constant; `rises`: once it is true, it is true of all greater values."""
 
     field: str
     rises: bool
-    node: Node
+    node: SqlNode
 
 
 @dataclass(frozen=True)
@@ -68,24 +68,24 @@ class Aggregates:
     table: str
     groups: tuple[str, ...]
     columns: dict[Call, str]
-    where: tuple[Comparison, ...]
-    node: Node
-    parts: tuple[Node, ...]
+    where: tuple[FieldComparison, ...]
+    node: SqlNode
+    parts: tuple[SqlNode, ...]
     """The calls as the statement has them, in the order of `columns`."""
 
-    def partial(self) -> Node:
+    def partial(self) -> SqlNode:
         """The statement that makes partial answers: the groups, then a column for each call."""
         groups = [node | {"alias": name} for node, name in zip(self._group_nodes, self.groups, strict=True)]
         calls = [node | {"alias": name} for node, name in zip(self.parts, self.columns.values(), strict=True)]
         return self._over(groups + calls) | {"where_clause": self.node["where_clause"]}
 
-    def test(self, comparisons: Sequence[Comparison]) -> Node:
+    def test(self, comparisons: Sequence[FieldComparison]) -> SqlNode:
         """The statement that evaluates comparisons, a column for each, over records of the table."""
-        nothing: Node = {"group_expressions": [], "group_sets": []}
+        nothing: SqlNode = {"group_expressions": [], "group_sets": []}
         columns = [one.node | {"alias": f"c{place}"} for place, one in enumerate(comparisons)]
         return self._over(columns) | nothing
 
-    def final(self, whole: Mapping[str, Node], names: Sequence[str]) -> Node:
+    def final(self, whole: Mapping[str, SqlNode], names: Sequence[str]) -> SqlNode:
         """The statement over partial answers; its columns have these names.
 
         `whole`: by column of the partial answers, the expression that makes one value of the partial ones.
@@ -98,10 +98,10 @@ class Aggregates:
         return node
 
     @property
-    def _group_nodes(self) -> list[Node]:
+    def _group_nodes(self) -> list[SqlNode]:
         return list(self.node["group_expressions"])
 
-    def _over(self, shown: list[Node]) -> Node:
+    def _over(self, shown: list[SqlNode]) -> SqlNode:
         return copy.deepcopy(self.node) | {
             "select_list": shown,
             "where_clause": None,
@@ -109,7 +109,7 @@ class Aggregates:
             "modifiers": [],
         }
 
-    def _replaced(self, part: Any, whole: Mapping[str, Node]) -> Any:
+    def _replaced(self, part: Any, whole: Mapping[str, SqlNode]) -> Any:
         if isinstance(part, list):
             return [self._replaced(one, whole) for one in part]
         if not isinstance(part, dict):
@@ -138,10 +138,10 @@ def aggregates_of(tree: Any, fields: Mapping[str, pa.Field]) -> Aggregates | Non
 class _Reading:
     """One statement, while it is looked through."""
 
-    def __init__(self, node: Node, fields: Mapping[str, pa.Field]) -> None:
+    def __init__(self, node: SqlNode, fields: Mapping[str, pa.Field]) -> None:
         self._node = node
         self._fields = {folded(name): (name, field) for name, field in fields.items()}
-        self._calls: dict[Call, Node] = {}
+        self._calls: dict[Call, SqlNode] = {}
         self._groups: list[str] = []
         self._aliases = {folded(one["alias"]) for one in node["select_list"] if one["alias"]}
 
@@ -172,13 +172,13 @@ class _Reading:
         table, parts = node["from_table"]["table_name"], tuple(self._calls.values())
         return Aggregates(table, tuple(self._groups), columns, where, node, parts)
 
-    def _field(self, expression: Node) -> tuple[str, pa.Field]:
+    def _field(self, expression: SqlNode) -> tuple[str, pa.Field]:
         named = self._fields.get(folded(_column(expression, self._node) or ""))
         if named is None:
             raise _NotCertain
         return named
 
-    def _group(self, expression: Node) -> str:
+    def _group(self, expression: SqlNode) -> str:
         name, field = self._field(expression)
         if not (is_compared(field) or pa.types.is_boolean(field.type)):
             raise _NotCertain
@@ -210,14 +210,14 @@ class _Reading:
         for value in part.values():
             self._look(value)
 
-    def _check_column(self, expression: Node) -> None:
+    def _check_column(self, expression: SqlNode) -> None:
         name = folded(_column(expression, self._node) or "")
         is_group = name in map(folded, self._groups)
         is_alias = name in self._aliases and name not in self._fields and len(expression["column_names"]) == 1
         if not (is_group or is_alias):
             raise _NotCertain
 
-    def _where(self, clause: Node | None) -> tuple[Comparison, ...]:
+    def _where(self, clause: SqlNode | None) -> tuple[FieldComparison, ...]:
         if clause is None:
             return ()
         if clause["type"] == "CONJUNCTION_AND":
@@ -232,7 +232,7 @@ class _Reading:
             types = ["COMPARE_GREATERTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO"]
         return tuple(self._comparison(_compare(type, clause["left"], clause["right"])) for type in types)
 
-    def _comparison(self, node: Node) -> Comparison:
+    def _comparison(self, node: SqlNode) -> FieldComparison:
         rises = _DIRECTIONS.get(node["type"])
         if rises is None:
             raise _NotCertain
@@ -244,15 +244,15 @@ class _Reading:
             raise _NotCertain
         if pa.types.is_string(field.type) and (constant.get("literal") or {}).get("kind") != "STRING":
             raise _NotCertain  # SQL would turn the texts into numbers, whose order is another
-        return Comparison(name, rises, node)
+        return FieldComparison(name, rises, node)
 
 
-def _compare(type: str, left: Node, right: Node) -> Node:
+def _compare(type: str, left: SqlNode, right: SqlNode) -> SqlNode:
     compared = {"class": "COMPARISON", "type": type, "alias": "", "left": left, "right": right}
     return compared | {"query_location": left["query_location"], "query_location_length": 0}
 
 
-def _call(part: Node, node: Node) -> Call | None:
+def _call(part: SqlNode, node: SqlNode) -> Call | None:
     """The call that an expression is; None if it is none that partial answers tell."""
     if part.get("class") != "FUNCTION" or part["is_operator"]:
         return None
@@ -270,7 +270,7 @@ def _call(part: Node, node: Node) -> Call | None:
     return None if column is None else Call(name, folded(column))
 
 
-def _column(expression: Node, node: Node) -> str | None:
+def _column(expression: SqlNode, node: SqlNode) -> str | None:
     """The field that an expression names, alone or behind the table's name."""
     is_column = expression.get("class") == "COLUMN_REF"
     names: Sequence[str] = expression["column_names"] if is_column else ()

@@ -26,7 +26,7 @@ from lake_core.phrases import counted
 from log_lake.lake.view import FAIL
 from log_lake.reading.known import FieldStatistics, known_references, value_in
 from log_lake.reading.summary import KeyEnds, key_ends
-from log_lake.system_tables.aggregates import Aggregates, Call, Comparison, Node
+from log_lake.system_tables.aggregates import Aggregates, Call, FieldComparison, SqlNode
 from log_lake.system_tables.columns import folded
 from log_lake.system_tables.dataset import PoolDataset
 
@@ -220,7 +220,9 @@ class FromState:
             standings.append(standing)
         return standings
 
-    def _tested(self, comparisons: Sequence[Comparison], values: Mapping[str, list[Any]]) -> list[list[Any]]:
+    def _tested(
+        self, comparisons: Sequence[FieldComparison], values: Mapping[str, list[Any]]
+    ) -> list[list[Any]]:
         """By comparison, whether it is true for each of the values."""
         schema = self._dataset.schema
         columns = {name: pa.array(ones, schema.field(name).type) for name, ones in values.items()}
@@ -242,7 +244,7 @@ class FromState:
         columns = [pa.array([row[place] for row in rows], one.type) for place, one in enumerate(fields)]
         return pa.table(columns, schema=pa.schema(fields))
 
-    def _whole(self) -> dict[str, Node]:
+    def _whole(self) -> dict[str, SqlNode]:
         """By column of the partial answers: the expression that makes one value of them."""
         calls = self._aggregates.columns
         texts = [
@@ -253,10 +255,10 @@ class FromState:
             return {}
         tree = self._connection.execute("SELECT json_serialize_sql(?)", [f"SELECT {', '.join(texts)}"])
         ((text,),) = tree.fetchall()
-        nodes: list[Node] = json.loads(text)["statements"][0]["node"]["select_list"]
+        nodes: list[SqlNode] = json.loads(text)["statements"][0]["node"]["select_list"]
         return dict(zip(calls.values(), nodes, strict=True))
 
-    def _asked(self, node: Node, table: Any) -> Any:
+    def _asked(self, node: SqlNode, table: Any) -> Any:
         """The relation of a statement, with a table in place of the pool."""
         self._connection.register(self._aggregates.table, table)
         tree = json.dumps({"error": False, "statements": [{"node": node, "named_param_map": []}]})
