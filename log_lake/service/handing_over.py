@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 from fnmatch import fnmatchcase
 
@@ -20,6 +21,7 @@ from log_lake.loading.failures import unopened
 from log_lake.loading.opening import remote
 from log_lake.service.routes import Load
 
+_PART = 1 << 20
 _ENDINGS = {"auto": ".json", "json": ".json", "zst": ".zst"}
 
 
@@ -34,8 +36,10 @@ class HandedOver(msgspec.Struct, frozen=True):
 def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
     """Put the body, which is in the file `path`, where the ingest agent finds it.
 
-    Raises InvalidInput: the pool has no `ingest.source`, or its pattern takes no such name.
+    Raises InvalidInput: the pool has no `ingest.source`, or its pattern takes no such name; or it is a sub-pool.
     """
+    if pool.sub_pool:
+        raise InvalidInput(f"the sub-pool {pool.sub_pool} is read-only: load into the pool itself")
     source = pool.settings["ingest.source"]
     if not source:
         raise InvalidInput(
@@ -71,16 +75,22 @@ def _target(source: str, token: str, format: str) -> str:
 
 
 def _put_local(target: str, path: str) -> bool:
-    """Whether the file was there.  The agent sees no part of it: it skips files that end in `.tmp`."""
-    temporary = f"{target}.{os.getpid()}-{os.path.basename(os.path.dirname(path))}.tmp"
+    """Whether the file was there.  The agent sees no part of it: it skips files that end in `.tmp`.
+
+    Others may write to the folder.  So the file is always a new one, under a name that no other program knows
+    before: no link leads the body to another file of the server (decision 430).
+    """
+    temporary = f"{target}.{secrets.token_hex(8)}.tmp"
     try:
-        shutil.copyfile(path, temporary)
-        try:
-            os.link(temporary, target)
-        except FileExistsError:
-            return True
-        finally:
-            os.unlink(temporary)
+        with open(path, "rb") as body, open(temporary, "xb") as file:
+            try:
+                shutil.copyfileobj(body, file, _PART)
+                file.flush()
+                os.link(temporary, target)
+            except FileExistsError:
+                return True
+            finally:
+                os.unlink(temporary)
     except OSError as error:
         raise Unavailable(f"file {target!r}: {error.strerror or error}") from error
     return False

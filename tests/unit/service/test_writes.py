@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from log_lake.agents import driver
 from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.lake import Lake
 from log_lake.loading.places import FILES
+from log_lake.service.handing_over import hand_over
 from log_lake.service.limits import BODIES, ServiceLimits
+from log_lake.service.routes import Load
 from log_lake.stores.memory import MemoryStore
 from tests.support.service import Served, Told
 
@@ -180,8 +184,31 @@ def test_a_body_is_left_to_the_ingest_agent_once(tmp_path: Path) -> None:
     told = load(served, '{"k": 5}', "token=u", prefer="respond-async", content_type="application/json")
     assert (told.status, "does not match a file" in told.json["detail"]) == (400, True)
     assert load(served, "k\n5\n", "token=u&csv.null=x", **later).status == 400
+    told = served.ask(
+        "POST", "/lakes/lake/pools/logs.$rejected/load", query="token=v", role=Role.WRITER, **later
+    )
+    assert (told.status, "read-only" in told.json["detail"]) == (400, True)
     lake.configure_pool("logs", {"ingest.source": ""})
     assert "no ingest.source" in load(served, "k\n5\n", "token=u", **later).json["detail"]
+
+
+def test_a_link_in_the_folder_leads_no_body_to_another_file(tmp_path: Path) -> None:
+    """Who may write to the folder of an ingest.source puts links under all names that can be foreseen."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "lake-body-seen").mkdir()
+    (tmp_path / "of-the-server").write_text("kept")
+    (tmp_path / "lake-body-seen/body").write_text("k\n5\n")
+    lake = Lake.create(str(tmp_path / "lake"))
+    pool = lake.create_pool("logs", key="k", settings={"ingest.source": f"{tmp_path}/in/*.csv"})
+    asked = Load("lake", "logs", "t", "", "main", "csv", {})
+    name = f"{tmp_path}/in/sent-{hashlib.sha256(b't').hexdigest()[:32]}.csv"
+    for foreseen in (".tmp", f".{os.getpid()}.tmp", f".{os.getpid()}-lake-body-seen.tmp"):
+        os.symlink(tmp_path / "of-the-server", f"{name}{foreseen}")
+    told = hand_over(pool, asked, path=f"{tmp_path}/lake-body-seen/body", format="csv")
+    assert (told.file, told.repeated) == (name, False)
+    assert (tmp_path / "of-the-server").read_text() == "kept"
+    assert not os.path.islink(name)
+    assert Path(name).read_text() == "k\n5\n"
 
 
 def test_statements_of_writers_are_transactions_with_a_token(served: Served, there: Lake) -> None:
