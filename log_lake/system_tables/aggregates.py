@@ -33,6 +33,9 @@ _FALLING = {"COMPARE_LESSTHAN": False, "COMPARE_LESSTHANOREQUALTO": False}
 _DIRECTIONS = _RISING | _FALLING
 """Comparisons, and whether they become true as their left side grows."""
 
+MOST_DIGITS = 18
+"""Digits of a whole number that SQL takes for one of at most 64 bits."""
+
 MOST_CALLS = 1_000
 """Calls and conditions of a statement; one with more is read as any other."""
 
@@ -223,6 +226,8 @@ class _Reading:
         if clause["type"] == "CONJUNCTION_AND":
             return tuple(one for child in clause["children"] for one in self._where(child))
         if clause["type"] == "COMPARE_BETWEEN":
+            if _form(clause["lower"]) != _form(clause["upper"]):
+                raise _NotCertain  # SQL takes all three to one type, which may be another than that of two
             sides = (("COMPARE_GREATERTHANOREQUALTO", "lower"), ("COMPARE_LESSTHANOREQUALTO", "upper"))
             return tuple(self._comparison(_compare(type, clause["input"], clause[at])) for type, at in sides)
         if clause["class"] != "COMPARISON":
@@ -293,6 +298,29 @@ def _is_constant(expression: Any) -> bool:
     ):
         return False
     return all(map(_is_constant, expression.values()))
+
+
+def _form(constant: SqlNode) -> str:
+    """What decides the type of a bound: a literal, or a text with a type before it.  Raises _NotCertain."""
+    literal: SqlNode | None
+    literal, of_type = constant.get("literal"), ""
+    if constant["class"] == "CAST":
+        literal, of_type = constant["child"].get("literal"), _without_places(constant["type_expr"])
+    literal = literal or {}
+    kind = literal.get("kind")
+    if kind == "STRING" or (kind == "INTEGER" and not of_type and len(literal["text"]) <= MOST_DIGITS):
+        return f"{kind} {of_type}"
+    raise _NotCertain
+
+
+def _without_places(expression: Any) -> str:
+    """An expression as text, without where it stands in the statement."""
+    if isinstance(expression, dict):
+        kept = ((name, _without_places(value)) for name, value in expression.items())
+        return str([one for one in kept if not one[0].startswith("query_location")])
+    if isinstance(expression, list):
+        return str([_without_places(one) for one in expression])
+    return repr(expression)
 
 
 def _is_plain_number(kind: pa.DataType) -> bool:

@@ -272,3 +272,12 @@ def test_a_statistic_that_cannot_be_right_is_not_used() -> None:
         found = FieldStatistics.of(damaged, bad.name, schema)
         assert found is None or value_in(found.low, schema.field(bad.name).type) is None
     assert FieldStatistics.of(msgspec.structs.replace(reference, columns=()), "k", schema) is None
+
+
+def test_between_takes_its_three_values_to_one_type() -> None:
+    lake = Lake.create_on(InPlaceStore())
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": [9_007_199_254_740_992]}))
+    sql = (
+        "select count(*) as n from p where k between 9007199254740993 and 1e300"  # as doubles, both are equal
+    )
+    assert query(lake, sql).read_all()["n"].to_pylist() == [1]
