@@ -158,6 +158,8 @@ def _check_parts(message: Message, fields: tuple[str, ...]) -> None:
         _text(message.key, "its key")
     if "key" in fields and message.key is None and message.value is None:
         raise _Bad("it has neither a key nor a value")
+    if "timestamp" in fields and message.time is not None and not FIRST_MS <= message.time <= LAST_MS:
+        raise _Bad(f"its time, {message.time} ms since 1970, is outside of the years 1 to 9999")
     if "headers" in fields:
         for name, value in message.headers:
             if value is not None:
@@ -170,6 +172,9 @@ def _text(data: bytes, what: str) -> str:
     except UnicodeDecodeError as error:
         raise _Bad(f"{what} is not UTF-8: byte {error.start + 1} is {data[error.start]:#04x}") from None
 
+
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+"""The years 1 to 9999, in milliseconds since 1970."""
 
 Numbered = tuple[Block, Sequence[int]]
 """A block, and for each of its rows the number of the message, counted from 0."""

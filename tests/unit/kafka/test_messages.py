@@ -93,6 +93,14 @@ def test_parts_that_are_no_text_are_bad_records_and_unasked_ones_are_not_looked_
     assert len(read(messages)[0]) == 2
 
 
+def test_a_time_outside_of_the_years_that_a_field_holds_is_a_bad_record() -> None:
+    nanoseconds = message(0, b'{"id": 1}', time=1_700_000_000_000_000_000)
+    rows, bad = read([nanoseconds, message(1, b'{"id": 2}', time=5)], fields="timestamp")
+    assert [row["id"] for row in rows] == [2]
+    assert "is outside of the years 1 to 9999" in bad[0].reason
+    assert len(read([nanoseconds])[0]) == 1
+
+
 def test_a_field_of_the_records_with_the_name_of_a_part_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"leave offset out of kafka\.fields"):
         read([message(0, b'{"id": 1, "kafka_offset": 2}')], fields="offset")
