@@ -59,7 +59,8 @@ class LakeClient(JobClientBase, WithStateSync):
     ) -> None:
         super().__init__(schema, config, capabilities)
         name = config.normalize_dataset_name(schema) or ""
-        self.dataset = DatasetPools(config.uri, name, config.separator)
+        with as_errors_of_dlt():
+            self.dataset = DatasetPools(config.uri, name, config.separator)
         self.own = OwnPools(self.dataset, schema)
 
     def __enter__(self) -> LakeClient:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from lake_core.errors import AlreadyExists, Conflict, NotFound
+from lake_core.errors import AlreadyExists, Conflict, InvalidInput, NotFound
 from log_lake.dlt.tables import PoolShape
 from log_lake.lake import Lake
 from log_lake.lake.author import default_metadata
@@ -21,6 +22,13 @@ class DatasetPools:
     uri: str
     name: str
     separator: str
+
+    def __post_init__(self) -> None:
+        if not re.search(r"[^A-Za-z0-9_]|__", self.separator):
+            raise InvalidInput(
+                f"separator={self.separator!r}: names of datasets and tables have such letters, so the pools of "
+                "one dataset could pass for another's; use '.' or '__'"
+            )
 
     @property
     def prefix(self) -> str:

@@ -13,8 +13,10 @@ import pytest
 from dlt.common.wei import Wei
 from dlt.pipeline.exceptions import PipelineStepFailed
 
+from lake_core.errors import InvalidInput
 from log_lake import Lake
 from log_lake.dlt import lake, lake_adapter
+from log_lake.dlt.dataset import DatasetPools
 
 from .conftest import records, tags
 
@@ -229,6 +231,12 @@ def test_a_refresh_drops_pools_which_can_be_restored(pipeline: Make, uri: str) -
         client.drop_storage()
         assert not client.is_storage_initialized()
     assert Lake.open(uri).pools() == []
+
+
+@pytest.mark.parametrize("separator", ["", "_", "x1"])
+def test_a_separator_that_names_may_have_is_refused(separator: str) -> None:
+    with pytest.raises(InvalidInput, match="could pass for another's"):
+        DatasetPools("/nowhere", "shop", separator)
 
 
 @pytest.mark.slow
