@@ -16,8 +16,9 @@ from typing import Any
 READS, LISTS, WRITES, DELETES, RECEIVED, SENT, COMMITS, RACES_LOST = range(8)
 """What a meter counts: requests by kind, bytes from and to the store, commits to pools, races lost at these."""
 
-_LOCK = threading.Lock()
-"""Of all meters: each change concerns the totals of the process, too."""
+_LOCK = threading.RLock()
+"""Of all meters: each change concerns the totals of the process, too.  A finalizer that runs while it is held may
+count a request of its own."""
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,18 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class AdmittedRequest:
-    """Who asks, the headers, how to read the body, and how to answer.  `may_write`: whether the server may."""
+    """Who asks, the headers, how to read the body, and how to answer.
+
+    `may_write`: whether the server may.  `ends_by_closing`: in HTTP 1.0 an answer without a length that breaks off
+    looks like a whole one.
+    """
 
     caller: Caller
     headers: Headers
     receive: Receive
     send: Send
     may_write: bool
+    ends_by_closing: bool = False
 
     def header(self, name: str) -> str:
         """The value of a header, "" without it."""

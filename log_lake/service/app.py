@@ -99,7 +99,9 @@ class ServiceApp:
             body, kind = description.page() if as_page else description.document()
             await conversation.answer(send, 200, body, {"Content-Type": kind, **description.HEADERS})
             return
-        exchange = AdmittedRequest(self._admit(headers), headers, receive, send, self._may_write)
+        exchange = AdmittedRequest(
+            self._admit(headers), headers, receive, send, self._may_write, scope.get("http_version") == "1.0"
+        )
         asked = asked_by(request.method, request.path, request.query)
         exchange.check_role(role_for(asked))
         if isinstance(asked, OfLake) and asked.lake not in self._names:

@@ -91,7 +91,7 @@ class QueryAnswers:
             await asyncio.wait_for(asked.begun.wait(), WAIT_SECONDS)
         except TimeoutError as error:
             raise Problem(503, f"no thread was free for {WAIT_SECONDS:g} s; ask again in a minute") from error
-        await spool.wait_for(HELD)
+        await spool.wait_for(self._bounds.answer + 1 if exchange.ends_by_closing else HELD)
         if spool.error is not None:
             raise spool.error
         headers = {"Content-Type": asked.format.media_type, QUERY_ID: asked.id}

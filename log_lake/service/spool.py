@@ -80,7 +80,11 @@ class AnswerSpool(io.RawIOBase):
             if self._is_released:
                 self._disk.give(size)
                 raise ClientGone
-            self._keep(part)
+            try:
+                self._keep(part)
+            except BaseException:
+                self._disk.give(size)
+                raise
             self.size += size
         self._tell()
         return size

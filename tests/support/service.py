@@ -78,13 +78,21 @@ class Served:
         query: str = "",
         parts: Sequence[bytes] | None = None,
         is_cut: bool = False,
+        version: str = "1.1",
         **headers: str,
     ) -> Told:
         """The answer to one request; `parts` of a body in place of `body`, `is_cut`: then the client goes."""
         sent = body.encode() if isinstance(body, str) else body
         return asyncio.run(
             self.exchange(
-                method, path, parts or [sent], role=role, query=query, is_cut=is_cut, headers=headers
+                method,
+                path,
+                parts or [sent],
+                role=role,
+                query=query,
+                is_cut=is_cut,
+                version=version,
+                headers=headers,
             )
         )
 
@@ -97,6 +105,7 @@ class Served:
         role: CallerRole | None = CallerRole.READER,
         query: str = "",
         is_cut: bool = False,
+        version: str = "1.1",
         headers: Mapping[str, str],
         gone: asyncio.Event | None = None,
         sent: Callable[[], Any] | None = None,
@@ -127,6 +136,7 @@ class Served:
 
         scope = {
             "type": "http",
+            "http_version": version,
             "method": method,
             "path": path,
             "raw_path": path.encode(),

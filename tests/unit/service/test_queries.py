@@ -16,7 +16,7 @@ from lake_core import naming
 from lake_core.errors import Unavailable
 from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.lake import Lake
-from log_lake.service.limits import MAX_OPEN, MAX_SQL, ServiceLimits
+from log_lake.service.limits import HELD, MAX_OPEN, MAX_SQL, ServiceLimits
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from tests.support.service import TOKENS, Served
@@ -43,6 +43,17 @@ def there() -> Lake:
 @pytest.fixture(scope="module")
 def served(there: Lake) -> Served:
     return Served(there)
+
+
+def test_http_1_0_gets_only_whole_answers_with_their_length(served: Served) -> None:
+    """There the end of a connection is the end of an answer, also of one that breaks off."""
+    rows = "SELECT a.k, a.s FROM logs a, logs b WHERE b.k < 40 LIMIT {}"
+    whole = served.ask("POST", QUERY, rows.format(200_000), accept="text/csv", version="1.0")
+    assert int(whole.headers["content-length"]) == len(whole.body) > HELD
+    late = rows.format(1_000_000).replace(
+        "a.k", "CASE WHEN row_number() OVER () = 900000 THEN error('late') ELSE a.k END"
+    )
+    assert served.ask("POST", QUERY, late, accept="text/csv", version="1.0").status == 400
 
 
 def test_duckdb_and_polars_read_the_answers(served: Served, there: Lake) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import tempfile
 
 import pytest
 
@@ -63,4 +65,19 @@ def test_limits_of_one_answer_and_of_all() -> None:
             second.write(b"x")
         assert disk.used == 0
 
+    asyncio.run(work())
+
+
+def test_a_part_that_the_disk_does_not_take_holds_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def work() -> None:
+        disk = SpoolDisk(1 << 20)
+        spool = AnswerSpool(disk, most=1 << 20)
+        with pytest.raises(Unavailable, match="No space left"):
+            spool.write(b"x" * (IN_MEMORY + 1))
+        assert disk.used == 0
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
     asyncio.run(work())

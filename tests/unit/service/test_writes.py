@@ -185,7 +185,7 @@ def test_a_body_is_left_to_the_ingest_agent_once(tmp_path: Path) -> None:
     assert (told.status, "does not match a file" in told.json["detail"]) == (400, True)
     assert load(served, "k\n5\n", "token=u&csv.null=x", **later).status == 400
     told = served.ask(
-        "POST", "/lakes/lake/pools/logs.$rejected/load", query="token=v", role=Role.WRITER, **later
+        "POST", "/lakes/lake/pools/logs.$rejected/load", query="token=v", role=CallerRole.WRITER, **later
     )
     assert (told.status, "read-only" in told.json["detail"]) == (400, True)
     lake.configure_pool("logs", {"ingest.source": ""})
