@@ -6,7 +6,6 @@ nothing.  The third is a table of the load packages; its records count once thei
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -49,7 +48,7 @@ class OwnPools:
         version = {
             "version": pa.array([schema.version], pa.int64()),
             "engine_version": pa.array([schema.ENGINE_VERSION], pa.int64()),
-            "inserted_at": _now(),
+            "inserted_at": self._now(),
             "schema_name": pa.array([schema.name]),
             "version_hash": pa.array([schema.stored_version_hash]),
             "schema": pa.array([json.dumps(schema.to_dict())]),
@@ -63,7 +62,7 @@ class OwnPools:
             "load_id": pa.array([load_id]),
             "schema_name": pa.array([schema.name]),
             "status": pa.array([0], pa.int64()),
-            "inserted_at": _now(),
+            "inserted_at": self._now(),
             "schema_version_hash": pa.array([schema.version_hash]),
         }
         self._write(schema.loads_table_name, load, message=f"dlt: load package {load_id} is finished")
@@ -111,13 +110,12 @@ class OwnPools:
         records = pa.table({self._spelled(name): array for name, array in columns.items()})
         self.dataset.made(table, shape).branch().append(records, message=message)
 
+    def _now(self) -> pa.Array:
+        return pa.array([int(self.dataset.lake.context.now() * 1_000_000)], pa.int64()).cast(INSTANT)
+
     @property
     def _spelled(self) -> Callable[[str], str]:
         return self.schema.naming.normalize_identifier
 
     def _schema_info(self, row: dict[str, Any]) -> StorageSchemaInfo:
         return StorageSchemaInfo.from_normalized_mapping(row, self.schema.naming)
-
-
-def _now() -> pa.Array:
-    return pa.array([dt.datetime.now(dt.UTC)], INSTANT)

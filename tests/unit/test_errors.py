@@ -95,5 +95,12 @@ def test_a_message_that_repeats_a_huge_value_is_shown_with_its_beginning_and_its
 
 def test_an_error_may_pass_if_the_caller_need_mend_nothing() -> None:
     passing = {kind.__name__ for kind in errors.kinds() if kind.may_pass}
-    assert passing == {"Conflict", "CheckpointGone", "PlanAgain", "OutcomeUnknown", "Unavailable"}
+    assert passing == {
+        "Conflict",
+        "CheckpointGone",
+        "PlanAgain",
+        "Undecided",
+        "OutcomeUnknown",
+        "Unavailable",
+    }
     assert set(errors.kinds()) == set(KINDS)

@@ -37,6 +37,7 @@ OF_NO_AGENT |= {"partitions", "records", "schema", "token", "upkeep"}
 DAGS_OF_NO_AGENT = {"apply"}
 """It applies a policy file; no agent works on pools by itself there."""
 STEPS = {
+    "kafka": "ingest",
     "expire": "retention",
     "vacuum": "retention",
     "lease": "retention",
