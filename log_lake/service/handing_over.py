@@ -16,6 +16,7 @@ import msgspec
 
 from lake_core.errors import InvalidInput, Unavailable
 from lake_core.store import address_of
+from log_lake.kafka.source import is_kafka
 from log_lake.lake.pool import Pool
 from log_lake.loading.failures import unopened
 from log_lake.loading.opening import remote
@@ -50,6 +51,10 @@ def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
         raise InvalidInput(
             "Prefer: respond-async: the ingest agent reads files by the settings of the pool, into main; leave out "
             "branch, message and options"
+        )
+    if is_kafka(source):
+        raise InvalidInput(
+            f"pool {pool.name!r} takes messages of Kafka, and no files; leave out Prefer: respond-async"
         )
     target = _target(source, load.token, format)
     if "://" in target:

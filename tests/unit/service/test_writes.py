@@ -247,3 +247,10 @@ def test_a_server_that_may_only_read_says_so(there: Lake) -> None:
         assert (told.status, told.json["detail"]) == (403, "this server may only read (--read-only)")
         assert served.ask("POST", "/lakes/lake/query", "SELECT 1 AS a").lines == [{"a": 1}]
     assert keys(there) == [1]
+
+
+def test_a_pool_that_takes_messages_is_left_no_body() -> None:
+    lake = Lake.create_on(MemoryStore("memory://messages"))
+    lake.create_pool("logs", key="k", settings={"ingest.source": "kafka://broker:9092/logs"})
+    told = load(Served(lake), "k\n5\n", prefer="respond-async", content_type="text/csv")
+    assert (told.status, "takes messages of Kafka" in told.json["detail"]) == (400, True)
