@@ -35,6 +35,7 @@ EXTRAS = {
     "serve": {"uvicorn", "pyiceberg", "prometheus-client"},
     "otel": {"opentelemetry-api"},
     "kafka": {"confluent-kafka"},
+    "dlt": {"dlt"},
     "airflow": {"apache-airflow", "apache-airflow-providers-standard", "pyspark", "pandas"},
     "airflow-spark": {
         "apache-airflow",
