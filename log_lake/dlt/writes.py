@@ -9,6 +9,7 @@ since it read; otherwise it reads again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -19,12 +20,14 @@ from lake_core.schemas.hidden import DELETED
 from log_lake.dlt.tables import MERGE, PipelineTable
 from log_lake.lake.branches import planned
 from log_lake.lake.by_keys import as_markers
+from log_lake.lake.line import Line
 from log_lake.lake.loads import begin_load, builder_of, commit_written, lease_of
 from log_lake.lake.pool import Pool
 from log_lake.lake.replaces import begin_replace
-from log_lake.lake.results import LoadResult, check_keyed
+from log_lake.lake.results import LoadResult, PendingLoad, check_keyed
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
+from log_lake.objects.write import WrittenObject
 
 MOST_NAMED = 1_000
 """Root records up to which the scan for their nested records names them; beyond that it reads all ids."""
@@ -65,13 +68,8 @@ def add(
     pending = begin_load(branch, write)
     if isinstance(pending, LoadResult):
         return pending
-    with builder_of(branch, pending, alone=True) as builder, lease_of(branch, pending, why="dlt"):
-        if first is not None:
-            first()
-        for block in _blocks(pool, files, write, fields=pending.fields):
-            builder.add(_as_deletes(block, table))
-        written = builder.finish()
-        check_keyed((one.action for one in written), f"table {table.name!r}", branch.key)
+    read = (_as_deletes(block, table) for block in _blocks(pool, files, write, fields=pending.fields))
+    with _written(branch, table, pending, read, first=first) as written:
         return commit_written(branch, pending, written, is_exact=first is not None)
 
 
@@ -91,14 +89,32 @@ def replace_all(
     begun = begin_replace(branch, write)
     if isinstance(begun, LoadResult):
         return begun
-    with builder_of(branch, begun.load, alone=True) as builder, lease_of(branch, begun.load, why="dlt"):
+    read = _blocks(pool, files, write, fields=begun.load.fields)
+    with _written(branch, table, begun.load, read, first=first) as written:
+        return commit_written(branch, begun.load, written, replaced=begun.spec)
+
+
+@contextmanager
+def _written(
+    branch: Line,
+    table: PipelineTable,
+    pending: PendingLoad,
+    blocks: Iterable[Block],
+    *,
+    first: Callable[[], None] | None = None,
+) -> Iterator[list[WrittenObject]]:
+    """The objects of a load, to be committed within; its lease is held until then.
+
+    `first` is called before a block is read.
+    """
+    with builder_of(branch, pending, alone=True) as builder, lease_of(branch, pending, why="dlt"):
         if first is not None:
             first()
-        for block in _blocks(pool, files, write, fields=begun.load.fields):
+        for block in blocks:
             builder.add(block)
         written = builder.finish()
         check_keyed((one.action for one in written), f"table {table.name!r}", branch.key)
-        return commit_written(branch, begun.load, written, replaced=begun.spec)
+        yield written
 
 
 def merge_nested(
@@ -119,14 +135,15 @@ def _merge_nested(
     if isinstance(pending, LoadResult):
         return pending
     deleted = pc.SetLookupOptions(value_set=roots.deleted)
-    with builder_of(branch, pending, alone=True) as builder, lease_of(branch, pending, why="dlt"):
+
+    def blocks() -> Iterator[Block]:
         for stale in _stale(pool, pending.read_version, table, files, roots):
-            builder.add(Block(as_markers(stale)))
+            yield Block(as_markers(stale))
         for block in _blocks(pool, files, write, fields=pending.fields):
             of_deleted = pc.is_in(block.table.column(table.root_id), options=deleted)
-            builder.add(replace(block, table=block.table.filter(pc.invert(of_deleted))))
-        written = builder.finish()
-        check_keyed((one.action for one in written), f"table {table.name!r}", branch.key)
+            yield replace(block, table=block.table.filter(pc.invert(of_deleted)))
+
+    with _written(branch, table, pending, blocks()) as written:
         return commit_written(branch, pending, written, is_exact=True)
 
 
