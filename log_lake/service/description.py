@@ -68,6 +68,9 @@ class _Document(msgspec.Struct):
     paths: dict[str, _Path]
 
 
+_DECODER = msgspec.json.Decoder(_Document)
+
+
 def is_page(path: str) -> bool | None:
     """Whether the path is that of the page; None if it is that of neither."""
     return {"/docs": True, "/openapi.json": False}.get(path)
@@ -82,7 +85,7 @@ def document() -> tuple[bytes, str]:
 @functools.cache
 def page() -> tuple[bytes, str]:
     """The page and its media type."""
-    body = "".join(_lines(msgspec.json.decode(document()[0], type=_Document)))
+    body = "".join(_lines(_DECODER.decode(document()[0])))
     return body.encode(), "text/html; charset=utf-8"
 
 

@@ -42,9 +42,10 @@ SOME = st.integers(1, 2**63 - 1)
 PLACES = st.integers(0, 2**31 - 1)
 SUB_POOLS = st.sampled_from(["", *naming.SUB_POOLS])
 BYTES = st.binary(max_size=12)
+BOUNDS = st.none() | st.binary(min_size=1, max_size=12)
 RANGES = st.tuples(BYTES, BYTES).filter(lambda r: r[0] < r[1])
 
-COLUMNS = st.builds(Column, TEXTS, COUNTS, st.none() | BYTES, st.none() | BYTES)
+COLUMNS = st.builds(Column, TEXTS, COUNTS, BOUNDS, BOUNDS)
 OBJECTS = st.builds(
     lambda id, records, size, schema, span, place, sub, columns, seqs, applied: AddObject(
         id, records, size, schema, span[0], span[1], place, sub, tuple(columns), seqs, applied
