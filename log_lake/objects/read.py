@@ -95,6 +95,7 @@ class DataObject:
         self.name = naming.data_object(pool_id, object_id)
         self.format = naming.format_of(object_id)
         self._where = store.uri
+        self._is_inlined = bool(data)
         kept = footers(store).get(self.name)
         try:
             self._file = pa.BufferReader(data) if data else store.open_input(self.name, size=size)
@@ -182,10 +183,13 @@ class DataObject:
         try:
             planned.plan(self._file, lambda: self._container.ranges(groups, columns), share=batch_bytes)
             if len(groups) == 1 and self._is_narrow(key_range, key, columns):
-                yield from self._few(groups[0], key_range, key, columns, size)
-                return
-            for batch in self._decoded(groups, columns, size, took):
-                cut = _cut(batch, key_range, key, inside=inside)
+                cuts = self._few(groups[0], key_range, key, columns, size)
+            else:
+                decoded = self._decoded(groups, columns, size, took)
+                cuts = (_cut(batch, key_range, key, inside=inside) for batch in decoded)
+            for cut in cuts:
+                if self._is_inlined:  # they are few, and whoever may write an entry may make its checksum
+                    cut.validate(full=True)  # Arrow's reader does not check UTF-8
                 if cut.num_rows:
                     yield cut
         except InvalidInput as error:  # a value that no object has; who reads it cannot correct that

@@ -26,6 +26,7 @@ from log_lake.objects.read import DataObject
 from log_lake.objects.statistics import LONGEST_BOUND, column_statistics
 from log_lake.objects.write import WrittenObject, write_object
 from log_lake.stores.memory import MemoryStore
+from tests.support.changed_objects import with_text
 from tests.support.records import ORIGIN, an_id
 from tests.support.stores import ScriptedStore
 
@@ -423,3 +424,18 @@ def test_leading_records_are_counted_by_bisection() -> None:
     table = pa.table({"k": [1, 1, 3, 5]})
     bounds = [encode_value(n) for n in (0, 1, 2, 5, 6)]
     assert [read.rows_below(table, b, KEY) for b in bounds] == [0, 0, 2, 3, 4]
+
+
+@pytest.mark.parametrize("columns", [None, ["s"]])
+def test_an_inlined_object_with_a_text_that_is_not_utf_8_is_corrupt(columns: list[str] | None) -> None:
+    """Whoever may write an entry may make its checksum."""
+    store = MemoryStore()
+    written(store, pa.table({"k": range(50), "s": ["abc"] * 50}))
+    data = store.get(NAME)
+    assert data is not None
+    changed = with_text(data, 1, b"\xf9bc")
+    with (
+        DataObject(store, pool_id="pool", object_id=an_id(1), data=changed) as inlined,
+        pytest.raises(Corrupt, match="Invalid UTF8"),
+    ):
+        list(inlined.batches(KeyRange(), key=KEY, columns=columns))
