@@ -35,8 +35,9 @@ def offsets(args: Namespace) -> None:
     source = pool.settings["ingest.source"]
     if not is_kafka(source):
         raise InvalidInput(f"pool {args.pool!r}: its ingest.source names no topics of Kafka")
-    chosen = settled(wishes, Broker(kafka_source(source), lake.clients).look())
-    version = set_positions(pool, chosen)
+    seen = Broker(kafka_source(source), lake.clients).look()
+    chosen = settled(wishes, seen)
+    version = set_positions(pool, seen, chosen)
     if args.json:
         set_to = [{"topic": p.topic, "partition": p.number, "next": at} for p, at in sorted(chosen.items())]
         print_json({"pool": args.pool, "version": version, "set": set_to})

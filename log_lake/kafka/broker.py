@@ -47,6 +47,12 @@ class Message(msgspec.Struct, frozen=True):
     time: int | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
+    @property
+    def size(self) -> int:
+        """Bytes of the value, the key and the headers."""
+        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        return len(self.value or b"") + len(self.key or b"") + headers
+
 
 @dataclass
 class Broker:

@@ -68,7 +68,7 @@ class MessageBatch:
             self.counts[one.partition] = self.counts.get(one.partition, 0) + 1
             self.skipped += one.value is None and self.policy.nulls == SKIP
             chunk.append(one)
-            bytes_of_it = len(one.value or b"") + len(one.key or b"")
+            bytes_of_it = one.size
             size, chunk_bytes, records = size + bytes_of_it, chunk_bytes + bytes_of_it, records + 1
             if len(chunk) >= CHUNK_MESSAGES or chunk_bytes >= CHUNK_BYTES:
                 yield chunk

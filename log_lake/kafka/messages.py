@@ -18,9 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, Unavailable, words
 from lake_core.schemas.hidden import DELETED
 from log_lake.kafka.broker import Message
 from log_lake.kafka.settings import DELETE, KEY_FIELD, SKIP, TEXT, KafkaPolicy
@@ -188,12 +189,16 @@ def _texts(lines: Sequence[bytes | None], reading: MessageReading) -> Iterator[N
 
 
 def _records(lines: Sequence[bytes | None], reading: MessageReading) -> Iterator[Numbered]:
-    """The blocks of the reader of JSON lines, which reads files."""
-    with tempfile.NamedTemporaryFile(prefix="log-lake-kafka-", delete=False) as file:
-        file.write(b"\n".join(filter(None, lines)))
-    try:
+    """The blocks of the reader of JSON lines, which reads files.  Raises Unavailable if the disk is full."""
+    with tempfile.TemporaryDirectory(prefix="log-lake-kafka-") as folder:
+        path = os.path.join(folder, "values")
+        try:
+            with open(path, "wb") as file:
+                file.write(b"\n".join(filter(None, lines)))
+        except OSError as error:
+            raise Unavailable(f"{path}: a batch of messages cannot be written: {words(error)}") from error
         taken = 0
-        for block in json_lines(replace(reading, path=file.name)):
+        for block in json_lines(replace(reading, path=path)):
             rows, locate = block.table.num_rows, block.locate
             assert locate is not None  # a reader of lines knows them
             in_order = not block.rejected and rows and locate(rows - 1)[0] - 1 == taken + rows - 1
@@ -202,24 +207,21 @@ def _records(lines: Sequence[bytes | None], reading: MessageReading) -> Iterator
                 range(taken, taken + rows) if in_order else [locate(row)[0] - 1 for row in range(rows)],
             )
             taken += rows + len(block.rejected)
-    finally:
-        os.unlink(file.name)
 
 
 def _with_parts(block: Block, numbers: Sequence[int], policy: KafkaPolicy, reading: MessageReading) -> Block:
-    """The block with the fields `kafka_...`.  Raises InvalidInput if the records have such a field."""
-    table = block.table
+    """The block with the fields `kafka_...`.  A record with such a field of its own, unless it is null, is bad."""
+    table, faults = block.table, dict(block.faults)
     messages = [reading.messages[number] for number in numbers] if policy.fields else []
     for part in policy.fields:
         name = f"kafka_{part}"
         if name in table.schema.names:
-            raise InvalidInput(
-                f"{_place(messages[0]) if messages else reading.file}: the records have a field {name!r} of their "
-                f"own; leave {part} out of kafka.fields"
-            )
+            why = f"it has a field {name!r} of its own; leave {part} out of kafka.fields"
+            faults |= {int(row): why for row in np.flatnonzero(table[name].is_valid().to_numpy())}
+            table = table.drop_columns([name])
         values = pa.array([_part(message, part) for message in messages], _TYPES[part])
         table = table.append_column(name, values)
-    return replace(block, table=table)
+    return replace(block, table=table, faults=faults)
 
 
 def _part(message: Message, part: str) -> Any:

@@ -7,7 +7,7 @@ itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lake_core.errors import InvalidInput
@@ -15,8 +15,8 @@ from lake_core.history import Draft
 from lake_core.history.offsets import held_offsets, offsets_source
 from lake_core.naming import MAIN
 from lake_core.phrases import choices, counted
-from lake_core.records import Consume
-from log_lake.kafka.plan import KIND, Partition, SeenPartition, partition_of
+from lake_core.records import Consume, Source
+from log_lake.kafka.plan import KIND, Partition, SeenPartition, partition_of, plan_reads
 from log_lake.lake.pool import Pool
 
 FORM = "TOPIC[:PARTITION]=OFFSET, where OFFSET may also be earliest or latest"
@@ -84,14 +84,42 @@ def settled(wishes: Iterable[Wish], seen: Sequence[SeenPartition]) -> dict[Parti
     return offsets
 
 
-def set_positions(pool: Pool, offsets: dict[Partition, int]) -> int | None:
+def left_in_doubt(
+    seen: Sequence[SeenPartition],
+    positions: Mapping[str, Source],
+    offsets: Mapping[Partition, int],
+    *,
+    is_empty: bool,
+) -> list[Partition]:
+    """The partitions that are in doubt, that `offsets` does not name, and that would then be read as new; pure.
+
+    The arguments are those of `plan_reads`.
+    """
+    then = dict(positions)
+    for partition, at in offsets.items():
+        then[partition.stream] = offsets_source(partition.stream, at, at, id="")
+    before, after = (
+        {fault.partition for fault in plan_reads(seen, known, is_empty=is_empty).faults}
+        for known in (positions, then)
+    )
+    return sorted(before - after - offsets.keys())
+
+
+def set_positions(pool: Pool, seen: Sequence[SeenPartition], offsets: dict[Partition, int]) -> int | None:
     """Sets the next offset of partitions, in one transaction; its version, None if all are there already.
 
-    Raises Conflict if a reader commits meanwhile, NotFound, OutcomeUnknown, Unavailable.
+    Raises InvalidInput if others would then be read from their beginnings, Conflict if a reader commits meanwhile,
+    NotFound, OutcomeUnknown, Unavailable.
     """
     branch = pool.branch(MAIN)
     loaded = branch.history.load_open()
     newest = held_offsets(loaded.state, KIND)
+    is_empty = loaded.state.branches[MAIN].snapshot.records == 0
+    if left := left_in_doubt(seen, newest, offsets, is_empty=is_empty):
+        raise InvalidInput(
+            f"{pool.name}: {choices([str(one) for one in left], 'and')} would then be read from the beginning, and "
+            "it is in doubt which of their messages are loaded; name them in the same command, too"
+        )
     id = branch.context.ids.new()
     sources = []
     for partition, at in sorted(offsets.items()):

@@ -188,7 +188,7 @@ class DataObject:
                 decoded = self._decoded(groups, columns, size, took)
                 cuts = (_cut(batch, key_range, key, inside=inside) for batch in decoded)
             for cut in cuts:
-                if self._is_inlined:  # they are few, and whoever may write an entry may make its checksum
+                if self._is_inlined:  # few bytes; the writer of a crafted entry makes its checksum, too
                     cut.validate(full=True)  # Arrow's reader does not check UTF-8
                 if cut.num_rows:
                     yield cut

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lake_core.errors import NotFound
+from lake_core.errors import InvalidInput, NotFound
 from lake_core.phrases import counted
 from lake_core.records.pools import PoolConfig
 from log_lake.agents.ingest.batches import summed_results
@@ -75,7 +75,12 @@ def look_at_topics(lake: Lake, quiet: Quiet, config: PoolConfig) -> TopicsLook |
 
 def load_from_topics(lake: Lake, pool: Pool) -> LoadResult:
     """Reads what the topics of the pool have by now.  Raises what `load_topics` raises."""
-    done = load_topics(pool, Broker(kafka_source(pool.settings["ingest.source"]), lake.clients))
+    source = pool.settings["ingest.source"]
+    if not is_kafka(source):
+        raise InvalidInput(
+            f"{pool.name}: ingest.source was changed during this run, and names no topics now; see the next run"
+        )
+    done = load_topics(pool, Broker(kafka_source(source), lake.clients))
     for fault in done.faults:
         log.warning("%s: %s", pool.name, fault.line(pool.name))
     if done.lost:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, Unavailable
 from log_lake.kafka.broker import Message
 from log_lake.kafka.messages import MessageReading, blocks_of
 from log_lake.kafka.plan import Partition
@@ -101,9 +105,32 @@ def test_a_time_outside_of_the_years_that_a_field_holds_is_a_bad_record() -> Non
     assert len(read([nanoseconds])[0]) == 1
 
 
-def test_a_field_of_the_records_with_the_name_of_a_part_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"leave offset out of kafka\.fields"):
-        read([message(0, b'{"id": 1, "kafka_offset": 2}')], fields="offset")
+def test_a_record_with_a_field_of_the_name_of_a_part_is_bad_and_spoils_no_other() -> None:
+    own = b'{"id": 2, "kafka_offset": 7}'
+    messages = [message(0, b'{"id": 1}'), message(1, own), message(2, b'{"id": 3, "kafka_offset": null}')]
+    rows, (bad,) = read(messages, fields="offset")
+    assert [(row["id"], row["kafka_offset"]) for row in rows] == [(1, 0), (3, 2)]
+    assert (bad.file, bad.line, bad.raw) == ("kafka:t/3", 1, own.decode())
+    with pytest.raises(InvalidInput, match=r"^kafka:t/3, offset 1: .*leave offset out of kafka\.fields"):
+        read(messages, fields="offset", bad="fail")
+
+
+def test_a_full_disk_is_said_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    kept = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))  # as a full disk does, a write fails midway
+    try:
+        with pytest.raises(Unavailable, match="messages cannot be written"):
+            read([message(0, b'{"id": "%s"}' % (b"x" * 5_000))])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, kept)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_headers_count_as_bytes_of_a_message() -> None:
+    assert message(0, b"abc", b"k", headers=(("name", b"value"), ("none", None))).size == 3 + 1 + 9 + 4
 
 
 def test_messages_without_a_value_are_what_the_setting_says() -> None:

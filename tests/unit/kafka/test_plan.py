@@ -10,10 +10,10 @@ from lake_core.errors import InvalidInput
 from lake_core.history.offsets import offsets_source
 from lake_core.records import Source
 from log_lake.kafka.plan import Partition, SeenPartition, Span, partition_of, plan_reads
-from log_lake.kafka.positions import settled, wish_of
+from log_lake.kafka.positions import left_in_doubt, settled, wish_of
 
 ZERO, ONE = (Partition("t", number, "cluster", "id") for number in (0, 1))
-AGAIN = Partition("t", 0, "cluster", "other")
+AGAIN, AGAIN_ONE = (Partition("t", number, "cluster", "other") for number in (0, 1))
 MOVED = Partition("t", 0, "other cluster", "id")
 OTHER = Partition("u", 0, "cluster", "id of u")
 
@@ -116,3 +116,33 @@ def test_a_person_sets_offsets_that_are_there() -> None:
     for text in ("t", "t:0", "t:0=x", "t:-1=0", "t:0=1 ", "=1"):
         with pytest.raises(InvalidInput, match="--set"):
             wish_of(text)
+
+
+@pytest.mark.parametrize(
+    ("seen", "positions", "is_empty", "named", "left"),
+    [
+        ([ZERO, ONE], {}, False, [ZERO], [ONE]),  # a rebuilt pool
+        ([ZERO, OTHER], {}, False, [ZERO], [OTHER]),
+        ([ZERO, ONE], {}, False, [ZERO, ONE], []),
+        ([ZERO, ONE], {}, True, [ZERO], []),  # all is new
+        (
+            [AGAIN, AGAIN_ONE],
+            {"zero": 5, "one": 1},
+            False,
+            [AGAIN],
+            [AGAIN_ONE],
+        ),  # a topic that was created again
+        ([AGAIN, OTHER], {"zero": 5}, False, [OTHER], []),  # stays in doubt, so it is not read
+        ([ZERO, ONE], {"zero": 5}, False, [ZERO], []),  # a new partition of a topic that is read
+    ],
+)
+def test_no_partition_in_doubt_is_read_because_another_was_set(
+    seen: list[Partition],
+    positions: dict[str, int],
+    is_empty: bool,
+    named: list[Partition],
+    left: list[Partition],
+) -> None:
+    there = [SeenPartition(one, 0, 9) for one in seen]
+    offsets = dict.fromkeys(named, 3)
+    assert left_in_doubt(there, held(**positions), offsets, is_empty=is_empty) == left
