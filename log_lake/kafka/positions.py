@@ -99,8 +99,8 @@ def left_in_doubt(
     for partition, at in offsets.items():
         then[partition.stream] = offsets_source(partition.stream, at, at, id="")
     before, after = (
-        {fault.partition for fault in plan_reads(seen, known, is_empty=is_empty).faults}
-        for known in (positions, then)
+        {fault.partition for fault in plan_reads(seen, one, is_empty=is_empty).faults}
+        for one in (positions, then)
     )
     return sorted(before - after - offsets.keys())
 

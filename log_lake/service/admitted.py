@@ -21,8 +21,8 @@ JSON = "application/json"
 class AdmittedRequest:
     """Who asks, the headers, how to read the body, and how to answer.
 
-    `may_write`: whether the server may.  `ends_by_closing`: in HTTP 1.0 an answer without a length that breaks off
-    looks like a whole one.
+    `may_write`: whether the server may.  `seconds`: for the body.  `ends_by_closing`: in HTTP 1.0 an answer without
+    a length that breaks off looks like a whole one.
     """
 
     caller: Caller
@@ -30,6 +30,7 @@ class AdmittedRequest:
     receive: Receive
     send: Send
     may_write: bool
+    seconds: float
     ends_by_closing: bool = False
 
     def header(self, name: str) -> str:
@@ -55,7 +56,9 @@ class AdmittedRequest:
     async def text(self, what: str) -> str:
         """The body as text; `what` says what it should be."""
         length = self.header("content-length")
-        return await receiving.text_of(self.receive, most=MAX_SQL, length=length, what=what)
+        return await receiving.text_of(
+            self.receive, most=MAX_SQL, length=length, seconds=self.seconds, what=what
+        )
 
     async def done(self, result: Any, status: int = 200) -> None:
         """Answer with a result as one line of JSON."""

@@ -17,7 +17,7 @@ from log_lake.iceberg_catalog.refusals import Refusal
 from log_lake.iceberg_catalog.serving import Admitting
 from log_lake.service import conversation, description
 from log_lake.service.admitted import AdmittedRequest
-from log_lake.service.limits import OpenRequests, ServiceLimits
+from log_lake.service.limits import DISK, OpenRequests, ServiceLimits
 from log_lake.service.problems import PROBLEM, ClientGone, Problem, problem_of
 from log_lake.service.reading import QueryAnswers
 from log_lake.service.receiving import Receive
@@ -32,6 +32,7 @@ from log_lake.service.routes import (
     is_ours,
     role_for,
 )
+from log_lake.service.spool import SpoolDisk
 from log_lake.service.writing import WriteAnswers
 from log_lake.sql_writes import is_write
 from log_lake.view.guard import is_foreign
@@ -58,8 +59,10 @@ class ServiceApp:
         self._names = [choice.key for choice in lakes.choices]
         sql_limits = bounds.of_sql(len(self._names))
         self._open = OpenRequests()
-        self._reads = QueryAnswers(lakes, bounds, sql_limits)
-        self._writes = WriteAnswers(lakes, bounds, sql_limits, environ=environ)
+        self._bounds = bounds
+        disk = SpoolDisk(DISK)
+        self._reads = QueryAnswers(lakes, bounds, sql_limits, disk=disk)
+        self._writes = WriteAnswers(lakes, bounds, sql_limits, disk=disk, environ=environ)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not is_ours(request_of(scope).path):
@@ -100,7 +103,13 @@ class ServiceApp:
             await conversation.answer(send, 200, body, {"Content-Type": kind, **description.HEADERS})
             return
         exchange = AdmittedRequest(
-            self._admit(headers), headers, receive, send, self._may_write, scope.get("http_version") == "1.0"
+            self._admit(headers),
+            headers,
+            receive,
+            send,
+            self._may_write,
+            self._bounds.transfer,
+            ends_by_closing=scope.get("http_version") == "1.0",
         )
         asked = asked_by(request.method, request.path, request.query)
         exchange.check_role(role_for(asked))

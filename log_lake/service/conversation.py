@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Mapping
 
 from log_lake.iceberg_catalog.app import Send
@@ -31,13 +32,13 @@ async def answer(send: Send, status: int, body: bytes, headers: Mapping[str, str
     await send({"type": "http.response.body", "body": body})
 
 
-async def stream(send: Send, spool: AnswerSpool, *, idle: float = IDLE_SECONDS) -> bool:
+async def stream(send: Send, spool: AnswerSpool, *, most: float, idle: float = IDLE_SECONDS) -> bool:
     """Send an answer as it grows, after its headers; whether it was sent whole.
 
     An answer with an error is not ended: its client sees that it is cut off.  So is that of a client that takes
-    nothing for `idle` seconds.
+    nothing for `idle` seconds, or not all within `most` seconds.
     """
-    at = 0
+    at, until = 0, time.monotonic() + most
     while True:  # bounded by the answer
         await spool.wait_for(at + 1)
         part = spool.part(at, PART)
@@ -46,7 +47,8 @@ async def stream(send: Send, spool: AnswerSpool, *, idle: float = IDLE_SECONDS) 
         at += len(part)
         try:
             await asyncio.wait_for(
-                send({"type": "http.response.body", "body": part, "more_body": True}), idle
+                send({"type": "http.response.body", "body": part, "more_body": True}),
+                min(idle, until - time.monotonic()),
             )
         except TimeoutError:
             return False

@@ -1,7 +1,7 @@
 """A body as a file for the ingest agent: it is loaded later, with others, once.
 
-The file lies in the folder of the pool's `ingest.source`, under a name that its token gives.  So a body that is
-sent again is the same file, which the agent does not load twice.
+The file lies in the folder of the pool's `ingest.source`, under a name that its caller and token give.  So a
+body that is sent again is the same file, which the agent does not load twice.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from lake_core.errors import InvalidInput, Unavailable
 from lake_core.store import address_of
 from log_lake.kafka.source import is_kafka
 from log_lake.lake.pool import Pool
+from log_lake.loading.block import Reading
+from log_lake.loading.detect import format_of
 from log_lake.loading.failures import unopened
 from log_lake.loading.opening import remote
 from log_lake.service.routes import Load
 
 _PART = 1 << 20
-_ENDINGS = {"auto": ".json", "json": ".json", "zst": ".zst"}
 
 
 class HandedOver(msgspec.Struct, frozen=True):
@@ -37,7 +38,8 @@ class HandedOver(msgspec.Struct, frozen=True):
 def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
     """Put the body, which is in the file `path`, where the ingest agent finds it.
 
-    Raises InvalidInput: the pool has no `ingest.source`, or its pattern takes no such name; or it is a sub-pool.
+    Raises InvalidInput: the pool has no `ingest.source`, or its pattern takes no such name; it is a sub-pool; or
+    the body's format is not known.
     """
     if pool.sub_pool:
         raise InvalidInput(f"the sub-pool {pool.sub_pool} is read-only: load into the pool itself")
@@ -56,7 +58,9 @@ def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
         raise InvalidInput(
             f"pool {pool.name!r} takes messages of Kafka, and no files; leave out Prefer: respond-async"
         )
-    target = _target(source, load.token, format)
+    if format == "auto":  # the agent goes by names first
+        format = format_of(Reading("the body", path=path))
+    target = _target(source, load.token, format, caller=pool.context.author)
     if "://" in target:
         repeated = _put_remote(target, path, pool)
     else:
@@ -64,10 +68,13 @@ def hand_over(pool: Pool, load: Load, *, path: str, format: str) -> HandedOver:
     return HandedOver(pool.name, target, repeated)
 
 
-def _target(source: str, token: str, format: str) -> str:
-    """The name of the file.  Raises InvalidInput if the agent would not see it there."""
-    ending = _ENDINGS.get(format, f".{format}")
-    name = f"sent-{hashlib.sha256(token.encode()).hexdigest()[:32]}{ending}"
+def _target(source: str, token: str, format: str, *, caller: str) -> str:
+    """The name of the file, which no other caller's body has.
+
+    Raises InvalidInput if the agent would not see it there.
+    """
+    digest = hashlib.sha256(msgspec.msgpack.encode((caller, token))).hexdigest()
+    name = f"sent-{digest[:32]}.{format}"
     folder, _, last = source.rpartition("/")
     if not any(sign in source for sign in "*?["):
         return f"{source.rstrip('/')}/{name}"

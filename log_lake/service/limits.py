@@ -29,12 +29,12 @@ BATCH_ROWS = 8_192
 HELD = 1 << 20
 """Bytes of an answer that are awaited before its status is sent: an error within them has a status of its own."""
 DISK = 8 << 30
-"""Bytes of all answers that wait for their clients."""
+"""Bytes of all answers that wait for their clients, and of all bodies that are not yet loaded."""
 
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """Limits that the person who starts the server may set: of a query, and the size of a body."""
+    """Limits of a query, of an answer and of a body.  Who starts the server may set all but `transfer`."""
 
     seconds: float = 60.0
     rows: int = 10_000_000
@@ -42,6 +42,9 @@ class ServiceLimits:
     body: int = 1 << 30
     memory: int = 0
     """Of all queries together; 0: half of the machine's or the container's."""
+    transfer: float = 1_800.0
+    """Seconds for one body, and for one answer, from its first part to the last: a client that sends a byte each
+    minute would otherwise hold its place without end."""
 
     def of_sql(self, lakes: int) -> SqlLimits:
         """The limits of one statement, if this number of lakes is served."""

@@ -13,7 +13,7 @@ from log_lake.service import conversation
 from log_lake.service.admitted import AdmittedRequest
 from log_lake.service.endings import Endings, QueryEnding
 from log_lake.service.formats import AnswerFormat, answer_format
-from log_lake.service.limits import DISK, HELD, MAX_OPEN, QUERIES, WAIT_SECONDS, ServiceLimits
+from log_lake.service.limits import HELD, MAX_OPEN, QUERIES, WAIT_SECONDS, ServiceLimits
 from log_lake.service.problems import Problem, problem_of
 from log_lake.service.queries import RunningQuery
 from log_lake.service.spool import AnswerSpool, SpoolDisk
@@ -26,9 +26,10 @@ QUERY_ID = "Lake-Query"
 """The header with the id of a query."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Asked:
-    """A query that runs or waits: its id, its spool, and whether it has begun and has ended."""
+    """A query that runs or waits: its id, its spool, whether it has begun and has ended, and whether its answer was
+    sent whole."""
 
     id: str
     caller: Caller
@@ -36,6 +37,7 @@ class _Asked:
     running: RunningQuery
     begun: asyncio.Event
     done: Future[None]
+    is_sent: bool = False
 
     @property
     def spool(self) -> AnswerSpool:
@@ -45,13 +47,15 @@ class _Asked:
 class QueryAnswers:
     """Answers queries over several lakes; only for the event loop."""
 
-    def __init__(self, lakes: Lakes, bounds: ServiceLimits, sql_limits: SqlLimits) -> None:
+    def __init__(
+        self, lakes: Lakes, bounds: ServiceLimits, sql_limits: SqlLimits, *, disk: SpoolDisk
+    ) -> None:
         self._lakes, self._bounds, self._sql_limits = lakes, bounds, sql_limits
         self._threads = {
             choice.key: LakeThreads(threads=QUERIES, max_pending=MAX_OPEN, max_seconds=WAIT_SECONDS)
             for choice in lakes.choices
         }
-        self._disk = SpoolDisk(DISK)
+        self._disk = disk
         self._ending: set[asyncio.Future[None]] = set()
         self.endings = Endings()
 
@@ -98,15 +102,15 @@ class QueryAnswers:
         if spool.is_whole:
             headers["Content-Length"] = str(spool.size)
         await conversation.begin(exchange.send, 200, headers)
-        await conversation.stream(exchange.send, spool)
+        asked.is_sent = await conversation.stream(exchange.send, spool, most=self._bounds.transfer)
 
     def _note(self, asked: _Asked) -> None:
         """Remember how the query ended."""
         spool = asked.spool
-        if spool.is_whole and spool.error is None:
+        if asked.is_sent:
             ending = QueryEnding(asked.id, "done", spool.size)
         else:
-            detail = "its client has gone"
+            detail = "its client has gone, or took the answer too slowly"
             if spool.error is not None:
                 detail = self._lakes.without_users(str(problem_of(spool.error)))
             ending = QueryEnding(asked.id, "failed", spool.size, " ".join(detail.split()))

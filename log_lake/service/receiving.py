@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import IO, Any
 
@@ -14,20 +15,32 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 async def parts(
-    receive: Receive, *, most: int, length: str, idle: float = IDLE_SECONDS
+    receive: Receive,
+    *,
+    most: int,
+    length: str,
+    seconds: float,
+    idle: float = IDLE_SECONDS,
 ) -> AsyncIterator[bytes]:
     """The body in parts; `length` is the header that announces its size, "" without one.
+
+    `most`: bytes.  `idle`: seconds for one part; `seconds`: for all of them.
 
     Raises Problem (too large, too slow), ClientGone: the body was cut off.
     """
     if length.isdigit() and int(length[:20]) > most:
         raise _too_large(most)
-    size = 0
+    size, until = 0, time.monotonic() + seconds
     while True:  # bounded by `most`
         try:
-            message = await asyncio.wait_for(receive(), idle)
+            message = await asyncio.wait_for(receive(), min(idle, until - time.monotonic()))
         except TimeoutError as error:
-            raise Problem(408, f"no part of the body came for {idle:g} s; nothing was done") from error
+            late = f"no part of the body came for {idle:g} s"
+            if time.monotonic() >= until:
+                late = (
+                    f"the body took more than {seconds:g} s; send it in parts, each with a token of its own"
+                )
+            raise Problem(408, f"{late}; nothing was done") from error
         if message["type"] != "http.request":
             raise ClientGone
         part: bytes = message.get("body", b"")
@@ -48,19 +61,28 @@ def _too_large(most: int) -> Problem:
     )
 
 
-async def text_of(receive: Receive, *, most: int, length: str, what: str) -> str:
+async def text_of(receive: Receive, *, most: int, length: str, seconds: float, what: str) -> str:
     """A short body as text.  Raises Problem, ClientGone."""
-    data = b"".join([part async for part in parts(receive, most=most, length=length)])
+    data = b"".join([part async for part in parts(receive, most=most, length=length, seconds=seconds)])
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         raise Problem(400, f"the body is not UTF-8: {what} is text in UTF-8") from error
 
 
-async def keep(receive: Receive, file: IO[bytes], *, most: int, length: str) -> None:
-    """Write the body to a file.  Raises Problem, ClientGone."""
+async def keep(
+    receive: Receive,
+    file: IO[bytes],
+    *,
+    most: int,
+    length: str,
+    seconds: float,
+    take: Callable[[int], None],
+) -> None:
+    """Write the body to a file; `take` counts its bytes.  Raises Problem, ClientGone, and what `take` raises."""
     try:
-        async for part in parts(receive, most=most, length=length):
+        async for part in parts(receive, most=most, length=length, seconds=seconds):
+            take(len(part))
             file.write(part)
         file.flush()
     except OSError as error:

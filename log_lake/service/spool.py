@@ -21,24 +21,24 @@ IN_MEMORY = 64 << 10
 
 
 class SpoolDisk:
-    """The disk that all answers share; safe to use from several threads."""
+    """The disk that all answers and bodies share; safe to use from several threads."""
 
     def __init__(self, most: int) -> None:
         self._most, self.used = most, 0
         self._changing = threading.Lock()
 
     def take(self, size: int) -> None:
-        """Raises Unavailable if other answers fill the disk."""
+        """Raises Unavailable if others fill the disk."""
         with self._changing:
             if self.used + size > self._most:
                 raise Unavailable(
-                    f"answers that wait for their clients take {human_size(self.used)}, all that this server gives "
+                    f"other answers and bodies take {human_size(self.used)}, nearly all that this server gives "
                     "them; ask again in a minute"
                 )
             self.used += size
 
     def give(self, size: int) -> None:
-        """The answer ended."""
+        """They are deleted."""
         with self._changing:
             self.used -= size
 

@@ -6,6 +6,7 @@ author of the transaction.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ import msgspec
 
 from lake_core.errors import InvalidInput
 from lake_core.naming import is_own
+from lake_core.records import AddObject, Consume
 from lake_core.store import address_of
 from log_lake.iceberg_catalog.callers import Caller
 from log_lake.lake import Lake
@@ -23,7 +25,7 @@ from log_lake.loading.places import FILES, files_of, refusal, sources
 from log_lake.loading.sources import files_to_read
 from log_lake.service.problems import Problem
 from log_lake.service.routes import Load, PoolToCreate, PoolToDrop, Query
-from log_lake.sql_writes import execute
+from log_lake.sql_writes import StatementResult, execute
 from log_lake.system_tables.engine import SqlLimits
 
 BODY = "the body"
@@ -62,10 +64,34 @@ def _pool(lake: Lake, name: str) -> Pool:
     return lake.pool(name)
 
 
+TRANSACTIONS = 1_000
+"""Versions to look back for the transaction that used a token first.  Older ones are not looked for."""
+
+
+def check_own(pool: Pool, result: LoadResult | StatementResult, *, token: str, loads: bool) -> None:
+    """Raises Problem if the first use of a token was another caller's, or was no load for a load (decision 442)."""
+    if not result.repeated or result.version is None:
+        return
+    for version, first in itertools.islice(pool.log(), TRANSACTIONS):
+        if version > result.version:
+            continue
+        if version < result.version or first.id != result.transaction_id:
+            return  # purged
+        whose = f"token {token!r} stands for version {version} of pool {pool.name!r}"
+        if first.author != pool.context.author:
+            raise Problem(
+                409, f"{whose}, which another caller committed; nothing was done; use a token of your own"
+            )
+        brought = any(isinstance(action, AddObject | Consume) for action in first.actions)
+        if loads and not brought and first.actions:
+            raise Problem(409, f"{whose}, which was no load; nothing was loaded; use another token")
+        return
+
+
 def load_body(lake: Lake, load: Load, *, path: str, format: str) -> LoadResult:
-    """Load the body, which is in a file.  Raises what `Branch.load` raises."""
-    branch = _pool(lake, load.pool).branch(load.branch)
-    return branch.load(
+    """Load the body, which is in a file.  Raises Problem (the token), and what `Branch.load` raises."""
+    pool = _pool(lake, load.pool)
+    done = pool.branch(load.branch).load(
         [BODY],
         format=format,
         options=load.options,
@@ -73,6 +99,8 @@ def load_body(lake: Lake, load: Load, *, path: str, format: str) -> LoadResult:
         message=load.message,
         paths={BODY: path},
     )
+    check_own(pool, done, token=load.token, loads=True)
+    return done
 
 
 def load_uris(lake: Lake, load: Load, text: str, *, environ: Mapping[str, str]) -> LoadResult:
@@ -82,13 +110,15 @@ def load_uris(lake: Lake, load: Load, text: str, *, environ: Mapping[str, str]) 
     uris = uris_in(text)
     check_uris(uris, pool, environ=environ)
     files = files_to_read(uris, pool.config.settings, load.options, access=address_of(pool.store))
-    return pool.branch(load.branch).load(
+    done = pool.branch(load.branch).load(
         [file.uri for file in files],
         format=load.format or "auto",
         options=load.options,
         token=load.token,
         message=load.message,
     )
+    check_own(pool, done, token=load.token, loads=True)
+    return done
 
 
 def uris_in(text: str) -> list[str]:
@@ -116,8 +146,11 @@ def check_uris(uris: list[str], pool: Pool, *, environ: Mapping[str, str]) -> No
 
 
 def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits) -> Any:
-    """The result of a statement that changes a pool.  Raises what `execute` raises."""
-    return execute(lake, sql, token=asked.token, message=asked.message, dry_run=asked.dry_run, limits=limits)
+    """The result of a statement that changes a pool.  Raises Problem (the token), and what `execute` raises."""
+    done = execute(lake, sql, token=asked.token, message=asked.message, dry_run=asked.dry_run, limits=limits)
+    if done.repeated:
+        check_own(lake.pool(done.pool), done, token=asked.token, loads=False)
+    return done
 
 
 def create_pool(lake: Lake, asked: PoolToCreate) -> PoolCreated:

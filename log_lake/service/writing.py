@@ -22,17 +22,44 @@ from log_lake.service.handing_over import hand_over
 from log_lake.service.limits import BODIES, MAX_OPEN, WAIT_SECONDS, WRITES, ServiceLimits
 from log_lake.service.problems import Problem
 from log_lake.service.routes import Load, PoolToCreate, PoolToDrop, Query
+from log_lake.service.spool import SpoolDisk
 from log_lake.system_tables.engine import SqlLimits
 from log_lake.view.lakes import Lakes
 from log_lake.view.work import LakeThreads
+
+
+class _Body:
+    """The file of one body, in a folder of its own, and its part of the disk."""
+
+    def __init__(self, disk: SpoolDisk) -> None:
+        self._disk, self._size = disk, 0
+        self._folder = tempfile.TemporaryDirectory(prefix="lake-body-")
+        self.path = os.path.join(self._folder.name, "body")
+
+    def take(self, size: int) -> None:
+        """Raises Unavailable if others fill the disk."""
+        self._disk.take(size)
+        self._size += size
+
+    def delete(self) -> None:
+        """Once, when nothing reads it."""
+        self._folder.cleanup()
+        self._disk.give(self._size)
 
 
 class WriteAnswers:
     """Answers writes to several lakes; only for the event loop.  `environ` widens which files may be named."""
 
     def __init__(
-        self, lakes: Lakes, bounds: ServiceLimits, sql_limits: SqlLimits, *, environ: Mapping[str, str]
+        self,
+        lakes: Lakes,
+        bounds: ServiceLimits,
+        sql_limits: SqlLimits,
+        *,
+        disk: SpoolDisk,
+        environ: Mapping[str, str],
     ) -> None:
+        self._disk = disk
         self._lakes, self._bounds, self._sql_limits, self._environ = lakes, bounds, sql_limits, environ
         self._threads = {
             choice.key: LakeThreads(threads=WRITES, max_pending=MAX_OPEN, max_seconds=WAIT_SECONDS)
@@ -79,32 +106,38 @@ class WriteAnswers:
     async def _load_body(
         self, exchange: AdmittedRequest, asked: Load, format: str, *, is_later: bool
     ) -> None:
-        folder = tempfile.TemporaryDirectory(prefix="lake-body-")
-        path = os.path.join(folder.name, "body")
+        body = _Body(self._disk)
 
         def later(lake: Lake) -> Any:
-            return hand_over(lake.pool(asked.pool), asked, path=path, format=format)
+            return hand_over(lake.pool(asked.pool), asked, path=body.path, format=format)
 
-        now = partial(writes.load_body, load=asked, path=path, format=format)
+        now = partial(writes.load_body, load=asked, path=body.path, format=format)
         try:
-            await self._receive(exchange, path)
+            await self._receive(exchange, body)
             future = self._start(exchange, asked.lake, later if is_later else now)
         except BaseException:
-            folder.cleanup()
+            body.delete()
             raise
-        future.add_done_callback(lambda _: folder.cleanup())  # the write may outlast this request
+        future.add_done_callback(lambda _: body.delete())  # the write may outlast this request
         result = await self._result(future, asked.lake)
         await exchange.done(result if is_later else asdict(result), 202 if is_later else 200)
 
-    async def _receive(self, exchange: AdmittedRequest, path: str) -> None:
+    async def _receive(self, exchange: AdmittedRequest, body: _Body) -> None:
         try:
             await asyncio.wait_for(self._bodies.acquire(), WAIT_SECONDS)
         except TimeoutError as error:
             raise Problem(503, f"{BODIES} bodies are being received; send it again in a minute") from error
         try:
-            with open(path, "wb") as file:
+            with open(body.path, "wb") as file:
                 length = exchange.header("content-length")
-                await receiving.keep(exchange.receive, file, most=self._bounds.body, length=length)
+                await receiving.keep(
+                    exchange.receive,
+                    file,
+                    most=self._bounds.body,
+                    length=length,
+                    seconds=self._bounds.transfer,
+                    take=body.take,
+                )
         finally:
             self._bodies.release()
 

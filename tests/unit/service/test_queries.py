@@ -16,7 +16,9 @@ from lake_core import naming
 from lake_core.errors import Unavailable
 from log_lake.iceberg_catalog.callers import CallerRole
 from log_lake.lake import Lake
+from log_lake.service import conversation
 from log_lake.service.limits import HELD, MAX_OPEN, MAX_SQL, ServiceLimits
+from log_lake.service.spool import AnswerSpool, SpoolDisk
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables import query
 from tests.support.service import TOKENS, Served
@@ -239,6 +241,25 @@ def test_a_client_that_goes_ends_its_query_and_frees_its_place(served: Served) -
         assert (await asked).status == 0
         while {one for one in threading.enumerate() if one.name == "lake-view"} - before:
             await asyncio.sleep(0.01)  # a query that went on would never end
+
+    asyncio.run(work())
+
+
+def test_an_answer_that_was_not_taken_in_time_is_no_done_one(there: Lake) -> None:
+    served = Served(there, bounds=ServiceLimits(memory=2 << 30, transfer=0.0))
+    sql = "SELECT *, repeat('x', 60) AS x FROM logs"
+    told = asyncio.run(served.exchange("POST", QUERY, [sql.encode()], headers={}))
+    assert told.status == 408, "its statement came too late"
+
+    async def work() -> None:
+        spool = AnswerSpool(SpoolDisk(1 << 20), most=1 << 20)
+        spool.write(b"x" * 10)
+        spool.end()
+
+        async def never(message: object) -> None:
+            await asyncio.Event().wait()
+
+        assert not await conversation.stream(never, spool, most=0.0)
 
     asyncio.run(work())
 

@@ -10,10 +10,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lake_core.errors import InvalidInput
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.agents import driver
 from log_lake.iceberg_catalog.callers import CallerRole
@@ -137,6 +139,36 @@ def test_a_body_has_a_limit(there: Lake) -> None:
     assert keys(there) == [1]
 
 
+def test_a_body_has_a_time_and_all_bodies_and_answers_one_disk(there: Lake) -> None:
+    told = load(Served(there, bounds=ServiceLimits(transfer=0.0)), '{"k": 2}')
+    assert (told.status, "took more than 0 s" in told.json["detail"]) == (408, True)
+    served = Served(there)
+    disk = served.app._writes._disk
+    disk.take(disk._most - 10)
+    told = load(served, '{"k": 22222222}')
+    assert (told.status, "other answers and bodies take" in told.json["detail"]) == (503, True)
+    assert load(served, '{"k": 2}').json["records"] == 1
+    assert disk.used == disk._most - 10, "what was loaded takes none"
+    assert keys(there) == [1, 2]
+
+
+def test_a_token_of_another_caller_or_of_no_load_is_refused(served: Served, there: Lake) -> None:
+    """Otherwise these records are nowhere, and their sender hears that they are there."""
+    assert load(served, '{"k": 2}', "token=mine").status == 200
+    other = served.ask("POST", LOAD, '{"k": 9}', query="token=mine", role=CallerRole.KEEPER)
+    assert (other.status, "another caller" in other.json["detail"]) == (409, True)
+    sql = "/lakes/lake/query"
+    deleted = served.ask("POST", sql, "DELETE FROM logs WHERE k = 2", query="token=d", role=CallerRole.WRITER)
+    assert deleted.status == 200
+    told = load(served, '{"k": 9}', "token=d")
+    assert (told.status, "which was no load" in told.json["detail"]) == (409, True)
+    again = served.ask("POST", sql, "DELETE FROM logs WHERE k = 2", query="token=d", role=CallerRole.WRITER)
+    assert again.json["repeated"] is True
+    foreign = served.ask("POST", sql, "DELETE FROM logs WHERE k = 2", query="token=d", role=CallerRole.KEEPER)
+    assert foreign.status == 409
+    assert keys(there) == [1]
+
+
 def test_listed_files_are_loaded_if_the_server_may_name_them(there: Lake, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.ndjson").write_text('{"k": 2}\n')
@@ -192,6 +224,25 @@ def test_a_body_is_left_to_the_ingest_agent_once(tmp_path: Path) -> None:
     assert "no ingest.source" in load(served, "k\n5\n", "token=u", **later).json["detail"]
 
 
+def test_a_body_that_is_left_is_named_by_what_it_is_and_by_who_sent_it(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    lake = Lake.create(str(tmp_path / "lake"))
+    pool = lake.create_pool("logs", key="k", settings={"ingest.source": f"{tmp_path}/in"})
+    parquet = io.BytesIO()
+    pq.write_table(pa.table({"k": [4]}), parquet)
+    (tmp_path / "body").write_bytes(parquet.getvalue())
+    asked = Load("lake", "logs", "t", "", "main", "auto", {})
+    told = hand_over(pool, asked, path=f"{tmp_path}/body", format="auto")
+    assert told.file.endswith(".parquet")
+    other = hand_over(
+        Lake.open_on(lake.store, author="another").pool("logs"), asked, path=f"{tmp_path}/body", format="auto"
+    )
+    assert (other.repeated, other.file != told.file) == (False, True)
+    (tmp_path / "body").write_bytes(b"\x00\x01\x02")
+    with pytest.raises(InvalidInput, match="the body: neither the name nor"):
+        hand_over(pool, asked, path=f"{tmp_path}/body", format="auto")
+
+
 def test_a_link_in_the_folder_leads_no_body_to_another_file(tmp_path: Path) -> None:
     """Who may write to the folder of an ingest.source puts links under all names that can be foreseen."""
     (tmp_path / "in").mkdir()
@@ -201,7 +252,8 @@ def test_a_link_in_the_folder_leads_no_body_to_another_file(tmp_path: Path) -> N
     lake = Lake.create(str(tmp_path / "lake"))
     pool = lake.create_pool("logs", key="k", settings={"ingest.source": f"{tmp_path}/in/*.csv"})
     asked = Load("lake", "logs", "t", "", "main", "csv", {})
-    name = f"{tmp_path}/in/sent-{hashlib.sha256(b't').hexdigest()[:32]}.csv"
+    digest = hashlib.sha256(msgspec.msgpack.encode((pool.context.author, "t"))).hexdigest()
+    name = f"{tmp_path}/in/sent-{digest[:32]}.csv"
     for foreseen in (".tmp", f".{os.getpid()}.tmp", f".{os.getpid()}-lake-body-seen.tmp"):
         os.symlink(tmp_path / "of-the-server", f"{name}{foreseen}")
     told = hand_over(pool, asked, path=f"{tmp_path}/lake-body-seen/body", format="csv")
