@@ -11,6 +11,7 @@ its kind and number, which are the seed.
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import random
 import resource
@@ -159,6 +160,14 @@ def tally() -> Iterator[Tally]:
     counted = Tally()
     yield counted
     print("", *counted.lines(), sep="\n")
+
+
+@pytest.fixture(autouse=True)
+def no_logs() -> Iterator[None]:
+    """pytest keeps each record of a log, whose error keeps what a whole read held: 4 MB for each mutation."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
 
 
 class Trials:
