@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, _ActionsContainer
 
 from log_lake.settings import setting_types
 
@@ -33,7 +33,7 @@ def add_lease(parser: ArgumentParser) -> None:
     )
 
 
-def add_at(parser: ArgumentParser) -> None:
+def add_at(parser: _ActionsContainer) -> None:
     """`--at`: the revision to read."""
     parser.add_argument(
         "--at",
@@ -41,6 +41,24 @@ def add_at(parser: ArgumentParser) -> None:
         metavar="R",
         help="a version, a transaction id, a branch, a tag, or BRANCH@TIME (default: main)",
     )
+
+
+def add_branch(parser: ArgumentParser) -> None:
+    """`--branch` and `--in`: where a command writes."""
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--branch", default="main", metavar="B", help="default: main")
+    _add_in(place, "write in this transaction over several pools (lake begin)")
+
+
+def add_at_or_in(parser: ArgumentParser) -> None:
+    """`--at` and `--in`: what a command reads."""
+    place = parser.add_mutually_exclusive_group()
+    add_at(place)
+    _add_in(place, "read what this transaction over several pools sees")
+
+
+def _add_in(place: _ActionsContainer, help: str) -> None:
+    place.add_argument("--in", dest="in_", metavar="ID", help=help)
 
 
 def add_files(parser: ArgumentParser) -> None:

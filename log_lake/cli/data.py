@@ -19,6 +19,7 @@ from lake_core.schemas.hidden import ROW
 from lake_core.store import address_of
 from lake_core.values.types import show_type
 from log_lake.cli.opening import open_lake
+from log_lake.cli.transacting import branch_to_write, revision_to_read
 from log_lake.columns.json_text import json_lines
 from log_lake.console.output import (
     BINARY,
@@ -34,6 +35,7 @@ from log_lake.console.output import (
 )
 from log_lake.console.progress import shown_progress
 from log_lake.console.read_options import read_options
+from log_lake.lake import Lake
 from log_lake.lake.results import LoadResult
 from log_lake.lake.view import FAIL, View
 from log_lake.loading.preview import Preview
@@ -50,10 +52,11 @@ def load(args: Namespace) -> None:
     """Load files; with --dry-run, show the result without committing."""
     from log_lake.loading.sources import files_to_read  # loads slowly
 
-    pool = open_lake(args).pool(args.pool)
-    branch, options = pool.branch(args.branch), read_options(args)
+    lake = open_lake(args)
+    pool, options = lake.pool(args.pool), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
     names = [f.uri for f in files]
+    branch = branch_to_write(lake, args, dry_run=args.dry_run)
     with shown_progress(files, "reading" if args.dry_run else "loading") as progress:
         if args.dry_run:
             preview = branch.preview(names, format=args.format, options=options, progress=progress)
@@ -226,15 +229,23 @@ def _ranges(path: str, view: View) -> list[KeyRange]:
 
 def _opened(args: Namespace) -> AbstractContextManager[View]:
     """The revision that is read; with --lease held against every vacuum."""
-    pool = open_lake(args).pool(args.pool)
+    lake = open_lake(args)
+    pool, at = lake.pool(args.pool), _revision(lake, args)
     if args.lease:
-        return pool.leased(args.at, why="lake scan", on_missing=args.on_missing)
-    return nullcontext(pool.at(args.at, on_missing=args.on_missing))
+        return pool.leased(at, why="lake scan", on_missing=args.on_missing)
+    return nullcontext(pool.at(at, on_missing=args.on_missing))
+
+
+def _revision(lake: Lake, args: Namespace) -> str:
+    """The revision that `--at` names, or what the transaction of `--in` reads."""
+    at: str = args.at if args.in_ is None else revision_to_read(lake, args.pool, args.in_)
+    return at
 
 
 def get(args: Namespace) -> None:
     """The records of one key."""
-    view = open_lake(args).pool(args.pool).at(args.at, on_missing=args.on_missing)
+    lake = open_lake(args)
+    view = lake.pool(args.pool).at(_revision(lake, args), on_missing=args.on_missing)
     format = _format(args)
     plan = view.plan(key_range=span_of(view, args), keep=ROW.names if format in VALUES else ())
     tables = list(view.run(plan))

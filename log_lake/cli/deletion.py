@@ -10,6 +10,7 @@ from lake_core.phrases import counted
 from lake_core.store import address_of
 from log_lake.cli.data import range_text, report_load
 from log_lake.cli.opening import open_lake
+from log_lake.cli.transacting import branch_to_write
 from log_lake.console.output import print_json, say
 from log_lake.console.progress import shown_progress
 from log_lake.console.read_options import read_options
@@ -24,8 +25,7 @@ def delete(args: Namespace) -> None:
         raise InvalidInput(
             "delete: say which records: --key, --from, --to, --where; or --all and none of them"
         )
-    pool = open_lake(args).pool(args.pool)
-    done = pool.branch(args.branch, to_delete=True).delete(
+    done = branch_to_write(open_lake(args), args, to_delete=True).delete(
         key_range=range_text(args), where=args.where, reason=args.reason, token=args.token or "", count=True
     )
     if args.json:
@@ -49,11 +49,11 @@ def replace(args: Namespace) -> None:
     """Replace the records of a range by those of files, in one transaction."""
     if args.from_ is None and args.to is None and args.where is None and not args.all:
         raise InvalidInput("replace: say which records: --from, --to, --where, or --all")
-    pool = open_lake(args).pool(args.pool)
-    options = read_options(args)
+    lake = open_lake(args)
+    pool, options = lake.pool(args.pool), read_options(args)
     files = files_to_read(args.files, pool.config.settings, options, access=address_of(pool.store))
     with shown_progress(files, "replacing") as progress:
-        result = pool.branch(args.branch).replace(
+        result = branch_to_write(lake, args).replace(
             [f.uri for f in files],
             key_range=range_text(args),
             where=args.where,

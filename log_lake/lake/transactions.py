@@ -106,7 +106,7 @@ class PoolsTransaction:
         own writes.  Raises NotFound (no such pool, branch or transaction), Conflict (it was committed or aborted),
         InvalidInput (the pool joined with another `into`), Unavailable.
         """
-        self._check_open()
+        self.check_open()
         pool = self._lake.pool(name)
         if pool.sub_pool:
             raise InvalidInput(f"the sub-pool {name} is read-only: load into the pool itself")
@@ -125,15 +125,24 @@ class PoolsTransaction:
         Raises NotFound, Unavailable.
         """
         pool = self._lake.pool(name)
-        joined = self.branch in pool.history.load_open().state.branches
-        return pool.at_branch(self.branch if joined else into)
+        return pool.at_branch(self.revision(pool, into=into))
 
-    def _check_open(self) -> None:
+    def revision(self, pool: Pool, *, into: str = MAIN) -> str:
+        """The branch of a pool that this transaction reads: its own, or `into` if it writes nothing there.
+
+        Raises NotFound, Unavailable.
+        """
+        return self.branch if self.branch in pool.history.load_open().state.branches else into
+
+    def check_open(self) -> None:
+        """Raises NotFound if it is unknown or was ended, Conflict if its commit or its end has begun."""
         objects = self._decisions.listed(self.id)
         if naming.BEGUN not in objects.objects:
             raise NotFound(f"transaction {self.id} does not exist, or was ended; begin another one")
         if not objects.is_open:
-            raise Conflict(f"transaction {self.id} is being committed or aborted, and takes no more writes")
+            raise Conflict(
+                f"transaction {self.id} is being committed or aborted, and takes no more reads or writes"
+            )
 
     def _join(self, pool: Pool, into: str) -> None:
         """Makes the branch.  The sign comes first, so that the process that ends the transaction finds the branch.
@@ -151,7 +160,7 @@ class PoolsTransaction:
                 (CreateBranch(into),), branch=self.branch, message=f"begin transaction {self.id}"
             )
         try:
-            self._check_open()
+            self.check_open()
         except NotFound:  # it was ended meanwhile, and no process will look for this branch
             self._end_branch(pool)
             raise
@@ -207,7 +216,7 @@ class PoolsTransaction:
                 return self.result
             prepared: dict[str, int] = {}
             for pool in pools:
-                version = self._prepare(pool, token)
+                version = self._prepared_in(pool, token)
                 if version is not None:
                     prepared[pool.config.id] = version
                 self._keep_lease()
@@ -219,7 +228,19 @@ class PoolsTransaction:
             if decision.committed:  # another process committed it meanwhile
                 return decision
             self.end(listed)
-            log.warning("transaction %s is aborted: %s", self.id, error)
+            log.info("transaction %s is aborted: %s", self.id, error)
+            raise
+
+    def _prepared_in(self, pool: Pool, token: str) -> int | None:
+        """What `_prepare` returns; what it raises names the pool."""
+        try:
+            return self._prepare(pool, token)
+        except (Conflict, InvalidInput) as error:
+            why = str(error).rpartition("; ")[0] or str(error)  # what it advises is about a merge
+            error.args = (
+                f"transaction {self.id}, pool {pool.name!r}: {why}; all of it is aborted, begin another one",
+                *error.args[1:],
+            )
             raise
 
     def _prepare(self, pool: Pool, token: str) -> int | None:

@@ -58,6 +58,7 @@ READS: dict[str, list[list[str]]] = {
     "parked": [["parked", "p"]],
     "offsets": [["offsets", "p"]],
     "publish": [["publish", "p", "--status"]],
+    "transactions": [["transactions"]],
 }
 """How each command is called where it changes nothing."""
 

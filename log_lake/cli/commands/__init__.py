@@ -6,13 +6,14 @@ in the modules of `log_lake.cli`, which `Command.run` names.
 
 from __future__ import annotations
 
-from log_lake.cli.commands import history, looks, operation, pools, records, removal, upkeep
+from log_lake.cli.commands import history, looks, operation, pools, records, removal, transactions, upkeep
 
 GROUPS = {
     "the lake and its pools": pools.COMMANDS,
     "records": records.COMMANDS,
     "a look around": looks.COMMANDS,
     "history and branches": history.COMMANDS,
+    "transactions over several pools": transactions.COMMANDS,
     "upkeep": upkeep.COMMANDS,
     "removal for good": removal.COMMANDS,
     "operation and repair": operation.COMMANDS,

@@ -8,6 +8,8 @@ from functools import partial
 from log_lake.cli.arguments import (
     FILE_FORMATS,
     add_at,
+    add_at_or_in,
+    add_branch,
     add_files,
     add_lease,
     add_on_missing,
@@ -29,7 +31,7 @@ def _load(parser: ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show fields, types and bad records; change nothing"
     )
     add_read_options(parser)
-    parser.add_argument("--branch", default="main", metavar="B", help="default: main")
+    add_branch(parser)
     parser.add_argument(
         "--token", metavar="T", help="load once under this token, however often the command runs"
     )
@@ -92,7 +94,7 @@ def _scan(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="print the parts that would be read, and what each opens"
     )
-    add_at(parser)
+    add_at_or_in(parser)
     add_output(parser)
     add_on_missing(parser)
     add_lease(parser)
@@ -104,7 +106,7 @@ def _get(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("json", "csv", "zson", "table"), help="default: json, or table on a terminal"
     )
-    add_at(parser)
+    add_at_or_in(parser)
     add_on_missing(parser)
 
 
@@ -129,7 +131,7 @@ def _delete(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="all records of the pool")
     parser.add_argument("--reason", default="", metavar="TEXT", help="a text to keep with the delete")
     parser.add_argument("--token", metavar="T", help="delete once under this token")
-    parser.add_argument("--branch", default="main", metavar="B", help="default: main")
+    add_branch(parser)
 
 
 def _replace(parser: ArgumentParser) -> None:
@@ -139,7 +141,7 @@ def _replace(parser: ArgumentParser) -> None:
     add_where(parser)
     parser.add_argument("--all", action="store_true", help="all records of the pool")
     add_read_options(parser)
-    parser.add_argument("--branch", default="main", metavar="B", help="default: main")
+    add_branch(parser)
     parser.add_argument("--token", metavar="T", help="replace once under this token")
     parser.add_argument("--message", default="", metavar="M", help="a text to keep with the transaction")
 

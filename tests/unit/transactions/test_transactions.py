@@ -119,7 +119,7 @@ def test_a_committed_or_aborted_transaction_takes_no_more_writes(lake: Lake) -> 
     held = tx.pool("a")
     held.append(table(3))
     tx.commit()
-    with pytest.raises(Conflict, match="takes no more writes"):
+    with pytest.raises(Conflict, match="takes no more reads or writes"):
         tx.pool("b")
     with pytest.raises(NotFound):
         held.append(table(4))
