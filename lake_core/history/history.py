@@ -6,7 +6,7 @@ This is the thin part: the journal races, `group_commit` proposes, `rebase` deci
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lake_core import naming
@@ -129,6 +129,12 @@ class History:
                 committed += [(over, decision)] if decision.committed else []
         loaded = self.load()
         check_open(loaded.state, pool=self.pool_name)
+        return self.with_committed(loaded, committed)
+
+    def with_committed(
+        self, loaded: LoadedState[PoolState], committed: Sequence[tuple[str, Decision]]
+    ) -> LoadedState[PoolState]:
+        """The state as if these committed transactions were settled in it, if they are pending there."""
         state, index = loaded.state, 0
         for over, decision in committed:
             if (part := state.pending.get(over)) is None:

@@ -47,17 +47,18 @@ def add_branch(parser: ArgumentParser) -> None:
     """`--branch` and `--in`: where a command writes."""
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--branch", default="main", metavar="B", help="default: main")
-    _add_in(place, "write in this transaction over several pools (lake begin)")
+    add_in(place, "write in this transaction over several pools (lake begin)")
 
 
 def add_at_or_in(parser: ArgumentParser) -> None:
     """`--at` and `--in`: what a command reads."""
     place = parser.add_mutually_exclusive_group()
     add_at(place)
-    _add_in(place, "read what this transaction over several pools sees")
+    add_in(place, "read what this transaction over several pools sees")
 
 
-def _add_in(place: _ActionsContainer, help: str) -> None:
+def add_in(place: _ActionsContainer, help: str) -> None:
+    """`--in`: a transaction over several pools."""
     place.add_argument("--in", dest="in_", metavar="ID", help=help)
 
 

@@ -268,7 +268,15 @@ def sql(args: Namespace) -> None:
         raise InvalidInput(f"--{option} is for a statement that changes a pool; this one only reads")
     from log_lake.system_tables import query
 
-    reader = query(open_lake(args), args.sql, on_missing=args.on_missing, lease=args.lease, files=args.files)
+    reader = query(
+        open_lake(args),
+        args.sql,
+        on_missing=args.on_missing,
+        lease=args.lease,
+        files=args.files,
+        time=args.at or "",
+        transaction=args.in_ or "",
+    )
     tables = (pa.Table.from_batches([batch]) for batch in reader)
     write_records(tables, reader.schema, format=_format(args), path=args.output)
 
@@ -282,6 +290,7 @@ def _change(args: Namespace) -> None:
         "format": args.format,
         "lease": args.lease,
         "on-missing": args.on_missing != FAIL,
+        "at": args.at,
     }
     if given := [name for name, value in unread.items() if value]:
         raise InvalidInput(f"--{given[0]} is for a statement that reads; this one changes a pool")
@@ -292,6 +301,7 @@ def _change(args: Namespace) -> None:
         message=args.message,
         dry_run=args.dry_run,
         files=args.files,
+        transaction=args.in_ or "",
     )
     if args.json:
         print_json(asdict(done))

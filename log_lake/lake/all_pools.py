@@ -1,9 +1,9 @@
 """One tag on every pool of a lake: a moment of the lake that stays readable.
 
-Each pool gets the tag on its newest version of `main`.  First all pools are read, one after another, and only then
-the tags are set.  So a tag has everything that was acknowledged before the first pool was read, and nothing that
-began after the last one was.  What was committed in between may be in one pool and not in another: no transaction
-covers several pools.
+Each pool gets the tag on its newest version of `main`.  First all pools are read at one moment, and only then the
+tags are set.  So a tag has everything that was acknowledged before the first pool was read, and nothing that began
+after the last one was.  A transaction over pools is in all of them, or in none (`moment`).  Other transactions that
+were committed during the reads may be in one pool and not in another.
 
 If a tag cannot be set, those that were set are deleted again; the ids of their transactions tell them from a tag
 of the same name that another process sets meanwhile.  A process that is killed may leave some, and
@@ -19,13 +19,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lake_core import naming
-from lake_core.errors import AlreadyExists, Incomplete, InvalidInput, LakeError, NotFound
+from lake_core.errors import AlreadyExists, Incomplete, InvalidInput, LakeError, NotFound, Unavailable
 from lake_core.history import PoolState
 from lake_core.journal import LoadedState
 from lake_core.naming import MAIN
 from lake_core.phrases import counted, listed
 from log_lake.lake.isolated import answer_of
 from log_lake.lake.lake import Lake
+from log_lake.lake.moment import states_at_one_moment
 from log_lake.lake.pool import Pool
 from log_lake.lake.tags import TagResult, is_set_by, set_tag_on
 
@@ -62,6 +63,7 @@ class _Newest:
     version: int
     has_tag: bool
     has_branch: bool
+    pending: frozenset[str]
 
 
 def tag_all(lake: Lake, name: str, *, reason: str = "", expires: float | None = None) -> TaggedLake:
@@ -72,7 +74,9 @@ def tag_all(lake: Lake, name: str, *, reason: str = "", expires: float | None = 
     the OutcomeUnknown says so.
     """
     pools = _pools(lake)
-    newest = {pool.name: _newest(pool, name) for pool in pools}
+    states = states_at_one_moment(pools)
+    newest = {pool.name: _newest(states[pool.config.id], name) for pool in pools}
+    del states
     _check_free(name, newest)
     begun = [pool for pool in pools if newest[pool.name].version]
     if not begun:
@@ -86,7 +90,7 @@ def tag_all(lake: Lake, name: str, *, reason: str = "", expires: float | None = 
 
     try:
         for pool in begun:
-            at = partial(_at_version, pool, newest[pool.name].version)
+            at = partial(_at_version, pool, newest[pool.name])
             done[pool.name] = set_tag_on(pool, name, at, reason=reason, expires=expires, new_id=new_id)
     except BaseException as error:
         is_refused = isinstance(error, AlreadyExists | InvalidInput)  # otherwise the last one may be set
@@ -137,9 +141,11 @@ def _pools(lake: Lake) -> list[Pool]:
     return list(lake.pools_of(names).values())
 
 
-def _newest(pool: Pool, name: str) -> _Newest:
-    loaded = pool.history.load_open()
-    return _Newest(loaded.version, name in loaded.state.tags, name in loaded.state.branches)
+def _newest(loaded: LoadedState[PoolState], name: str) -> _Newest:
+    state = loaded.state
+    return _Newest(
+        loaded.version, name in state.tags, name in state.branches, frozenset(state.pending.keys())
+    )
 
 
 def _check_free(name: str, newest: dict[str, _Newest]) -> None:
@@ -165,8 +171,13 @@ def _have(pools: Sequence[str]) -> str:
     return f"pool {pools[0]} has" if len(pools) == 1 else f"pools {listed(pools)} have"
 
 
-def _at_version(pool: Pool, version: int) -> tuple[LoadedState[PoolState], str]:
-    return pool.history.load_version(version), MAIN
+def _at_version(pool: Pool, newest: _Newest) -> tuple[LoadedState[PoolState], str]:
+    loaded = pool.history.load_version(newest.version)
+    if frozenset(loaded.state.pending.keys()) != newest.pending:  # shown in memory, but in no entry
+        raise Unavailable(
+            f"pool {pool.name!r}: a committed transaction over several pools could not be settled here; try again"
+        )
+    return loaded, MAIN
 
 
 def _take_back(pools: Sequence[Pool], name: str, ids: Sequence[str]) -> None:

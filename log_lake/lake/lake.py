@@ -40,10 +40,12 @@ from log_lake.combine.declared import check_rule
 from log_lake.lake.author import default_author, default_metadata
 from log_lake.lake.branches import planned
 from log_lake.lake.given_up import give_up
+from log_lake.lake.moment import views_at_one_moment
 from log_lake.lake.named import pool_to_restore
 from log_lake.lake.open_transactions import OPEN_FOR, begin
 from log_lake.lake.pool import Pool
 from log_lake.lake.transactions import PoolsTransaction
+from log_lake.lake.view import View
 from log_lake.reading.limits import LIMITS, ScanLimits
 from log_lake.settings import Settings
 from log_lake.settings.settings import check_pool
@@ -61,10 +63,7 @@ _LOOKING = 16
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The content of `lake.json`; programs ignore unknown fields.
-
-    `upgraded`: the lake had an older version before, so programs of that version may still have it open.
-    """
+    """The content of `lake.json`.  `upgraded`: programs of an older version may still have the lake open."""
 
     magic: str
     version: int
@@ -329,9 +328,9 @@ class Lake:
         A second transaction with the same `token` changes nothing.  It may stay open for `open_for` seconds.
         Raises InvalidInput, Unavailable.
         """
-        return (
-            PoolsTransaction(self, id) if id else begin(self, token=token, message=message, open_for=open_for)
-        )
+        if id:
+            return PoolsTransaction(self, id)
+        return begin(self, token=token, message=message, open_for=open_for)
 
     def dropped_pools(self) -> list[DroppedPool]:
         """The dropped pools that are on the store, newest drop first."""
@@ -406,6 +405,13 @@ class Lake:
         base, sub_pool = naming.split_pool(require_text(name, "pool", example="'logs'"))
         state = self.catalog.load().state
         return self._pool(state.still(id, name=base) if id else state.named(base), sub_pool)
+
+    def at(self, *names: str, time: str = "") -> dict[str, View]:
+        """Views of several pools by name, all of one moment (docs/transactions.md): now, or a time in ISO 8601.
+
+        Raises NotFound, InvalidInput, Conflict, Unavailable.
+        """
+        return views_at_one_moment({name: self.pool(name) for name in names}, time=time)
 
     def pools_of(self, names: Sequence[str]) -> dict[str, Pool]:
         """Those of these pools that exist, by name; reads the list of pools once.  Raises Unavailable."""

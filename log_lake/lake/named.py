@@ -16,13 +16,15 @@ from lake_core.phrases import counted, did_you_mean
 from lake_core.records.pools import PoolConfig
 
 
-def resolve_revision(history: History, revision: str) -> tuple[LoadedState[PoolState], str]:
-    """The state and the branch of a revision.
+def resolve_revision(
+    history: History, revision: str, newest: LoadedState[PoolState] | None = None
+) -> tuple[LoadedState[PoolState], str]:
+    """The state and the branch of a revision.  `newest`: the newest state, if the caller has read it.
 
     `revision`: a version, a transaction id, a branch, a tag, or BRANCH@TIME (ISO 8601; UTC if it has no zone).
     Raises NotFound, and InvalidInput for a text that is not a time.
     """
-    newest = history.load_open()
+    newest = newest or history.load_open()
     if revision in newest.state.branches:
         return newest, revision
     tag = newest.state.tags.get(revision)
@@ -33,13 +35,7 @@ def resolve_revision(history: History, revision: str) -> tuple[LoadedState[PoolS
         return loaded, _changed(loaded)
     branch, sign, time = revision.rpartition("@")
     if sign and branch in newest.state.branches:
-        moment = microseconds(time)
-        version = next(
-            (version for version, t in history.read_transactions(branch=branch) if t.time <= moment), None
-        )
-        if version is None:
-            raise NotFound(f"branch {branch!r} has no transaction at or before {time}{_begins(history)}")
-        return history.load_version(version), branch
+        return state_at_time(history, time, branch=branch), branch
     if is_id(revision):
         match = next(((version, t) for version, t in history.read_transactions() if t.id == revision), None)
         if match is not None:
@@ -49,6 +45,17 @@ def resolve_revision(history: History, revision: str) -> tuple[LoadedState[PoolS
         f"revision {revision!r} does not exist{_begins(history)}; name a version, a transaction id, a tag, a "
         f"branch ({branches}) or BRANCH@TIME"
     )
+
+
+def state_at_time(history: History, time: str, *, branch: str = MAIN) -> LoadedState[PoolState]:
+    """The state after the last transaction of a branch at or before a time.  Raises NotFound, InvalidInput."""
+    moment = microseconds(time)
+    version = next(
+        (version for version, t in history.read_transactions(branch=branch) if t.time <= moment), None
+    )
+    if version is None:
+        raise NotFound(f"branch {branch!r} has no transaction at or before {time}{_begins(history)}")
+    return history.load_version(version)
 
 
 def _begins(history: History) -> str:

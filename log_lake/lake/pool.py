@@ -55,16 +55,22 @@ class Pool(Journaled):
         self._loaded(require_text(name, "branch", example="'main'"))
         return Branch(self.context, self.config, name, self.history, self.limits, self.sub_pool)
 
-    def at(self, revision: str = MAIN, *, on_missing: str = FAIL) -> View:
+    def at(
+        self,
+        revision: str = MAIN,
+        *,
+        on_missing: str = FAIL,
+        newest: LoadedState[PoolState] | None = None,
+    ) -> View:
         """The pool at a version, a transaction id, a branch, a tag, or BRANCH@TIME.
 
-        `on_missing`: `fail`, or `warn` to read an old revision without the objects that a vacuum took.
-        Raises NotFound, InvalidInput.
+        `newest`: the state to take for the newest one, of a moment (`moment`).  `on_missing`: `fail`, or
+        `warn` to read an old revision without the objects that a vacuum took.  Raises NotFound, InvalidInput.
         """
         if on_missing not in (FAIL, WARN):
             raise InvalidInput(f"on_missing={on_missing!r}: use {FAIL} or {WARN}")
         require_text(revision, "revision", example="'12', 'main' or 'main@2026-11-20T12:00:00Z'")
-        loaded, branch = resolve_revision(self.history, revision)
+        loaded, branch = resolve_revision(self.history, revision, newest)
         return self._view(loaded, branch, on_missing=on_missing)
 
     def at_branch(self, name: str = MAIN) -> View:
@@ -91,13 +97,20 @@ class Pool(Journaled):
         )
 
     @contextlib.contextmanager
-    def leased(self, revision: str = MAIN, *, why: str = "", on_missing: str = FAIL) -> Iterator[View]:
+    def leased(
+        self,
+        revision: str = MAIN,
+        *,
+        why: str = "",
+        on_missing: str = FAIL,
+        newest: LoadedState[PoolState] | None = None,
+    ) -> Iterator[View]:
         """A view whose objects no vacuum deletes while the block runs: a lease is held and renewed.
 
         Raises what `at` raises, and ObjectVacuumed if a vacuum has begun to take objects of the revision (not with
         `on_missing=warn`).
         """
-        view = self.at(revision, on_missing=on_missing)
+        view = self.at(revision, on_missing=on_missing, newest=newest)
         with self.read_lease(view.version, why=why):
             self._check_whole(view)
             yield view

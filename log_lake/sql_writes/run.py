@@ -38,7 +38,7 @@ from log_lake.lake.view import View
 from log_lake.lake.write import WriteArguments
 from log_lake.loading.block import Block
 from log_lake.reading.plan import plan_scan
-from log_lake.sql_writes.statement import ChangeTarget, Delete, Insert, Update, parsed
+from log_lake.sql_writes.statement import ChangeStatement, ChangeTarget, Delete, Insert, Update, parsed
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
 from log_lake.system_tables.expressions import Expression, setting
 from log_lake.system_tables.sql import query
@@ -73,15 +73,18 @@ def execute(
     dry_run: bool = False,
     files: Sequence[str] = (),
     limits: SqlLimits = SQL_LIMITS,
+    transaction: str = "",
 ) -> StatementResult:
     """The result of one INSERT, UPDATE, DELETE or TRUNCATE, which is one transaction, or none.
 
-    `dry_run`: count the records, and change nothing.  `files`: as in `query`.  Raises InvalidInput (a
-    statement that cannot be done; it names the clause), NotFound, Conflict (an UPDATE met other writers too often),
-    and what loads and deletes raise.
+    `dry_run`: count the records, and change nothing.  `files`: as in `query`.  `transaction`: the id of one
+    over several pools, in which it works.  Raises InvalidInput (a statement that cannot be done; it names the
+    clause), NotFound, Conflict (an UPDATE met other writers too often), and what loads and deletes raise.
     """
     statement = parsed(sql)
-    work = _Work(lake, statement.target, token, message, files, limits, deletes=isinstance(statement, Delete))
+    target = _within(lake, statement, transaction, dry_run=dry_run) if transaction else statement.target
+    deletes = isinstance(statement, Delete)
+    work = _Work(lake, target, token, message, files, limits, deletes=deletes, transaction=transaction)
     match statement:
         case Insert():
             return work.counted_insert(statement) if dry_run else work.insert(statement)
@@ -90,6 +93,29 @@ def execute(
         case Update():
             work.check_sets(statement)
             return work.counted(statement, "updated") if dry_run else work.update(statement)
+
+
+def _within(lake: Lake, statement: ChangeStatement, transaction: str, *, dry_run: bool) -> ChangeTarget:
+    """The target in a transaction over pools, which joins the pool unless it is a dry run.
+
+    Raises InvalidInput (the statement names another branch, or is an UPDATE), and what joining raises.
+    """
+    target = statement.target
+    if target.branch != MAIN:
+        raise InvalidInput(
+            f'SQL: "{target.pool}@{target.branch}" says a branch, and a transaction is given too; write '
+            f'"{target.pool}"'
+        )
+    if isinstance(statement, Update):
+        raise InvalidInput(
+            "UPDATE: is not done in a transaction over pools, because its commit could not tell what it read; use "
+            "lake replace"
+        )
+    within, pool = lake.transaction(transaction), lake.pool(target.pool)
+    within.check_open()
+    if not dry_run and not pool.sub_pool:
+        within.pool(target.pool)
+    return ChangeTarget(target.pool, within.revision(pool))
 
 
 @dataclass
@@ -103,6 +129,7 @@ class _Work:
     files: Sequence[str]
     limits: SqlLimits
     deletes: bool
+    transaction: str = ""
 
     def __post_init__(self) -> None:
         self.pool: Pool = self.lake.pool(self.target.pool)
@@ -134,7 +161,9 @@ class _Work:
             return self._would("inserted", sum(table.num_rows for table in tables))
 
     def _queried(self, statement: Insert) -> Generator[pa.Table, None, None]:
-        with query(self.lake, statement.query, files=self.files, limits=self.limits) as reader:
+        with query(
+            self.lake, statement.query, files=self.files, limits=self.limits, transaction=self.transaction
+        ) as reader:
             names = _names(statement, reader.schema)
             self.new_fields = self._new(names)
             for batch in reader:

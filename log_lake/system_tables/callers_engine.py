@@ -21,7 +21,8 @@ from log_lake.lake.by_type import records_of
 from log_lake.lake.view import View
 from log_lake.system_tables.columns import folded
 from log_lake.system_tables.dataset import PoolDataset
-from log_lake.system_tables.names import is_system_table, pool_table, system_table
+from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
+from log_lake.system_tables.pool_reads import PoolReads
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,8 @@ def register(
 ) -> list[str]:
     """Makes views of pools in a connection, frozen at their present versions; returns the names of the views.
 
+    Pools that are named are of one moment, as in `query`.
+
     A view hides a table of the connection that has its name.
 
     `pools`: any table that `query` knows (`logs`, `logs@2`, `logs:objects`); None: all pools of the lake.  Of all
@@ -58,9 +61,10 @@ def register(
                 f"pools {other!r} and {name!r}: SQL takes these names for one; register one of them (pools=)"
             )
     registered = []
+    together = PoolReads(lake, names)
     for name in names:
         try:
-            connection.register(name, _table(lake, name))
+            connection.register(name, _table(PoolReads(lake, [name]) if pools is None else together, name))
         except LakeError as error:
             if pools is not None:
                 raise
@@ -70,9 +74,10 @@ def register(
     return registered
 
 
-def _table(lake: Lake, name: str) -> Any:
+def _table(pools: PoolReads, name: str) -> Any:
     if is_system_table(name):
-        return system_table(lake, name)
-    pool, at, shape = pool_table(lake, name)
-    view = pool.at(at)
+        return system_table(pools.lake, name)
+    table, shape = pool_and_shape(name)
+    pool, at, newest = pools.place(table)
+    view = pool.at(at, newest=newest)
     return PoolDataset(view, records_of(view, shape), [])

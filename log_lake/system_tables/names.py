@@ -17,13 +17,11 @@ import pyarrow as pa
 from lake_core.errors import NotFound
 from lake_core.history import PoolState
 from lake_core.keys import PoolKey
-from lake_core.naming import MAIN
 from lake_core.phrases import choices
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from log_lake.coverage.table import COVERAGE, coverage_table
 from log_lake.lake import Lake
 from log_lake.lake.by_type import types_of
-from log_lake.lake.pool import Pool
 from log_lake.lake.ranges import ranges_of
 from log_lake.offered_tables import OFFERED
 from log_lake.reading.live import live_counts
@@ -43,16 +41,6 @@ def pool_and_shape(name: str) -> tuple[str, str]:
     """`POOL@REVISION:typed` as its parts; the shape, one of `by_type.records_of`, is "" if the name has none."""
     match = _SHAPED.fullmatch(name)
     return (match["pool"], match["shape"]) if match else (name, "")
-
-
-def pool_table(lake: Lake, name: str) -> tuple[Pool, str, str]:
-    """The pool of a table that is no system table, the revision that its name says, and the shape as above.
-
-    Raises NotFound, InvalidInput.
-    """
-    table, shape = pool_and_shape(name)
-    pool, _, revision = table.partition("@")
-    return lake.pool(pool), revision or MAIN, shape
 
 
 def is_system_table(name: str) -> bool:

@@ -37,7 +37,8 @@ from log_lake.system_tables.dataset import PoolDataset
 from log_lake.system_tables.ends import End, end_of
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.from_state import FromState
-from log_lake.system_tables.names import is_system_table, pool_table, system_table
+from log_lake.system_tables.names import is_system_table, pool_and_shape, system_table
+from log_lake.system_tables.pool_reads import PoolReads, Reads
 from log_lake.system_tables.statement import Statement, parsed
 from log_lake.system_tables.stopping import QueryStop
 from log_lake.texts.is_text import require_text
@@ -55,22 +56,26 @@ def query(
     limits: SqlLimits = SQL_LIMITS,
     files: Sequence[str] = (),
     stop: QueryStop | None = None,
+    time: str = "",
+    transaction: str = "",
 ) -> pa.RecordBatchReader:
     """The result of one SELECT, as a stream; JSON columns carry the lake's mark.
 
-    `on_missing`: as in `Pool.at`.  `lease`: hold a lease on each pool until the answer is read to its end.  `reads`
-    is called with each pool that is read, and its view, before the first record.  `files` are local files and
-    folders that the statement may read besides, as DuckDB reads them: `FROM 'codes.csv'`.  `stop` ends it from
-    another thread.  Raises InvalidInput (SQL that cannot be run, a query that was stopped), NotFound (pool,
-    revision, file) and what scans raise.
+    Several pools are read at one moment: the newest, or as they were at `time` (ISO 8601).  `transaction`: the id
+    of a transaction over pools, whose writes are seen.  `on_missing`: as in `Pool.at`.  `lease`: a lease on each
+    pool until the answer is read to its end.  `reads` is called with each pool that is read, and its view, before
+    the first record.  `files` are local files and folders that the statement may read besides, as DuckDB reads
+    them: `FROM 'codes.csv'`.  `stop` ends it from another thread.  Raises InvalidInput (SQL that cannot be run, a
+    query that was stopped), NotFound (pool, revision, file) and what scans raise.
     """
     require_text(sql, "query", example="'SELECT * FROM logs'")
     check_files(files)
+    moment = Reads(time, transaction)
     question = _Question(
         on_missing, lease=lease, reads=reads, limits=limits, files=files, stop=stop or QueryStop()
     )
     try:
-        reader, schema = question.ask(lake, sql)
+        reader, schema = question.ask(lake, sql, moment)
     except BaseException:
         question.close()
         raise
@@ -112,17 +117,18 @@ class _Question:
         self._reader: pa.RecordBatchReader | None = None
         self._open.add(self)
 
-    def ask(self, lake: Lake, sql: str) -> tuple[pa.RecordBatchReader, pa.Schema]:
+    def ask(self, lake: Lake, sql: str, moment: Reads) -> tuple[pa.RecordBatchReader, pa.Schema]:
         """The answer as DuckDB streams it, and the schema with the lake's marks."""
         connection = self._connection
         assert connection is not None
         try:
             statement = parsed(connection, sql)
             datasets: dict[str, PoolDataset] = {}
+            pools = PoolReads(lake, statement.tables, moment)
             for name in sorted(statement.tables):
                 self._stop.check()
                 try:
-                    table = self._table(lake, name)
+                    table = self._table(pools, name)
                     connection.register(name, table)
                     if isinstance(table, PoolDataset):
                         datasets[name] = table
@@ -229,15 +235,17 @@ class _Question:
                 return True
         return False
 
-    def _table(self, lake: Lake, name: str) -> Any:
+    def _table(self, pools: PoolReads, name: str) -> Any:
+        pools.check(name)
         if is_system_table(name):
-            return system_table(lake, name)
-        pool, at, shape = pool_table(lake, name)
+            return system_table(pools.lake, name)
+        table, shape = pool_and_shape(name)
+        pool, at, newest = pools.place(table)
         if self._lease:
-            leased = pool.leased(at, why="lake query", on_missing=self._on_missing)
+            leased = pool.leased(at, why="lake query", on_missing=self._on_missing, newest=newest)
             view = self._leases.enter_context(leased)
         else:
-            view = pool.at(at, on_missing=self._on_missing)
+            view = pool.at(at, on_missing=self._on_missing, newest=newest)
         self._reads(pool, view)
         dataset = PoolDataset(view, records_of(view, shape), self._raised)
         self._renamed.add(name, dataset.stored)

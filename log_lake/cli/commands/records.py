@@ -11,6 +11,7 @@ from log_lake.cli.arguments import (
     add_at_or_in,
     add_branch,
     add_files,
+    add_in,
     add_lease,
     add_on_missing,
     add_output,
@@ -113,6 +114,9 @@ def _get(parser: ArgumentParser) -> None:
 def _query(parser: ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL", help="one SELECT, INSERT, UPDATE, DELETE or TRUNCATE")
     add_files(parser)
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--at", metavar="TIME", help="read all pools as they were at a time (ISO 8601)")
+    add_in(place, "read and change pools in this transaction over several pools (lake begin)")
     parser.add_argument(
         "--dry-run", action="store_true", help="count what a change would meet; change nothing"
     )
