@@ -49,40 +49,69 @@ def begin(
     return PoolsTransaction(lake, id)
 
 
-def clean(lake: HasPools, *, grace: float) -> list[str]:
-    """Ends transactions that have been open for too long, and deletes what no journal needs; returns the ended.
+@dataclass(frozen=True)
+class Cleaned:
+    """Transactions by their ids: those that ended, and those whose objects no journal needs any more."""
+
+    ended: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+
+
+def due(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
+    """What `clean` would do, by this machine's clock; one listing, and a read for each open transaction.
+
+    Raises Corrupt, Unavailable.
+    """
+    decisions, now = Decisions(lake.context.store, lake.context.clock), lake.context.now()
+    all = decisions.all()
+    decided = [one for one in all if naming.DECISION in one.objects]
+    old = [one.id for one in decided if one.objects[naming.DECISION].modified < now - grace]
+    over = [one.id for one in all if one not in decided and _expires(decisions, one) <= now * 1_000_000]
+    return Cleaned(tuple(over), tuple(old))
+
+
+def clean(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
+    """Ends transactions that have been open for too long, and deletes what no journal needs.
 
     What a read under way may need stays for `grace` seconds, by the store's clock.  Raises Unavailable.
     """
     decisions = Decisions(lake.context.store, lake.context.clock)
-    ended = []
+    ended, forgotten = list[str](), list[str]()
     for one in decisions.all():
         now = decisions.now(one.id)
         if naming.DECISION in one.objects:
-            _clean_decided(lake, decisions, one, before=now - grace)
+            if _clean_decided(lake, decisions, one, before=now - grace):
+                forgotten.append(one.id)
         elif _is_over(decisions, one, now):
             with contextlib.suppress(Conflict):  # it was committed just now
                 PoolsTransaction(lake, one.id).abort()
                 ended.append(one.id)
-    return ended
+    return Cleaned(tuple(ended), tuple(forgotten))
+
+
+def _expires(decisions: Decisions, one: ListedTransaction) -> int:
+    """Until when a transaction may stay open, in microseconds; 0 if it is not known any more."""
+    begun = decisions.begun(one.id)
+    return 0 if begun is None else begun.expires
 
 
 def _is_over(decisions: Decisions, one: ListedTransaction, now: float) -> bool:
     """Whether an undecided transaction has been open for too long, and no process commits it at `now`."""
-    begun = decisions.begun(one.id)
-    if begun is not None and begun.expires > now * 1_000_000:
+    if _expires(decisions, one) > now * 1_000_000:
         return False
     return naming.LEASE not in one.objects or decisions.is_dead(one.id)
 
 
-def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction, *, before: float) -> None:
-    """Ends a decided transaction everywhere, and deletes its objects if it was decided before this time."""
+def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction, *, before: float) -> bool:
+    """Ends a decided transaction everywhere; whether its objects went, because it was decided before this time."""
     transaction = PoolsTransaction(lake, one.id)
     transaction.end(one)
     pools = transaction.pools(one)
     is_left = any(transaction.branch in pool.history.load_open().state.branches for pool in pools)
-    if not is_left and one.objects[naming.DECISION].modified < before:
-        decisions.forget(decisions.listed(one.id))
+    if is_left or one.objects[naming.DECISION].modified >= before:
+        return False
+    decisions.forget(decisions.listed(one.id))
+    return True
 
 
 @dataclass(frozen=True)

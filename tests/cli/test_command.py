@@ -125,7 +125,7 @@ def words_of(command: str) -> list[str]:
         "replace": ["p", "f"], "get": ["p", "1"], "explain": ["p", "1"], "query": ["q"], "inspect": ["n"],
         "completion": ["bash"], "init": [], "ls": [], "upgrade": [], "merge": ["p", "b"],
         "revert": ["p", "1"], "undo": ["p", "1"], "shell": [], "du": [], "ui": [],
-        "serve": [], "rekey": ["p", "q", "--key", "k"], "verify": ["p", "q"],
+        "serve": [], "rekey": ["p", "q", "--key", "k"], "verify": ["p", "q"], "begin": [], "transactions": [],
     }  # fmt: skip
     return [command, *more.get(command, ["p"])]
 

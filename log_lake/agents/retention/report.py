@@ -11,6 +11,7 @@ from log_lake.agents.retention.expire import ExpireResult
 from log_lake.agents.retention.plan import ExpirePlan, RetentionPlan
 from log_lake.agents.work import Result
 from log_lake.compaction.gain import Gain
+from log_lake.lake.open_transactions import Cleaned
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,9 @@ class RetentionResult(Result, Gain):
 
     `expired` references of the branch, with `records` and `expired_size` bytes; `deletes`: tombstones that it
     committed, for older records in other objects.  It found `orphans`, deleted `vacuumed` objects of `freed`
-    bytes, and left `spared` objects for a lease.  It purged `purged` entries of the journal.  `version`: the
-    newest version that it committed, None if it committed nothing.
+    bytes, and left `spared` objects for a lease.  It purged `purged` entries of the journal.  It `ended`
+    transactions over several pools, and deleted the objects of `forgotten` ones.  `version`: the newest version
+    that it committed, None if it committed nothing.
     """
 
     branch: str
@@ -34,6 +36,8 @@ class RetentionResult(Result, Gain):
     freed: int
     spared: int
     purged: int
+    ended: int = 0
+    forgotten: int = 0
 
 
 def plan_line(pool_name: str, work: ExpirePlan) -> str:
@@ -78,6 +82,14 @@ def retention_lines(pool_name: str, work: RetentionPlan) -> Iterator[str]:
         yield f"{pool_name}: purge {counted(work.entries, 'entry', 'entries')}"
 
 
+def transactions_line(name: str, over: Cleaned) -> str:
+    """Which transactions over several pools are due, in a line."""
+    steps = [f"end {listed(over.ended)}, open for too long"] if over.ended else []
+    if over.forgotten:
+        steps.append(f"delete {counted(len(over.forgotten), 'decision')} that no journal needs")
+    return f"{name}: {'; '.join(steps)}"
+
+
 def pool_line(result: RetentionResult) -> str:
     """What was done in a pool, in a line."""
     return f"{result.pool}: {work_line(vars(result))}"
@@ -96,6 +108,10 @@ def work_line(done: Mapping[str, Any]) -> str:
         else "",
         f"spared {counted(done['spared'], 'object')} for a lease" if done["spared"] else "",
         f"purged {counted(done['purged'], 'entry', 'entries')}" if done["purged"] else "",
+        f"ended {counted(done['ended'], 'transaction')}, open for too long" if done["ended"] else "",
+        f"deleted {counted(done['forgotten'], 'decision')} that no journal needs"
+        if done["forgotten"]
+        else "",
     ]
     return "; ".join(step for step in steps if step) or "nothing to do"
 

@@ -5,7 +5,8 @@
     vacuum             deletes objects of the list once `vacuum.grace` and `history.keep` are over
     purge              deletes entries older than `history.keep`, after a checkpoint
 
-A run for all pools also deletes dropped pools whose `vacuum.grace` is over.
+A run for all pools also deletes dropped pools whose `vacuum.grace` is over, ends transactions over several pools
+that have been open for too long, and deletes the decisions that no journal needs any more.
 
 The purge comes last.  The vacuum tells the age of a removal by the entries of the journal; once these are
 purged, it only has a checkpoint, which is younger.  Every step may be repeated: if the agent is killed at any
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -29,11 +31,18 @@ from log_lake.agents.reporting import newest_version
 from log_lake.agents.retention import expire as expiry
 from log_lake.agents.retention.plan import RetentionPlan
 from log_lake.agents.retention.policy import policy_of
-from log_lake.agents.retention.report import RetentionResult, pool_line, retention_lines, work_line
+from log_lake.agents.retention.report import (
+    RetentionResult,
+    pool_line,
+    retention_lines,
+    transactions_line,
+    work_line,
+)
 from log_lake.agents.roster import AGENTS
 from log_lake.agents.work import Work
 from log_lake.compaction.gain import Gain, Standing, gain, standing_of
 from log_lake.lake import Lake
+from log_lake.lake.open_transactions import clean, due
 from log_lake.lake.pool import Pool
 from log_lake.reading.revision import Revision
 from log_lake.vacuum.dropped import delete_dropped, plan_dropped
@@ -49,6 +58,10 @@ AHEAD = AGENTS["retention"].remembers
 
 DROPPED = "dropped pools"
 """Stands for the dropped pools where a task names a pool; no pool can have this name."""
+
+
+TRANSACTIONS = "transactions over pools"
+"""Stands for the transactions over several pools in the same way."""
 
 
 def plan(lake: Lake, pool_name: str, *, branch: str = MAIN) -> RetentionPlan:
@@ -121,8 +134,8 @@ def retain(
     expired, before = expiry.expire_and_look(pool, branch=branch)
     # a scan commits; without new names it would keep an idle pool from ever being purged
     scanned = pool.history.load_open().state.removed.scanned
-    due = is_due(pool, since=scanned, now=lake.context.now())
-    scan = scan_orphans(pool, workers=workers) if due else None
+    is_time = is_due(pool, since=scanned, now=lake.context.now())
+    scan = scan_orphans(pool, workers=workers) if is_time else None
     vacuumed = vacuum(pool, workers=workers)
     now = lake.context.now()
     purged, loaded = 0, pool.history.load_open()
@@ -160,22 +173,25 @@ def retain_dropped(lake: Lake) -> RetentionResult:
     Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
     """
     deleted = delete_dropped(lake, plan_dropped(lake))
-    result = RetentionResult(
-        DROPPED,
-        MAIN,
-        None,
-        expired=0,
-        records=0,
-        expired_size=0,
-        deletes=0,
-        orphans=0,
-        vacuumed=sum(one.objects for one in deleted),
-        freed=sum(one.size for one in deleted),
-        spared=0,
-        purged=0,
-    )
+    vacuumed, freed = sum(one.objects for one in deleted), sum(one.size for one in deleted)
+    result = replace(_nothing(DROPPED), vacuumed=vacuumed, freed=freed)
     log.info("%s", pool_line(result))
     return result
+
+
+def end_transactions(lake: Lake) -> RetentionResult:
+    """Ends the transactions over several pools that are due, and deletes what no journal needs.
+
+    Raises Corrupt, OutcomeUnknown, Unavailable; then run it again.
+    """
+    done = clean(lake)
+    result = replace(_nothing(TRANSACTIONS), ended=len(done.ended), forgotten=len(done.forgotten))
+    log.info("%s", pool_line(result))
+    return result
+
+
+def _nothing(name: str) -> RetentionResult:
+    return RetentionResult(name, MAIN, None, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 class RetentionWork(Work, frozen=True, kw_only=True):
@@ -199,30 +215,39 @@ class RetentionAgent(Agent[RetentionWork, RetentionResult]):
     to_do = "What was done stays; the next run goes on with the rest"
     sums = (
         *("expired", "records", "expired_size", "deletes", "orphans"),
-        *("vacuumed", "freed", "spared", "purged"),
+        *("vacuumed", "freed", "spared", "purged", "ended", "forgotten"),
     )
 
     def look(self, run: AgentRun, name: str) -> PoolLook[RetentionWork]:
         """What expires in a pool, and which objects are to be deleted."""
         pool = run.lake.pool(name)
-        due = _plan(pool, branch=run.asked.branch, now=run.lake.context.now())
-        lines = tuple(retention_lines(name, due))
-        work = [] if due.idle else [run.asked.work(RetentionWork, name, "retention", says=lines)]
-        return PoolLook(lines=lines, work=work, rests=pool.config if due.rests else None)
+        planned = _plan(pool, branch=run.asked.branch, now=run.lake.context.now())
+        lines = tuple(retention_lines(name, planned))
+        work = [] if planned.idle else [run.asked.work(RetentionWork, name, "retention", says=lines)]
+        return PoolLook(lines=lines, work=work, rests=pool.config if planned.rests else None)
 
     def beside(self, run: AgentRun) -> Sequence[RetentionWork]:
-        """The work on dropped pools, in a run for all pools."""
-        dropped = [] if run.asked.pools else [p.name for p in plan_dropped(run.lake) if p.held is None]
-        if not dropped:
+        """The work on dropped pools and on transactions over pools, in a run for all pools."""
+        if run.asked.pools:
             return ()
-        line = f"{DROPPED}: delete {listed(dropped)}"
-        log.info("%s", line)
-        return [run.asked.work(RetentionWork, DROPPED, "delete", says=(line,))]
+        dropped = [p.name for p in plan_dropped(run.lake) if p.held is None]
+        lines = {DROPPED: f"{DROPPED}: delete {listed(dropped)}"} if dropped else {}
+        over = due(run.lake)
+        if over.ended or over.forgotten:
+            lines[TRANSACTIONS] = transactions_line(TRANSACTIONS, over)
+        for line in lines.values():
+            log.info("%s", line)
+        titles = {DROPPED: "delete", TRANSACTIONS: "end"}
+        return [
+            run.asked.work(RetentionWork, name, titles[name], says=(line,)) for name, line in lines.items()
+        ]
 
     def run(self, lake: Lake, work: RetentionWork, open_workers: OpenWorkers) -> RetentionResult:
         """Does the work that is due now.  Spark starts only if there are many names to list or to delete."""
         if work.pool == DROPPED:
             return retain_dropped(lake)
+        if work.pool == TRANSACTIONS:
+            return end_transactions(lake)
         with open_workers(lake.context, f"lake retention {work.pool}") as workers:
             return retain(lake, work.pool, branch=work.branch, workers=workers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,8 +17,9 @@ import pytest
 from lake_core import naming
 from lake_core.errors import Incomplete, InvalidInput, NotFound, Unavailable
 from lake_core.ids import IdSource
-from log_lake.agents.retention.run import DROPPED, plan, retain
+from log_lake.agents.retention.run import DROPPED, TRANSACTIONS, plan, retain
 from log_lake.lake import Lake
+from log_lake.lake.open_transactions import transactions
 from log_lake.stores.memory import MemoryStore
 from log_lake.workers import Here
 from tests.support.agents import finder, reporter, run
@@ -42,6 +44,8 @@ DONE: dict[str, Any] = {
     "freed": 3_000,
     "spared": 0,
     "purged": 4,
+    "ended": 0,
+    "forgotten": 0,
 }
 
 
@@ -236,6 +240,46 @@ def test_a_run_for_all_pools_deletes_dropped_ones_once_their_grace_time_is_over(
     assert run("retention", work)["vacuumed"] > 0
     assert not list(lake.store.list(ids["gone"]))
     assert [dropped.pool.name for dropped in lake.dropped_pools()] == ["kept"]
+    assert find(params) == []
+
+
+def test_a_run_for_all_pools_ends_transactions_that_were_open_for_too_long(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
+    params = {"lake": lake.store.uri}
+    open_still = lake.transaction()
+    assert find(params) == []
+    over = lake.transaction(open_for=0.001)
+    over.pool("p").append(pa.table({"k": [2]}))
+    assert find(params | {"dry_run": True}) == []
+    assert f"transactions over pools: end {over.id}, open for too long" in caplog.messages
+    assert set(lake.pool("p").history.load().state.branches.keys()) == {"main", over.branch}
+    assert find(params | {"pools": ["p"]}) == []
+    (work,) = find(params)
+    assert (work["pool"], work["title"]) == (TRANSACTIONS, "transactions over pools: end")
+    done = run("retention", work)
+    assert (done["ended"], done["forgotten"]) == (1, 0)
+    assert "transactions over pools: ended 1 transaction, open for too long" in caplog.messages
+    assert [row.id for row in transactions(lake)] == [open_still.id]
+    assert set(lake.pool("p").history.load().state.branches.keys()) == {"main"}
+    assert find(params) == []
+
+
+def test_a_decision_goes_when_its_grace_time_is_over(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    lake.create_pool("p", key="k").branch().append(pa.table({"k": [1]}))
+    with lake.transaction() as tx:
+        tx.pool("p").append(pa.table({"k": [2]}))
+    params = {"lake": lake.store.uri}
+    assert find(params) == []
+    for path in (tmp_path / "lake" / "transactions" / tx.id).iterdir():
+        os.utime(path, (path.stat().st_mtime - 2 * 3_600,) * 2)
+    (work,) = find(params)
+    assert run("retention", work)["forgotten"] == 1
+    assert list(lake.store.list("transactions")) == []
     assert find(params) == []
 
 
