@@ -31,12 +31,12 @@ from lake_core.history.limits import HISTORY_LIMITS, HistoryLimits
 from lake_core.history.rebase import Committed, check_open, rebase
 from lake_core.history.repeated import check_repeated, holds
 from lake_core.history.state import PoolState, Remembered
-from lake_core.history.transactions.decisions import Decision, Decisions
+from lake_core.history.transactions.decisions import TOKEN, Decision, Decisions
 from lake_core.history.transactions.preparing import settling
 from lake_core.history.transactions.waiting import DecisionWait
 from lake_core.journal import Journal, LoadedState, Retry, gates
 from lake_core.keys import PoolKey
-from lake_core.records import Entry, Join, Split, Transaction
+from lake_core.records import Entry, Join, Settle, Split, Transaction
 from lake_core.records.codec import Codec
 from lake_core.records.metadata import check_text
 from lake_core.schemas import APPEND, Rule
@@ -244,7 +244,7 @@ class History:
         return committed
 
     def check_draft(self, draft: Draft) -> None:
-        """Raises InvalidInput if the lake's format cannot hold the draft, or a text of it is too long."""
+        """Raises InvalidInput if the lake's format cannot hold the draft, or a text of it is not allowed."""
         if self._format_version < (needed := draft.needs_version):
             inlines = any(getattr(action, "data", b"") for action in draft.actions)
             splits = any(isinstance(action, Split | Join) for action in draft.actions)
@@ -261,6 +261,10 @@ class History:
             )
         check_text("message", draft.message)
         check_text("token", draft.token)
+        if draft.token.startswith(TOKEN) and not any(isinstance(one, Settle) for one in draft.actions):
+            raise InvalidInput(
+                f"token: {TOKEN!r} begins the tokens of transactions over pools; choose another"
+            )
         for action in draft.actions:
             check_text("reason", getattr(action, "reason", ""))
 

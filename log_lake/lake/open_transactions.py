@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lake_core import naming
-from lake_core.errors import Conflict, InvalidInput
+from lake_core.errors import Conflict, Corrupt, InvalidInput, LakeError, Unavailable
 from lake_core.history.transactions.decisions import Begun, Decisions, ListedTransaction
 from lake_core.records.metadata import check_text
 from log_lake.lake.transactions import HasPools, PoolsTransaction
+
+log = logging.getLogger(__name__)
 
 OPEN_FOR = 86_400.0
 """Seconds for which a transaction may stay open; after that `clean` ends it."""
@@ -60,32 +63,46 @@ class Cleaned:
 def due(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
     """What `clean` would do, by this machine's clock; one listing, and a read for each open transaction.
 
-    Raises Corrupt, Unavailable.
+    Raises Unavailable.
     """
     decisions, now = Decisions(lake.context.store, lake.context.clock), lake.context.now()
     all = decisions.all()
     decided = [one for one in all if naming.DECISION in one.objects]
     old = [one.id for one in decided if one.objects[naming.DECISION].modified < now - grace]
-    over = [one.id for one in all if one not in decided and _expires(decisions, one) <= now * 1_000_000]
+    over = [one.id for one in all if one not in decided and _is_due(decisions, one, now * 1_000_000)]
     return Cleaned(tuple(over), tuple(old))
+
+
+def _is_due(decisions: Decisions, one: ListedTransaction, now: float) -> bool:
+    """Whether a transaction is open for too long; a damaged one is not known to be."""
+    try:
+        return _expires(decisions, one) <= now
+    except Corrupt:
+        return False
 
 
 def clean(lake: HasPools, *, grace: float = GRACE) -> Cleaned:
     """Ends transactions that have been open for too long, and deletes what no journal needs.
 
-    What a read under way may need stays for `grace` seconds, by the store's clock.  Raises Unavailable.
+    What a read under way may need stays for `grace` seconds, by the store's clock.  A transaction that is damaged,
+    or has a pool that is, stays; a warning says so.  Raises Unavailable.
     """
     decisions = Decisions(lake.context.store, lake.context.clock)
     ended, forgotten = list[str](), list[str]()
     for one in decisions.all():
-        now = decisions.now(one.id)
-        if naming.DECISION in one.objects:
-            if _clean_decided(lake, decisions, one, before=now - grace):
-                forgotten.append(one.id)
-        elif _is_over(decisions, one, now):
-            with contextlib.suppress(Conflict):  # it was committed just now
-                PoolsTransaction(lake, one.id).abort()
-                ended.append(one.id)
+        try:
+            now = decisions.now(one.id)
+            if naming.DECISION in one.objects:
+                if _clean_decided(lake, decisions, one, before=now - grace):
+                    forgotten.append(one.id)
+            elif _is_over(decisions, one, now):
+                with contextlib.suppress(Conflict):  # it was committed just now
+                    PoolsTransaction(lake, one.id).abort()
+                    ended.append(one.id)
+        except Unavailable:
+            raise
+        except LakeError as error:
+            log.warning("transaction %s is not cleaned: %s", one.id, error)
     return Cleaned(tuple(ended), tuple(forgotten))
 
 
@@ -116,7 +133,8 @@ def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction,
 
 @dataclass(frozen=True)
 class TransactionRow:
-    """A transaction for people: `state` is open, committing, committed or aborted; None: not known any more."""
+    """A transaction for people: `state` is open, committing, committed, aborted or damaged; None: not known any
+    more."""
 
     id: str
     state: str
@@ -129,18 +147,22 @@ class TransactionRow:
 
 
 def transactions(lake: HasPools) -> list[TransactionRow]:
-    """The transactions whose objects are on the store, oldest first.  Raises Corrupt, Unavailable."""
+    """The transactions whose objects are on the store, oldest first.  Raises Unavailable."""
     decisions = Decisions(lake.context.store, lake.context.clock)
     return [_row(lake, decisions, one) for one in decisions.all()]
 
 
 def _row(lake: HasPools, decisions: Decisions, one: ListedTransaction) -> TransactionRow:
-    begun, decision = decisions.begun(one.id), decisions.get(one.id)
+    pools = tuple(sorted(pool.name for pool in PoolsTransaction(lake, one.id).pools(one)))
+    try:
+        begun, decision = decisions.begun(one.id), decisions.get(one.id)
+    except Corrupt as error:
+        log.warning("transaction %s: %s", one.id, error)
+        return TransactionRow(one.id, "damaged", pools, None, None, None)
     if decision is not None:
         state = "committed" if decision.committed else "aborted"
     else:
         state = "committing" if naming.LEASE in one.objects else "open"
-    pools = tuple(sorted(pool.name for pool in PoolsTransaction(lake, one.id).pools(one)))
     if begun is None:
         return TransactionRow(one.id, state, pools, None, None, None)
     since, expires = (datetime.fromtimestamp(time / 1e6, UTC) for time in (begun.time, begun.expires))

@@ -37,6 +37,7 @@ from lake_core.errors import (
 )
 from lake_core.history import Draft
 from lake_core.history.transactions.decisions import (
+    TOKEN,
     TTL,
     Begun,
     CommitLease,
@@ -208,7 +209,7 @@ class PoolsTransaction:
             pools = self.pools(listed)
             if len(pools) < len(listed.pools):
                 raise NotFound(f"transaction {self.id}: a pool of it was dropped, so it cannot be committed")
-            token = f"transaction:{begun.token}" if begun.token else ""
+            token = f"{TOKEN}{begun.token}" if begun.token else ""
             if token and (first := _first_use(pools, token)):
                 self._decisions.decide(self.id, committed=False, by=f"{author}: its token was used")
                 self.end(listed)

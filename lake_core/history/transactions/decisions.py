@@ -34,6 +34,9 @@ MAX_TTL = 3_600.0
 TRIES = 5
 """Times to create an object whose answer is lost."""
 
+TOKEN = "transaction:"
+"""Begins the token under which each pool knows a transaction with a token.  Other writes have no such tokens."""
+
 T = TypeVar("T")
 
 
@@ -154,9 +157,15 @@ class Decisions:
         self.store.put(name, msgspec.json.encode(lease), durable=True)
 
     def is_dead(self, id: str) -> bool:
-        """Whether the owner of the commit has been silent for longer than its lease.  Raises Unavailable."""
+        """Whether the owner of the commit has been silent for longer than its lease.
+
+        Raises Corrupt if no commit has begun: then who asks has met a part that the owner did not prepare, and must
+        not end the transaction for it.  Raises Unavailable.
+        """
         now, objects = self.now(id), self.listed(id).objects
         if naming.LEASE not in objects:
+            if self.begun(id) is not None:  # after the listing: `forget` deletes it before the lease
+                raise Corrupt(f"transaction {id}: it has a pending part, but its commit has not begun")
             return True
         try:
             lease = self._read(naming.transaction_object(id, naming.LEASE), CommitLease)

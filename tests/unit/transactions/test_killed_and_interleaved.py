@@ -14,9 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lake_core.errors import Conflict, LakeError, NotFound, OutcomeUnknown
+from lake_core.errors import Conflict, Corrupt, LakeError, NotFound, OutcomeUnknown
+from lake_core.history import Draft
 from lake_core.journal import write_state
 from lake_core.journal.purge import purge
+from lake_core.records import CreateBranch, Prepare
 from log_lake.lake import Lake
 from log_lake.lake.moment import states_at_one_moment
 from log_lake.lake.open_transactions import clean
@@ -295,3 +297,23 @@ def test_another_transaction_over_the_same_pools_at_each_request(begun: World) -
         assert a[-1] == b[-1] == 100
         is_in = not isinstance(outcome, Exception)
         assert (a[:-1], b[:-1]) == ((WITH["a"], WITH["b"]) if is_in else (BASE["a"], BASE["b"]))
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_part_that_names_a_transaction_of_other_pools_does_not_end_it() -> None:
+    """Who writes pool c alone prepares a part of it, and another writer of c waits for the decision."""
+    lake = Lake.create_on(MemoryStore("memory://forged"), author="test")
+    for name in ("a", "b", "c"):
+        lake.create_pool(name, key="k").branch().append(table(1))
+    tx = lake.transaction()
+    tx.pool("a").append(table(2))
+    tx.pool("b").append(table(2))
+    pool, ids = lake.pool("c"), lake.context.ids
+    pool.commit_actions((CreateBranch("main"),), branch=tx.branch, message="")
+    pool.branch(tx.branch).append(table(3))
+    part = Prepare(tx.id, tx.branch, "main", ids.new())
+    pool.history.commit(Draft(ids.new(), "", pool.history.load().version, "evil", (part,)))
+    with pytest.raises(Corrupt, match="its commit has not begun"):
+        pool.branch().delete(where="k = 1")
+    tx.commit()
+    assert [keys(lake, name) for name in ("a", "b", "c")] == [[1, 2], [1, 2], [1, 3]]

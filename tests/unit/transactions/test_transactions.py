@@ -33,7 +33,7 @@ from lake_core.schemas import APPEND, Rule
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake import Lake
 from log_lake.lake.moment import states_at_one_moment
-from log_lake.lake.open_transactions import clean, transactions
+from log_lake.lake.open_transactions import clean, due, transactions
 from log_lake.lake.pool import Pool
 from log_lake.stores.memory import MemoryStore
 from tests.support.records import an_id, transaction
@@ -272,3 +272,26 @@ def test_a_settling_that_does_not_fit_is_damage(parts: dict[bool, tuple[Pool, st
     ):
         with pytest.raises(Corrupt):
             fold_transaction(state, 99, 0, bad)
+
+
+def test_a_damaged_object_of_one_transaction_leaves_the_others(lake: Lake) -> None:
+    store = lake.context.store
+    damaged, other = lake.transaction(), lake.transaction(open_for=1e-6)
+    other.pool("a").append(table(3))
+    store.put(naming.transaction_object(damaged.id, naming.BEGUN), b"junk")
+    assert [(row.id, row.state) for row in transactions(lake)] == [
+        (damaged.id, "damaged"),
+        (other.id, "open"),
+    ]
+    assert due(lake, grace=0).ended == (other.id,)
+    assert clean(lake, grace=0).ended == (other.id,)
+    assert set(lake.pool("a").history.load().state.branches.keys()) == {"main"}
+
+
+def test_a_writer_of_one_pool_cannot_use_the_token_of_a_transaction_by_a_load(lake: Lake) -> None:
+    with pytest.raises(InvalidInput, match="transactions over pools"):
+        lake.pool("a").branch().append(table(3), token="transaction:payday")
+    with lake.transaction(token="payday") as tx:
+        tx.pool("a").append(table(4))
+        tx.pool("b").append(table(4))
+    assert (keys(lake, "a"), keys(lake, "b")) == ([1, 2, 4], [1, 2, 4])
