@@ -45,6 +45,8 @@ class ServiceLimits:
     transfer: float = 1_800.0
     """Seconds for one body, and for one answer, from its first part to the last: a client that sends a byte each
     minute would otherwise hold its place without end."""
+    write_seconds: float = 900.0
+    """Of a statement that changes a pool; it goes on if its caller goes."""
 
     def of_sql(self, lakes: int) -> SqlLimits:
         """The limits of one statement, if this number of lakes is served."""

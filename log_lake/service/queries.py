@@ -22,12 +22,9 @@ from log_lake.service.problems import BROKEN, ClientGone, Problem
 from log_lake.service.spool import AnswerSpool
 from log_lake.system_tables import query
 from log_lake.system_tables.engine import SqlLimits
-from log_lake.system_tables.stopping import QueryStop
+from log_lake.system_tables.stopping import AGAIN_SECONDS, QueryStop
 
 log = logging.getLogger(__name__)
-
-AGAIN_SECONDS = 0.25
-"""Between two interrupts of a query that has not ended: one that comes between two statements of DuckDB is lost."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from log_lake.service.problems import Problem
 from log_lake.service.routes import Load, PoolToCreate, PoolToDrop, Query
 from log_lake.sql_writes import StatementResult, execute
 from log_lake.system_tables.engine import SqlLimits
+from log_lake.system_tables.stopping import stopped_after
 
 BODY = "the body"
 """The name of a body in errors, where a file's name would be."""
@@ -145,9 +146,22 @@ def check_uris(uris: list[str], pool: Pool, *, environ: Mapping[str, str]) -> No
             raise Problem(403, f"file {str(InvalidInput(uri))!r}: {why}; nothing was loaded")
 
 
-def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits) -> Any:
-    """The result of a statement that changes a pool.  Raises Problem (the token), and what `execute` raises."""
-    done = execute(lake, sql, token=asked.token, message=asked.message, dry_run=asked.dry_run, limits=limits)
+def run_statement(lake: Lake, sql: str, asked: Query, *, limits: SqlLimits, seconds: float) -> Any:
+    """The result of a statement that changes a pool, within so many seconds.
+
+    Raises Problem (the token), and what `execute` raises.
+    """
+    why = f"took longer than the {seconds:g} s that this server allows; nothing was changed; change fewer records"
+    with stopped_after(seconds, why) as stop:
+        done = execute(
+            lake,
+            sql,
+            token=asked.token,
+            message=asked.message,
+            dry_run=asked.dry_run,
+            limits=limits,
+            stop=stop,
+        )
     if done.repeated:
         check_own(lake.pool(done.pool), done, token=asked.token, loads=False)
     return done

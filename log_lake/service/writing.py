@@ -74,7 +74,8 @@ class WriteAnswers:
                 400,
                 "token: a statement that changes a pool needs one: add ?token=TEXT, the same if you ask again",
             )
-        run = partial(writes.run_statement, sql=sql, asked=asked, limits=self._sql_limits)
+        seconds = self._bounds.seconds if asked.dry_run else self._bounds.write_seconds
+        run = partial(writes.run_statement, sql=sql, asked=asked, limits=self._sql_limits, seconds=seconds)
         await exchange.done(asdict(await self._result(self._start(exchange, asked.lake, run), asked.lake)))
 
     async def create(self, exchange: AdmittedRequest, asked: PoolToCreate) -> None:

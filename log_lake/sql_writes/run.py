@@ -42,6 +42,7 @@ from log_lake.sql_writes.statement import ChangeStatement, ChangeTarget, Delete,
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits
 from log_lake.system_tables.expressions import Expression, setting
 from log_lake.system_tables.sql import query
+from log_lake.system_tables.stopping import QueryStop
 
 
 @dataclass(frozen=True)
@@ -74,17 +75,28 @@ def execute(
     files: Sequence[str] = (),
     limits: SqlLimits = SQL_LIMITS,
     transaction: str = "",
+    stop: QueryStop | None = None,
 ) -> StatementResult:
     """The result of one INSERT, UPDATE, DELETE or TRUNCATE, which is one transaction, or none.
 
-    `dry_run`: count the records, and change nothing.  `files`: as in `query`.  `transaction`: the id of one
-    over several pools, in which it works.  Raises InvalidInput (a statement that cannot be done; it names the
-    clause), NotFound, Conflict (an UPDATE met other writers too often), and what loads and deletes raise.
+    `dry_run`: count the records, and change nothing.  `files`, `stop`: as in `query`; a statement that is stopped
+    has changed nothing.  `transaction`: the id of one over several pools, in which it works.  Raises InvalidInput
+    (a statement that cannot be done; it names the clause), NotFound, Conflict (an UPDATE met other writers too
+    often), and what loads and deletes raise.
     """
     statement = parsed(sql)
     target = _within(lake, statement, transaction, dry_run=dry_run) if transaction else statement.target
-    deletes = isinstance(statement, Delete)
-    work = _Work(lake, target, token, message, files, limits, deletes=deletes, transaction=transaction)
+    work = _Work(
+        lake,
+        target,
+        token,
+        message,
+        files,
+        limits,
+        stop or QueryStop(),
+        deletes=isinstance(statement, Delete),
+        transaction=transaction,
+    )
     match statement:
         case Insert():
             return work.counted_insert(statement) if dry_run else work.insert(statement)
@@ -128,6 +140,7 @@ class _Work:
     message: str
     files: Sequence[str]
     limits: SqlLimits
+    stop: QueryStop
     deletes: bool
     transaction: str = ""
 
@@ -162,7 +175,12 @@ class _Work:
 
     def _queried(self, statement: Insert) -> Generator[pa.Table, None, None]:
         with query(
-            self.lake, statement.query, files=self.files, limits=self.limits, transaction=self.transaction
+            self.lake,
+            statement.query,
+            files=self.files,
+            limits=self.limits,
+            transaction=self.transaction,
+            stop=self.stop,
         ) as reader:
             names = _names(statement, reader.schema)
             self.new_fields = self._new(names)
@@ -242,6 +260,7 @@ class _Work:
             self._setting(statement, view) as new,
         ):
             for table in _matching(view, spec):
+                self.stop.check()
                 builder.add(Block(new(table)))
             written = builder.finish()
             if not written:
@@ -262,7 +281,7 @@ class _Work:
             if name not in names:
                 raise InvalidInput(f"UPDATE: SET {name}: no such field; {did_you_mean(name, names)}")
         expressions = [Expression(view.schema.field(name), sql) for name, sql in statement.sets]
-        with setting(expressions, table=self.target.pool, limits=self.limits) as new:
+        with setting(expressions, table=self.target.pool, limits=self.limits, stop=self.stop) as new:
             new(view.schema.empty_table())
             yield new
 
@@ -277,6 +296,7 @@ class _Work:
         records = 0
         with self._setting(statement, view) if isinstance(statement, Update) else nullcontext() as new:
             for table in _matching(view, spec):
+                self.stop.check()
                 if new is not None:
                     new(table)  # a value may not fit
                 records += table.num_rows

@@ -21,6 +21,7 @@ from log_lake.system_tables.answers import carried, marked, quoted
 from log_lake.system_tables.dataset import as_sql_sees
 from log_lake.system_tables.engine import SQL_LIMITS, SqlLimits, connected
 from log_lake.system_tables.sql import how_to_quote
+from log_lake.system_tables.stopping import QueryStop
 
 _ROW = "=row"
 """The column that keeps the order.  No field has this name in SQL: it would begin with `==`."""
@@ -36,12 +37,17 @@ class Expression:
 
 @contextmanager
 def setting(
-    expressions: Sequence[Expression], *, table: str, limits: SqlLimits = SQL_LIMITS
+    expressions: Sequence[Expression],
+    *,
+    table: str,
+    limits: SqlLimits = SQL_LIMITS,
+    stop: QueryStop | None = None,
 ) -> Iterator[Callable[[pa.Table], pa.Table]]:
     """Gives a function that sets the fields of records to the values of their expressions.
 
-    Expressions may call the records `table`.  The function raises InvalidInput for an expression that is wrong, and
-    for a value that the field's type cannot hold.  Raises InvalidInput for a field that cannot be set.
+    Expressions may call the records `table`; `stop` ends the work from another thread.  The function raises
+    InvalidInput for an expression that is wrong, and for a value that the field's type cannot hold.  Raises
+    InvalidInput for a field that cannot be set.
     """
     for one in expressions:
         if _holds_records(one.field.type):
@@ -50,12 +56,17 @@ def setting(
         f"to_json({one.sql}\n)" if is_json(one.field) else f"({one.sql}\n)" for one in expressions
     )
     sql = f'SELECT {chosen}, "{_ROW}" FROM records AS {quoted(table)} ORDER BY "{_ROW}"'
-    with connected(limits) as connection:
-        yield lambda records: _set(connection, sql, expressions, records)
+    stopped = stop or QueryStop()
+    with connected(limits) as connection, stopped.interrupting(connection.interrupt):
+        yield lambda records: _set(connection, sql, expressions, records, stopped)
 
 
 def _set(
-    connection: duckdb.DuckDBPyConnection, sql: str, expressions: Sequence[Expression], records: pa.Table
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    expressions: Sequence[Expression],
+    records: pa.Table,
+    stop: QueryStop,
 ) -> pa.Table:
     rows = pa.array(range(records.num_rows), pa.int64())
     seen = as_sql_sees(records).append_column(_ROW, rows)
@@ -64,6 +75,7 @@ def _set(
         relation = carried(connection.sql(sql))
         answer = relation.to_arrow_table()
     except duckdb.Error as error:
+        stop.check()
         first, _, _ = str(error).partition("\n")
         raise InvalidInput(f"UPDATE: {first.strip()}{how_to_quote(first)}") from error
     if answer.num_columns != len(expressions) + 1 or not answer.columns[-1].combine_chunks().equals(rows):

@@ -43,3 +43,27 @@ class QueryStop:
         finally:
             with self._changing:
                 self._interrupt = None
+
+
+AGAIN_SECONDS = 0.25
+"""Between two interrupts of a query that has not ended."""
+
+
+@contextmanager
+def stopped_after(seconds: float, why: str) -> Iterator[QueryStop]:
+    """Gives a `QueryStop` that ends what runs in the block after so many seconds."""
+    stop, done = QueryStop(), threading.Event()
+
+    def wait() -> None:
+        patience = seconds
+        while not done.wait(patience):
+            stop.stop(why)
+            patience = AGAIN_SECONDS
+
+    thread = threading.Thread(target=wait, name="lake-stop", daemon=True)
+    thread.start()
+    try:
+        yield stop
+    finally:
+        done.set()
+        thread.join()

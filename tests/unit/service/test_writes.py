@@ -278,6 +278,15 @@ def test_statements_of_writers_are_transactions_with_a_token(served: Served, the
     assert run("DELETE FROM nope", "token=e").status == 404
 
 
+def test_a_statement_that_changes_a_pool_ends_in_time_and_has_changed_nothing(there: Lake) -> None:
+    served = Served(there, bounds=ServiceLimits(seconds=0.05, write_seconds=0.05))
+    endless = "INSERT INTO logs (k) SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+    for query in ("token=t", "dry_run=true"):
+        told = served.ask("POST", "/lakes/lake/query", endless, query=query, role=CallerRole.WRITER)
+        assert (told.status, told.json["detail"][:30]) == (400, "query: took longer than the 0.")
+    assert keys(there) == [1]
+
+
 def test_keepers_create_and_drop_pools(served: Served, there: Lake) -> None:
     def keep(method: str, name: str, query: str = "") -> Told:
         return served.ask(method, f"/lakes/lake/pools/{name}", query=query, role=CallerRole.KEEPER)

@@ -23,6 +23,7 @@ from log_lake.sql_writes.run import _Work
 from log_lake.sql_writes.statement import ChangeTarget, Update, parsed
 from log_lake.stores.memory import MemoryStore
 from log_lake.system_tables.engine import SQL_LIMITS
+from log_lake.system_tables.stopping import QueryStop
 
 ROWS = [
     {"ts": 1, "level": "info", "n": 10},
@@ -267,7 +268,16 @@ def test_an_update_begins_again_if_records_are_loaded_while_it_computes(logs: Po
     seen: list[int] = []
 
     def meddle(sql: str) -> StatementResult:
-        work = _Work(Lake.open_on(store), ChangeTarget("logs", "main"), "", "", (), SQL_LIMITS, deletes=False)
+        work = _Work(
+            Lake.open_on(store),
+            ChangeTarget("logs", "main"),
+            "",
+            "",
+            (),
+            SQL_LIMITS,
+            QueryStop(),
+            deletes=False,
+        )
         setting = work._setting
 
         @contextlib.contextmanager
@@ -353,6 +363,16 @@ def test_a_statement_is_checked_also_if_it_meets_no_record(lake: Lake, logs: Poo
     empty = lake.create_pool("empty", key="k")
     assert execute(lake, "UPDATE empty SET n = 1").records == 0
     assert empty.at().version == 0
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_statement_that_is_stopped_changes_nothing(lake: Lake, logs: Pool, dry_run: bool) -> None:
+    stop = QueryStop()
+    stop.stop("its time is over")
+    for sql in ("UPDATE logs SET n = n + 1", "INSERT INTO logs (ts) SELECT ts FROM logs"):
+        with pytest.raises(InvalidInput, match="query: its time is over"):
+            execute(lake, sql, stop=stop, dry_run=dry_run)
+    assert logs.at().version == 1
 
 
 def test_an_insert_without_the_key_is_refused(lake: Lake, logs: Pool) -> None:
