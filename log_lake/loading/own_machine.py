@@ -88,7 +88,8 @@ async def _check_redirect(_: Any, context: SimpleNamespace, redirect: Any) -> No
     headers = redirect.response.headers
     source = redirect.url
     target = source.join(type(source)(headers.get("Location") or headers.get("URI") or ""))
-    if await asyncio.to_thread(_leads_inside, str(source.host or ""), str(target.host or "")):
+    names = str(source.raw_host or ""), str(target.raw_host or "")  # as they are asked for
+    if await asyncio.to_thread(_leads_inside, *names):
         raise InvalidInput(
             f"{source.host} redirects to {target.host!r}, which is this machine, or one that only it reaches; it "
             "was not asked"

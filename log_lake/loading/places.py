@@ -142,6 +142,8 @@ def _unsafe(address: str, resolve: Resolve) -> str:
         host = urlsplit(address).hostname or ""
     except ValueError:
         return "it is not a URI"
+    if not host.isascii():  # its clients and `resolve` may take it for different hosts (decision 448)
+        return f"its host {host!r} has signs beyond ASCII; write the host as DNS has it (xn--...)"
     if is_own_machine(host, resolve):
         return f"its host {host!r} is the worker's own machine, or one that only it reaches"
     return ""

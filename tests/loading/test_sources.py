@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.server
 import os
@@ -10,9 +11,11 @@ import threading
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import pytest
+import yarl
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from log_lake.loading import own_machine
@@ -369,6 +372,15 @@ def redirecting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+def test_a_redirect_is_checked_for_the_host_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's own codec takes stra\u00dfe.test for strasse.test; the client asks DNS for xn--strae-oqa.test."""
+    monkeypatch.setattr(own_machine, "resolved", {"xn--strae-oqa.test": ["127.0.0.1"]}.get)
+    response = SimpleNamespace(headers={"Location": "http://xn--strae-oqa.test/secret"})
+    redirect = SimpleNamespace(response=response, url=yarl.URL("http://203.0.113.9/"))
+    with pytest.raises(InvalidInput, match=r"redirects to .* which is this machine"):
+        asyncio.run(own_machine._check_redirect(None, SimpleNamespace(), redirect))
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,15 @@ def test_the_workers_own_machine_is_refused_in_each_spelling_whatever_is_allowed
     assert refused("https://93.184.216.34/x", everything) == ""
 
 
+@pytest.mark.parametrize(
+    "host", ["\U0001d4c1ocalhost", "\U0001fbf1\U0001fbf2\U0001fbf7.0.0.1", "stra\u00dfe.org"]
+)
+def test_a_host_beyond_ascii_is_refused_since_clients_read_it_in_their_own_way(host: str) -> None:
+    """The client of HTTP reads the first two as localhost and 127.0.0.1, and Python's resolver knows neither."""
+    assert "beyond ASCII" in refused(f"http://{host}/x", named("*"))
+    assert refused("http://xn--strae-oqa.org/x", named("*")) == ""
+
+
 def test_the_environment_widens_what_is_allowed() -> None:
     places = files_of({FILES: "s3://late/ /drop/*.csv /one.csv"})
     assert [refused(one, places) for one in ("s3://late/a", "/one.csv")] == ["", ""]
