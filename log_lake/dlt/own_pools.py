@@ -7,6 +7,8 @@ nothing.  The third is a table of the load packages; its records count once thei
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +17,26 @@ import pyarrow as pa
 from dlt.common.destination.client import StateInfo, StorageSchemaInfo
 from dlt.common.schema import Schema
 
+from lake_core.errors import Corrupt
 from lake_core.keys import KeyField, PoolKey
 from log_lake.dlt.dataset import DatasetPools
 from log_lake.dlt.tables import PoolShape
 
 INSTANT = pa.timestamp("us", "UTC")
+
+MOST_STATE = 64 << 20
+"""Bytes of the state of a pipeline.  dlt unpacks what is stored without a bound."""
+
+
+def _check_state(text: str, *, what: str) -> None:
+    """Raises Corrupt if a stored state is too large to be unpacked.  One that is not packed is dlt's to read."""
+    unpacking = zlib.decompressobj()
+    try:
+        unpacking.decompress(b64decode(text, validate=True), MOST_STATE)
+    except (ValueError, zlib.error):
+        return
+    if unpacking.unconsumed_tail:
+        raise Corrupt(f"{what}: the state of a pipeline has more than {MOST_STATE:,} bytes")
 
 
 @dataclass(frozen=True)
@@ -93,7 +110,11 @@ class OwnPools:
         states = self._rows(self.schema.state_table_name, [pipeline])
         for row in sorted(states, key=lambda row: str(row[load_id]), reverse=True):
             if self._rows(self.schema.loads_table_name, [row[load_id]]):
-                return StateInfo.from_normalized_mapping(row, self.schema.naming)
+                info = StateInfo.from_normalized_mapping(row, self.schema.naming)
+                _check_state(
+                    info.state, what=f"pool {self.dataset.pool_name(self.schema.state_table_name)!r}"
+                )
+                return info
         return None
 
     def _rows(self, table: str, key: list[object]) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ VARIABLE = "LAKE_KAFKA_CLIENTS"
 ALLOWED = ("security.protocol", "sasl.", "ssl.", "socket.", "client.rack", "broker.address.family")
 """Beginnings of the settings that a section may have.  Others decide what is read, or load programs."""
 
-REFUSED = ("ssl.engine.location", "sasl.kerberos.kinit.cmd")
+REFUSED = ("ssl.engine.location", "ssl.providers", "sasl.kerberos.kinit.cmd")
 """Settings that run a program or load a library."""
 
 

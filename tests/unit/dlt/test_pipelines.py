@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -158,6 +160,21 @@ def test_a_state_whose_package_never_ended_does_not_count(pipeline: Make, uri: s
         assert client.get_stored_schema("shop").version == pipe.default_schema.version
         assert client.get_stored_schema() == client.get_stored_schema("shop")
         assert client.get_stored_schema("nobody") is None
+
+
+def test_a_state_that_unpacks_to_too_much_is_damage(
+    pipeline: Make, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = pipeline()
+    pipe.run([{"id": 1}], table_name="t")
+    monkeypatch.setattr("log_lake.dlt.own_pools.MOST_STATE", 1 << 20)
+    pool = Lake.open(uri).pool("shop._dlt_pipeline_state")
+    row = pool.at().to_table()
+    pool.branch().delete(where="pipeline_name = 'shop'")
+    bomb = b64encode(zlib.compress(b" " * (2 << 20))).decode()
+    pool.branch().append(row.set_column(row.schema.names.index("state"), "state", pa.array([bomb])))
+    with pytest.raises(PipelineStepFailed, match="has more than 1,048,576 bytes"):
+        pipeline(machine="two").sync_destination()
 
 
 def test_a_job_that_runs_twice_loads_once(pipeline: Make, uri: str) -> None:

@@ -109,6 +109,7 @@ def test_a_connection_comes_before_the_file_and_its_other_settings_are_left_out(
         f"[a:1]\nplugin.library.paths = {SECRET}\n",
         f"[a:1]\nbootstrap.servers = {SECRET}\n",
         f"[a:1]\nssl.engine.location = {SECRET}\n",
+        f"[a:1]\nssl.providers = {SECRET}\n",
         f"[a:1]\nsasl.kerberos.kinit.cmd = {SECRET}\n",
         f"[a:1\nsasl.password = {SECRET}\n",
         f"sasl.password = {SECRET}\n",

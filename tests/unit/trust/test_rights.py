@@ -10,9 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lake_core.errors import LakeError
+from lake_core.history import Draft
+from lake_core.records import Prepare
 from local.rights import (
     GOOGLE,
     PAGE,
@@ -27,6 +30,8 @@ from local.rights import (
     with_tables,
 )
 from local.rights import named as named_pattern
+from log_lake.lake import Lake
+from log_lake.stores.memory import MemoryStore
 from tests.support.rights import RightsStore
 from tests.support.roles import POOL_OF, WORK, World
 
@@ -189,3 +194,30 @@ def test_the_conditions_of_google_hold_for_what_the_role_needs_and_for_no_other_
         if right.operation is not Operation.LIST:
             assert all(holds(one, f"lake/{example(right)}") for one in GOOGLE[right.operation]), right
     assert not any(holds(permission, f"lake/{OTHER}") for permission in conditions)
+
+
+@pytest.mark.parametrize("name", ["reader", "loader"])
+def test_a_role_must_also_read_the_transactions_over_a_pool_while_one_is_committed(name: str) -> None:
+    behind = MemoryStore()
+    lake = Lake.create_on(behind)
+    pool = lake.create_pool("a", key="k")
+    pool.branch().append(pa.table({"k": [1]}))
+    tx, ids = lake.transaction(), lake.context.ids
+    tx.pool("a").append(pa.table({"k": [2]}))
+    part = Prepare(tx.id, tx.branch, "main", ids.new())
+    pool.history.commit(Draft(ids.new(), "", pool.history.load().version, "owner", (part,)))
+
+    def work(*more: Right) -> None:
+        role = Role("", (*ROLES[name].rights, *more))
+        store = RightsStore(
+            behind, lambda *asked: allows(role, *asked, {"POOL": pool.config.id, "JOBS": "none"})
+        )
+        there = Lake.open_on(store).pool("a")
+        if name == "reader":
+            assert there.at().to_table()["k"].to_pylist() == [1]
+        else:
+            there.branch().append(pa.table({"k": [3]}))
+
+    with pytest.raises(LakeError, match=r"transactions/.*grant this process the right to read it"):
+        work()
+    work(Right(Operation.READ, "transactions/*"))
