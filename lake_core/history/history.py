@@ -188,7 +188,11 @@ class History:
         Raises the error if this has lasted too long.
         """
         decision = self.decisions.get(error.over)
-        if decision is None and waiting.asks() and self.decisions.is_dead(error.over):
+        if (
+            decision is None
+            and waiting.asks()
+            and self.decisions.is_dead(error.over, met_in=self.journal.name)
+        ):
             if error.over not in self.load().state.pending:  # it was settled, and its objects deleted
                 return
             log.warning("%s: transaction %s has no live owner, and is aborted", self.journal.name, error.over)

@@ -156,16 +156,19 @@ class Decisions:
         name = naming.transaction_object(id, naming.LEASE)
         self.store.put(name, msgspec.json.encode(lease), durable=True)
 
-    def is_dead(self, id: str) -> bool:
+    def is_dead(self, id: str, *, met_in: str = "a journal") -> bool:
         """Whether the owner of the commit has been silent for longer than its lease.
 
-        Raises Corrupt if no commit has begun: then who asks has met a part that the owner did not prepare, and must
-        not end the transaction for it.  Raises Unavailable.
+        Raises Corrupt if no commit has begun: then who asks has met a part that the owner did not prepare, in the
+        journal `met_in`, and must not end the transaction for it.  Raises Unavailable.
         """
         now, objects = self.now(id), self.listed(id).objects
         if naming.LEASE not in objects:
             if self.begun(id) is not None:  # after the listing: `forget` deletes it before the lease
-                raise Corrupt(f"transaction {id}: it has a pending part, but its commit has not begun")
+                raise Corrupt(
+                    f"{met_in}: a pending part of transaction {id}, whose commit has not begun; writes that wait "
+                    "for it can go on when that transaction has ended"
+                )
             return True
         try:
             lease = self._read(naming.transaction_object(id, naming.LEASE), CommitLease)
