@@ -32,6 +32,9 @@ PHASES = frozenset(
 STATES = (DONE, FAILED, DIED, PUT_OFF)
 READ_SECONDS = 30.0
 """Between two reads of `$jobs`, which agents of many pools write to all the time."""
+MOST_SECONDS, MOST = 1e9, 10**15
+"""Seconds, and bytes or requests, of one job.  A writer of `$jobs` may write any, and a wrong one would hide all
+others in a sum."""
 OVERLAP, LONGEST = dt.timedelta(hours=1), dt.timedelta(days=1)
 """Clocks of agents may differ by so much; a job that runs for longer is counted by its end only if it began later
 than this."""
@@ -49,14 +52,19 @@ class AgentSums:
         """The sums with one more job."""
         ended = {**self.ended, job.state: self.ended.get(job.state, 0) + 1}
         cost = Counts() if job.cost is None else _known_phases(job.cost)
-        return AgentSums(ended, self.seconds + (job.seconds or 0.0), self.cost + cost)
+        return AgentSums(ended, self.seconds + _counted(job.seconds or 0.0), self.cost + cost)
 
 
 def _known_phases(cost: Counts) -> Counts:
     seconds: defaultdict[str, float] = defaultdict(float)
     for phase, took in cost.seconds.items():
-        seconds[phase if phase in PHASES else OTHER] += took
-    return Counts.of(cost.numbers, seconds)
+        seconds[phase if phase in PHASES else OTHER] += _counted(took)
+    return Counts.of((one if 0 <= one <= MOST else 0 for one in cost.numbers), seconds)
+
+
+def _counted(seconds: float) -> float:
+    """The seconds, or 0 for what no job can take (NaN, too): a counter never falls."""
+    return seconds if 0 <= seconds <= MOST_SECONDS else 0.0
 
 
 class JobSums:

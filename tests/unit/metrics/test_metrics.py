@@ -271,6 +271,18 @@ def test_what_a_writer_of_jobs_makes_up_adds_no_label(site: Site) -> None:
     assert sums.by_agent[OTHER].cost.seconds == {OTHER: 2_500.0}
 
 
+@pytest.mark.parametrize("wrong", [-5.0, float("nan"), float("inf"), 1e300])
+def test_what_no_job_can_cost_leaves_the_counters_as_they_are(site: Site, wrong: float) -> None:
+    sums = JobSums(every=0.0)
+    sums.update(site.lake)
+    made_up = Counts(reads=-3, received=2**62, commits=1, seconds={"rewriting.write": wrong})
+    write_jobs(site.lake, [a_job(site), a_job(site, seconds=wrong, cost=made_up)])
+    sums.update(site.lake)
+    compact = sums.by_agent["compact"]
+    assert (compact.ended, compact.seconds) == ({DONE: 2}, 5.0)
+    assert compact.cost == Counts(reads=3, received=10, commits=2, seconds={"rewriting.write": 2.0})
+
+
 def test_the_cost_of_jobs_is_a_counter(site: Site) -> None:
     site.load("logs")
     sums = JobSums(every=0.0)
