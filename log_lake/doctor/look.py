@@ -44,7 +44,7 @@ from log_lake.leases.lease import read_leases
 from log_lake.presence.roots import tagged_objects
 from log_lake.publish.lag import MAX_COUNTED
 from log_lake.publish.place import place_of
-from log_lake.publish.published import published_at
+from log_lake.publish.published import PublishedElsewhere, published_at
 from log_lake.reading.age_off import tells_time
 from log_lake.reading.revision import Revision
 
@@ -233,7 +233,10 @@ def _publication(pool: Pool) -> PublicationSigns | None:
     if not pool.at_branch().held.tip:
         return None
     place = place_of(pool, branch=MAIN, to=pool.settings["publish.iceberg"])
-    published = published_at(place)
+    try:
+        published = published_at(place)
+    except PublishedElsewhere:  # the lake was moved: nothing is published here
+        published = None
     done = 0 if published is None else published.version
     count, since = 0, None
     for version, transaction in islice(pool.log(branch=MAIN), MAX_COUNTED):

@@ -46,6 +46,17 @@ READ_ONLY = {"gc.enabled": "false"}
 """No program of Iceberg may delete files of the table: the objects are the lake's."""
 
 
+class PublishedElsewhere(Corrupt):
+    """The newest metadata at a place is of a table at another place: the lake was moved or copied.
+
+    No reader may follow it.  A publication of the same pool and branch writes the table anew, as the next number.
+    """
+
+    def __init__(self, message: str, *, number: int, location: str, pool: str, branch: str) -> None:
+        super().__init__(message)
+        self.number, self.location, self.pool, self.branch = number, location, pool, branch
+
+
 class _Snapshot(msgspec.Struct, frozen=True):
     id: int = msgspec.field(name="snapshot-id")
     manifest_list: str = msgspec.field(name="manifest-list")
@@ -91,7 +102,7 @@ class Published:
 
 
 def published_at(place: Place) -> Published | None:
-    """The table at the place; None if there is none.  Raises Corrupt, Unavailable."""
+    """The table at the place; None if there is none.  Raises PublishedElsewhere, Corrupt, Unavailable."""
     number = hinted(place) or _listed(place)
     text = place.store.get(place.metadata(number)) if number else None
     if number and text is None:
@@ -120,9 +131,19 @@ def _listed(place: Place) -> int:
 
 
 def described(place: Place, number: int, text: bytes) -> Published:
+    """What a metadata says.  Raises PublishedElsewhere, Corrupt."""
     with decoding(f"{place.location}: metadata {number}", DAMAGED, advice=ADVICE):
         decoded = JSON.of(_Metadata).decode(text)
         (snapshot,) = (one for one in decoded.snapshots if one.id == decoded.current)
+        if decoded.location != place.location:
+            raise PublishedElsewhere(
+                f"{place.location}: metadata {number} is of a table at {decoded.location[:200]!r}, where the lake "
+                "was before; publish the pool again (lake publish POOL)",
+                number=number,
+                location=decoded.location,
+                pool=snapshot.summary[POOL],
+                branch=snapshot.summary[BRANCH],
+            )
         _check_own(decoded, place)
         summary = snapshot.summary
         return Published(
@@ -145,8 +166,6 @@ def described(place: Place, number: int, text: bytes) -> Published:
 
 def _check_own(metadata: _Metadata, place: Place) -> None:
     """Raises Corrupt if the metadata leads its readers elsewhere, or sets something for them."""
-    if metadata.location != place.location:
-        raise Corrupt(f"it is of a table at {metadata.location[:200]!r}")
     files = [*(one.manifest_list for one in metadata.snapshots), *(one.file for one in metadata.earlier)]
     check_files(files, place.location_of("metadata/"))
     if metadata.statistics or metadata.partition_statistics:

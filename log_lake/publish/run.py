@@ -20,7 +20,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -55,6 +55,7 @@ from log_lake.publish.published import (
     VERSION,
     WITHOUT,
     Published,
+    PublishedElsewhere,
     described,
     published_at,
 )
@@ -115,16 +116,17 @@ def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None)
     if pool.sub_pool:
         raise InvalidInput(f"{pool.name}: a sub-pool is not published; name the pool itself")
     place = place_of(pool, branch=branch, to=to)
-    before = published_at(place)
-    if before is not None and (before.pool, before.branch) != (pool.config.id, branch):
+    moved, before = _found(place)
+    there = moved or before
+    if there is not None and (there.pool, there.branch) != (pool.config.id, branch):
         raise InvalidInput(
-            f"{place.location}: there is the table of branch {before.branch!r} of the pool {before.pool} already; "
+            f"{place.location}: there is the table of branch {there.branch!r} of the pool {there.pool} already; "
             "publish to another folder"
         )
-    if before is None:
+    if there is None:
         check_free(place)
     left_out = tuple(without) if without is not None else before.without if before is not None else ()
-    publisher = _Publisher(pool, branch, place, left_out, before)
+    publisher = _Publisher(pool, branch, place, left_out, before, moved)
     view = pool.at(branch)
     if not view.held.tip:
         raise InvalidInput(
@@ -135,6 +137,14 @@ def _publish(pool: Pool, *, branch: str, to: str, without: Sequence[str] | None)
         assert before is not None
         return publisher.finished(before, UNCHANGED)
     return publisher.publish()
+
+
+def _found(place: Place) -> tuple[PublishedElsewhere | None, Published | None]:
+    """The table at the place; or that of another place, which is there because the lake was moved."""
+    try:
+        return None, published_at(place)
+    except PublishedElsewhere as moved:
+        return moved, None
 
 
 @dataclass(frozen=True)
@@ -153,6 +163,13 @@ class _Publisher:
     place: Place
     without: tuple[str, ...]
     before: Published | None
+    moved: PublishedElsewhere | None
+
+    @property
+    def number(self) -> int:
+        """The number of the metadata that is there; 0 if there is none."""
+        there = self.before or self.moved
+        return 0 if there is None else there.number
 
     def plan(self, view: View) -> _Plan:
         """The columns and rules of the table; raises InvalidInput for what Iceberg cannot say."""
@@ -228,7 +245,7 @@ class _Publisher:
             files, was, layout, place, before=before, snapshot_id=snapshot_id, id=ids.new()
         )
         version, transaction_id, time = self._newest(view)
-        number = 1 if self.before is None else self.before.number + 1
+        number = self.number + 1
         text = m.table_metadata(
             before,
             layout,
@@ -278,7 +295,8 @@ class _Publisher:
     ) -> PublishResult:
         """Steps 6 and 7, which a killed publisher may have left undone; then the result."""
         point_hint(self.place)
-        delete_tags_before(self.pool, self.place, table.tag)
+        places = {self.place.location} | ({self.moved.location} if self.moved else set())
+        delete_tags_before(self.pool, places, table.tag)
         log.info("%s: %s at %s: version %d", self.pool.name, outcome, table.location, table.version)
         return PublishResult(
             self.pool.name,
@@ -340,7 +358,7 @@ def set_tag(pool: Pool, place: Place, *, branch: str) -> str:
     """Tags the newest state of the branch, so that its objects stay while they are published; returns the
     tag's name."""
     name = f"published-{pool.context.ids.new()}"
-    pool.tag(name, at=branch, reason=_reason(place))
+    pool.tag(name, at=branch, reason=_reason(place.location))
     return name
 
 
@@ -350,12 +368,12 @@ def delete_tag(pool: Pool, name: str) -> None:
         pool.delete_tag(name)
 
 
-def delete_tags_before(pool: Pool, place: Place, name: str) -> None:
-    """Deletes the tags of publications to this place that are older than the tag with this name."""
-    tags = pool.tags
+def delete_tags_before(pool: Pool, places: Collection[str], name: str) -> None:
+    """Deletes the tags of publications to these places that are older than the tag with this name."""
+    tags, reasons = pool.tags, {*map(_reason, places)}
     if (own := tags.get(name)) is not None:
         for other, tag in tags.items():
-            if tag.reason == _reason(place) and tag.set_at < own.set_at:
+            if tag.reason in reasons and tag.set_at < own.set_at:
                 delete_tag(pool, other)
 
 
@@ -367,5 +385,5 @@ def is_publication(tag: Tag) -> bool:
     return tag.reason.startswith(_REASON)
 
 
-def _reason(place: Place) -> str:
-    return f"{_REASON}{place.location}"
+def _reason(location: str) -> str:
+    return f"{_REASON}{location}"

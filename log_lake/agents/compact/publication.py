@@ -17,6 +17,7 @@ from log_lake.agents.compact.policy import policy_of
 from log_lake.lake.pool import Pool
 from log_lake.publish.lag import publication
 from log_lake.publish.place import BESIDE
+from log_lake.publish.published import PublishedElsewhere
 from log_lake.publish.report import result_line
 from log_lake.publish.run import PublishResult, publish_iceberg
 from log_lake.rewriting.compaction import run_jobs
@@ -36,7 +37,10 @@ def publication_due(pool: Pool, *, branch: str) -> str:
     place = pool.settings["publish.iceberg"]
     if not place or branch != MAIN or not pool.at(branch).held.tip:
         return ""
-    lag = publication(pool, branch=branch, to=place)
+    try:
+        lag = publication(pool, branch=branch, to=place)
+    except PublishedElsewhere:
+        return "the published table is of another place, where the lake was before"
     return "not published yet" if lag is None else "the published table is behind" if lag.transactions else ""
 
 

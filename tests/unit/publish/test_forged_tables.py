@@ -67,7 +67,6 @@ FORGED: dict[str, Callable[[Any, Any], object]] = {
     "another pool's table as an earlier one": lambda metadata, other: metadata["metadata-log"].append(
         {"metadata-file": f"{other['location']}/metadata/v1.metadata.json", "timestamp-ms": 1}
     ),
-    "another place": lambda metadata, _: metadata.update(location=ELSEWHERE),
     "statistics in a file": lambda metadata, _: metadata["statistics"].append({"statistics-path": ELSEWHERE}),
     "statistics of partitions in a file": lambda metadata, _: metadata["partition-statistics"].append(
         {"statistics-path": ELSEWHERE}
