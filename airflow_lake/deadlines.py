@@ -54,4 +54,5 @@ def _gaps(pool: str, lake: str, branch: str) -> str:
         return f"{pool} holds all of {counted(len(coverage.intervals), 'interval')}"
     first = ", ".join(gap.begin.isoformat() for gap in coverage.gaps[:SHOWN])
     lacks = f"{pool} lacks {len(coverage.gaps):,} of {counted(len(coverage.intervals), 'interval')}"
-    return f"{lacks}, the first: {first}. lake coverage {pool} --backfill prints what loads them"
+    cut = f" (those before {cut.isoformat()} are left out)" if (cut := coverage.cut_before) else ""
+    return f"{lacks}, the first: {first}{cut}. lake coverage {pool} --backfill prints what loads them"

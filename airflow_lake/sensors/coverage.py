@@ -99,13 +99,18 @@ class LakeCoverageSensor(KeepsTexts, BaseSensorOperator):
         return PokeReturnValue(is_done=True, xcom_value=value | {"version": view.version})
 
     def _is_whole(self, coverage: Coverage, pool_name: str, *, has_first: bool) -> bool:
-        """Whether there are intervals and all are held.  Raises InvalidInput if there can be none."""
+        """Whether there are intervals and all are held.  Raises InvalidInput if there can be none, or too many."""
         from lake_core.errors import InvalidInput
 
         if not coverage.intervals and (has_first or coverage.policy.since is not None):
             raise InvalidInput(
                 f"{self.task_id}: no interval of {pool_name!r} ends by until={self.until}: name a later time, or "
                 "an earlier since (or setting intervals.since)"
+            )
+        if coverage.cut_before is not None:
+            raise InvalidInput(
+                f"{self.task_id}: pool {pool_name!r} has too many intervals to tell: those before "
+                f"{coverage.cut_before.isoformat()} are left out; name since, or set intervals.since"
             )
         begins = ", ".join(gap.begin.isoformat() for gap in coverage.gaps[:SHOWN])
         if coverage.gaps:

@@ -16,6 +16,7 @@ from log_lake.console.sink import print_text
 from log_lake.coverage.backfills import backfills_of
 from log_lake.coverage.coverage import (
     LATE,
+    SAY_SINCE,
     Coverage,
     IntervalCoverage,
     check_schedule,
@@ -71,14 +72,13 @@ def _loaded(ones: tuple[IntervalCoverage, ...] | Any) -> dt.datetime | None:
 
 def _summary(branch: Coverage) -> str:
     if not branch.intervals:
-        return "no interval is held; say since when there should be some: intervals.since"
+        return f"no interval is held; {SAY_SINCE}"
     number, lacking = len(branch.intervals), len(branch.gaps)
     late = sum(one.state == LATE for one in branch.intervals)
     words = f"{number - lacking:,} of {counted(number, f'{branch.policy.every}')} held"
     words += f", {late:,} late" if late else ""
-    if branch.is_cut:
-        begin = _text(branch.intervals[0].begin)
-        words += f"; those before {begin} are left out: say since when there should be some: intervals.since"
+    if branch.cut_before is not None:
+        words += f"; those before {_text(branch.cut_before)} are left out: {SAY_SINCE}"
     return words + (
         f"; complete until {_text(branch.complete)}" if branch.complete else "; the first is not held"
     )

@@ -21,6 +21,8 @@ from log_lake.settings.covering import KEYS, keeps_keys, tells_times
 HELD, GAP, LATE = "held", "gap", "late"
 """A replace brought all of the interval; it lacks a part; it lacks a part and is past its time."""
 
+SAY_SINCE = "say since when there should be some: intervals.since"
+
 
 @dataclass(frozen=True)
 class IntervalCoverage:
@@ -50,6 +52,11 @@ class Coverage:
     policy: CoveragePolicy
     intervals: tuple[IntervalCoverage, ...]
     is_cut: bool = False
+
+    @property
+    def cut_before(self) -> dt.datetime | None:
+        """Intervals before this time are left out; None if all are told."""
+        return self.intervals[0].begin if self.is_cut and self.intervals else None
 
     @property
     def gaps(self) -> tuple[IntervalCoverage, ...]:

@@ -29,13 +29,21 @@ COVERAGE = pa.schema(
 """The columns of `coverage_table`; `begin`, `end` and `due` are null for ranges of keys, `low` and `high` for
 intervals of time."""
 
+LEFT_OUT = "left out"
+"""The state of a first row without `begin`, of intervals before its `end`: too many to tell."""
+
 
 def coverage_table(revision: Revision) -> pa.Table:
-    """The intervals up to now, in order.  Raises what `coverage_of` raises."""
+    """The intervals up to now, in order; a row `LEFT_OUT` first if there are too many.
+
+    Raises what `coverage_of` raises.
+    """
     if not has_schedule(revision):
         return pa.Table.from_pylist(key_rows(revision), schema=COVERAGE)
-    rows = [vars(one) for one in coverage_of(revision).intervals]
-    return pa.Table.from_pylist(rows, schema=COVERAGE)
+    coverage = coverage_of(revision)
+    cut = coverage.cut_before
+    rows = [] if cut is None else [{"end": cut, "state": LEFT_OUT}]
+    return pa.Table.from_pylist(rows + [vars(one) for one in coverage.intervals], schema=COVERAGE)
 
 
 def key_rows(revision: Revision) -> list[dict[str, Any]]:

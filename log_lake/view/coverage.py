@@ -46,8 +46,9 @@ class CalendarRow(msgspec.Struct, frozen=True):
 class ShownCoverage(msgspec.Struct, frozen=True):
     """The calendar, oldest row first; `total`, `gaps` and `late` count intervals that are not shown, too.
 
-    `complete`: all intervals up to here (exclusive) are held; "" if the first is not.  `told`: whether the key
-    tells times; otherwise there are no rows.  `late_set`: whether an interval can be late.
+    `complete`: all intervals up to here (exclusive) are held; "" if the first is not.  `cut_before`: intervals
+    before it are left out, because there are too many; "" if none is.  `told`: whether the key tells times;
+    otherwise there are no rows.  `late_set`: whether an interval can be late.
     """
 
     told: bool
@@ -58,6 +59,7 @@ class ShownCoverage(msgspec.Struct, frozen=True):
     gaps: int = 0
     late: int = 0
     complete: str = ""
+    cut_before: str = ""
     late_set: bool = False
     backfills: list[str] = []
     backfills_in_all: int = 0
@@ -83,6 +85,7 @@ def shown_of(coverage: Coverage) -> ShownCoverage:
         len(coverage.gaps),
         sum(one.state == LATE for one in coverage.gaps),
         "" if coverage.complete is None else _text(coverage.complete, every),
+        "" if coverage.cut_before is None else _text(coverage.cut_before, every),
         coverage.policy.late is not None,
         [" ".join(words) for words in backfills[:MAX_BACKFILLS]],
         len(backfills),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from lake_core.keys import KeyRange
 from lake_core.keys.encoding import encode_key
+from log_lake.coverage.key_ranges import interval_range
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from tests.support.repository import ROOT
@@ -61,6 +63,14 @@ def asked(folder: Path, *ways: dict[str, Any]) -> list[Any]:
     for first, last in ((1, 2), (2, 4), (5, 6)):
         cover(pool, f"2026-01-{first:02}", f"2026-01-{last:02}")
     lake.create_pool("numbers", key="k", settings={"type.k": "int64"})
+    hours = lake.create_pool("hours", key="at", settings={"type.at": "timestamp", "intervals.every": "hour"})
+    old = dt.datetime(1950, 1, 1, tzinfo=dt.UTC)
+    hours.branch().replace(
+        [],
+        key_range=interval_range(
+            old, old.replace(year=1951), key=hours.config.key, key_class="timestamp with zone"
+        ),
+    )
     lake.create_pool("empty", key="day", settings={"type.day": "timestamp"})
     done = subprocess.run(
         [sys.executable, "-c", ASKED, str(folder / "lake"), json.dumps(ways)],
@@ -74,7 +84,7 @@ def asked(folder: Path, *ways: dict[str, Any]) -> list[Any]:
 
 
 def test_the_sensor_waits_until_all_intervals_are_held(tmp_path: Path) -> None:
-    whole, gap, later, nothing, early, wrong, gone, no_times, warned = asked(
+    whole, gap, later, nothing, early, wrong, gone, no_times, cut, warned = asked(
         tmp_path,
         {"until": "{{ data_interval_end }}"},
         {"until": "2026-01-06"},
@@ -84,6 +94,7 @@ def test_the_sensor_waits_until_all_intervals_are_held(tmp_path: Path) -> None:
         {"until": "yesterday"},
         {"until": "2026-01-06", "pool_name": "nope"},
         {"until": "2026-01-06", "pool_name": "numbers"},
+        {"until": "2026-01-06", "pool_name": "hours"},
         {"pool": "days"},
     )
     assert whole == {"pool": "days", "until": "2026-01-03T00:00:00+00:00", "intervals": 2, "version": 3}
@@ -95,5 +106,6 @@ def test_the_sensor_waits_until_all_intervals_are_held(tmp_path: Path) -> None:
     assert wrong == "InvalidInput: t5: until='yesterday': must be a time of ISO 8601, as 2026-01-31T00:00:00Z"
     assert gone.startswith("NotFound: pool 'nope' does not exist")
     assert no_times.startswith("InvalidInput: numbers: its key 'k' is no time, so gaps cannot be told")
+    assert cut.startswith("InvalidInput: t8: pool 'hours' has too many intervals to tell: those before 2014-")
     assert warned.startswith("a deadline has passed of report/r1; days lacks ")
     assert "the first: 2026-01-04T00:00:00+00:00, 2026-01-06T00:00:00+00:00" in warned

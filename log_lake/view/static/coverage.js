@@ -56,6 +56,7 @@ export async function showCoverage(lake, name, go, at) {
     legend(),
     el("ol", { id: "calendar" }, ...page.rows.map((one) => row(one, COLUMNS[page.every]))),
     shown < page.total ? el("p", { class: "quiet" }, `the newest ${count(shown)} of ${count(page.total)}; "${name}:coverage" in SQL has all`) : null,
+    page.cut_before ? el("p", { class: "bad" }, `Intervals before ${page.cut_before} are left out, because there are too many: say since when there should be some (intervals.since).`) : null,
     ...backfillsPart(page),
   ].filter(Boolean);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -49,6 +50,11 @@ def test_only_the_newest_are_shown_and_all_are_counted() -> None:
     shown = shown_of(days(MAX_CELLS + 5, lacking=(0,)))
     assert sum(len(row.cells) for row in shown.rows) == MAX_CELLS
     assert (shown.total, shown.gaps) == (MAX_CELLS + 5, 1)
+
+
+def test_a_cut_coverage_says_so() -> None:
+    assert shown_of(days(4)).cut_before == ""
+    assert shown_of(replace(days(4), is_cut=True)).cut_before == "2026-01-30"
 
 
 @pytest.mark.parametrize("every", EVERY)
