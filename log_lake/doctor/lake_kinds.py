@@ -20,6 +20,11 @@ APART = 60.0
 """Seconds between two clocks that are worth a word (`journal.store_time`)."""
 
 
+SILENT = 300.0
+"""Seconds without a sign of life after which the process of a commit is dead.  It writes one each few seconds, and
+clocks may differ."""
+
+
 @dataclass(frozen=True)
 class LakeKind:
     """A row: the name of the kind; what it finds; the judge."""
@@ -110,6 +115,25 @@ def _dropped(signs: LakeSigns) -> Iterator[Judged]:
         yield Judged(Severity.ATTENTION, says, min(late.values()), "lake vacuum --dropped")
 
 
+def _transactions(signs: LakeSigns) -> Iterator[Judged]:
+    for one in signs.transactions:
+        renewed = None if one.renewed is None else one.renewed.timestamp()
+        if one.state == "committing" and renewed is not None and signs.now - renewed > SILENT:
+            says = (
+                f"the process that commits transaction {one.id} has been silent since {human_time(renewed)}; "
+                f"writers wait for it in {listed(one.pools, 3)}"
+            )
+            yield Judged(Severity.ATTENTION, says, renewed, f"lake commit {one.id}")
+            continue
+        due = None if one.expires is None else one.expires.timestamp()
+        if one.state == "open" and due is not None and overdue(due, signs.now, DAILY) is not None:
+            says = (
+                f"transaction {one.id} of {one.author} has been open for longer than it may, and no agent ended "
+                f"it; it holds {counted(len(one.pools), 'branch', 'branches')}"
+            )
+            yield Judged(Severity.ATTENTION, says, due, f"lake abort {one.id}")
+
+
 def _list_of_pools(signs: LakeSigns) -> Iterator[Judged]:
     if signs.checkpoint is None:
         return
@@ -130,6 +154,11 @@ LAKE_KINDS: tuple[LakeKind, ...] = (
     LakeKind("agent", "an agent that has not run although work waits", _agents),
     LakeKind("stopped", "no agent has run since pools were written to", _stopped),
     LakeKind("dropped", "dropped pools whose grace time is over", _dropped),
+    LakeKind(
+        "transaction",
+        "a transaction over pools that is open for too long, or whose commit died",
+        _transactions,
+    ),
     LakeKind("pools", "the list of pools without a checkpoint", _list_of_pools),
 )
 """Every kind of finding about the lake."""

@@ -21,6 +21,7 @@ from log_lake.doctor.health_finding import HealthFinding
 from log_lake.doctor.look import tail_of
 from log_lake.doctor.signs import LakeSigns, StoreSigns, TailSigns
 from log_lake.lake import Lake
+from log_lake.lake.open_transactions import TransactionRow, transactions
 from log_lake.settings import Settings
 from log_lake.stores.guard import guarded
 from log_lake.stores.locked import LockedStore, NoLock
@@ -48,6 +49,7 @@ class LakeLook:
     dropped: Mapping[str, float] = field(default_factory=dict)
     checkpoint: TailSigns | None = None
     failures: dict[str, LakeError] = field(default_factory=dict)
+    transactions: Sequence[TransactionRow] = ()
 
     def see(self, part: str, look: Callable[[], T], otherwise: T) -> T:
         """What `look` finds; `otherwise` if it cannot be seen, and the error is kept."""
@@ -60,7 +62,15 @@ class LakeLook:
     def signs(self, *, now: float, written: float | None, late: Sequence[HealthFinding]) -> LakeSigns:
         """The signs of the lake, with the findings of its pools."""
         return LakeSigns(
-            now, self.store, self.alive, written, late, self.dropped, self.checkpoint, dict(self.failures)
+            now,
+            self.store,
+            self.alive,
+            written,
+            late,
+            self.dropped,
+            self.checkpoint,
+            dict(self.failures),
+            self.transactions,
         )
 
 
@@ -76,6 +86,8 @@ def look_at_lake(lake: Lake, *, writes: bool) -> LakeLook:
         by_pool.setdefault(job.pool, []).append(job)
     look.jobs = by_pool
     look.alive = look.see("what agents remember", lambda: _alive(lake.store, jobs), {})
+    none: Sequence[TransactionRow] = ()
+    look.transactions = look.see("its transactions over pools", lambda: transactions(lake), none)
     look.dropped = {
         one.pool.name: one.time / 1e6 + Settings(one.pool.settings)["vacuum.grace"]
         for one in loaded.state.dropped.values()

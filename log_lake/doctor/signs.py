@@ -12,6 +12,7 @@ from lake_core.errors import LakeError
 from lake_core.records.pools import PoolConfig
 from log_lake.agents.jobs import Job
 from log_lake.doctor.health_finding import HealthFinding
+from log_lake.lake.open_transactions import TransactionRow
 from log_lake.settings import Settings
 
 
@@ -141,6 +142,7 @@ class LakeSigns:
     `alive`: by agent, when it last showed that it works.  `written`: when any pool, that is not paused, was last
     written to, None if that is not known.  `late`: the findings of pools.  `dropped`: by name, when the grace time
     of a dropped pool ended.  `checkpoint`: the journal of the list of pools.  `failures`: as in PoolSigns.
+    `transactions`: those over several pools.
     """
 
     now: float
@@ -151,3 +153,4 @@ class LakeSigns:
     dropped: Mapping[str, float] = field(default_factory=dict)
     checkpoint: TailSigns | None = None
     failures: Mapping[str, LakeError] = field(default_factory=dict)
+    transactions: Sequence[TransactionRow] = ()

@@ -134,7 +134,10 @@ def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction,
 @dataclass(frozen=True)
 class TransactionRow:
     """A transaction for people: `state` is open, committing, committed, aborted or damaged; None: not known any
-    more."""
+    more.
+
+    `renewed`: when the process that commits it last showed that it lives, by the store's clock.
+    """
 
     id: str
     state: str
@@ -144,12 +147,17 @@ class TransactionRow:
     expires: datetime | None
     token: str = ""
     message: str = ""
+    renewed: datetime | None = None
 
 
-def transactions(lake: HasPools) -> list[TransactionRow]:
-    """The transactions whose objects are on the store, oldest first.  Raises Unavailable."""
+def transactions(lake: HasPools, *, limit: int | None = None) -> list[TransactionRow]:
+    """The transactions whose objects are on the store, oldest first; the newest of them up to a limit.
+
+    Raises Unavailable.
+    """
     decisions = Decisions(lake.context.store, lake.context.clock)
-    return [_row(lake, decisions, one) for one in decisions.all()]
+    listed = decisions.all()
+    return [_row(lake, decisions, one) for one in (listed if limit is None else listed[-limit:])]
 
 
 def _row(lake: HasPools, decisions: Decisions, one: ListedTransaction) -> TransactionRow:
@@ -163,7 +171,11 @@ def _row(lake: HasPools, decisions: Decisions, one: ListedTransaction) -> Transa
         state = "committed" if decision.committed else "aborted"
     else:
         state = "committing" if naming.LEASE in one.objects else "open"
+    lease = one.objects.get(naming.LEASE)
+    renewed = None if lease is None else datetime.fromtimestamp(lease.modified, UTC)
     if begun is None:
-        return TransactionRow(one.id, state, pools, None, None, None)
+        return TransactionRow(one.id, state, pools, None, None, None, renewed=renewed)
     since, expires = (datetime.fromtimestamp(time / 1e6, UTC) for time in (begun.time, begun.expires))
-    return TransactionRow(one.id, state, pools, begun.author, since, expires, begun.token, begun.message)
+    return TransactionRow(
+        one.id, state, pools, begun.author, since, expires, begun.token, begun.message, renewed
+    )

@@ -5,6 +5,7 @@ POOL, POOL@REVISION                       the records, their fields united
 POOL:typed, POOL:values, POOL:type:ID     the records by their types (`lake.by_type`)
 POOL:log, POOL@REVISION:references, ...   the lake's own tables, which `tables` makes
 lake:pools                                the list of pools
+lake:transactions                         transactions over several pools
 lake:health                               what a higher room offers (`offered_tables`)
 """
 
@@ -22,6 +23,7 @@ from lake_core.records.transactions import MAX_TRANSACTIONS
 from log_lake.coverage.table import COVERAGE, coverage_table
 from log_lake.lake import Lake
 from log_lake.lake.by_type import types_of
+from log_lake.lake.open_transactions import transactions
 from log_lake.lake.ranges import ranges_of
 from log_lake.offered_tables import OFFERED
 from log_lake.reading.live import live_counts
@@ -29,6 +31,9 @@ from log_lake.system_tables import tables as meta
 
 POOLS = "lake:pools"
 """The list of pools.  A pool may still be called `lake`, because no table of a pool is called `pools`."""
+
+TRANSACTIONS = "lake:transactions"
+"""Transactions over several pools."""
 
 KINDS = ("branches", "coverage", "log", "objects", "ranges", "references", "tags", "tombstones", "types")
 
@@ -55,6 +60,8 @@ def system_schema(name: str) -> pa.Schema:
     pool_name, _, kind = name.rpartition(":")
     if name == POOLS:
         return meta.pools_table([]).schema
+    if name == TRANSACTIONS:
+        return meta.transactions_table([]).schema
     if name in OFFERED:
         return OFFERED[name].schema()
     match _check_kind(kind, pool_name):
@@ -81,6 +88,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     pool_name, _, kind = name.rpartition(":")
     if name == POOLS:
         return meta.pools_table(lake.pools())
+    if name == TRANSACTIONS:
+        return meta.transactions_table(transactions(lake))
     if name in OFFERED:
         return OFFERED[name].table(lake)
     pool_name, _, revision = pool_name.partition("@")
@@ -112,7 +121,7 @@ def system_table(lake: Lake, name: str) -> pa.Table:
 def _check_kind(kind: str, pool_name: str) -> str:
     if kind not in KINDS:
         names = ", ".join((*KINDS, *SHAPES))
-        own = choices([f'"{name}"' for name in (POOLS, *OFFERED)], "and")
+        own = choices([f'"{name}"' for name in (POOLS, TRANSACTIONS, *OFFERED)], "and")
         more = f"; and there are {own}" if pool_name == "lake" else ""
         raise NotFound(f'table "{pool_name}:{kind}" does not exist; there are: {names}{more}')
     return kind

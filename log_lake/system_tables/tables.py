@@ -1,5 +1,6 @@
-"""The lake's own tables: `lake:pools`, `POOL:branches`, `POOL:log`, `POOL:objects`, `POOL:ranges`,
-`POOL:references`, `POOL:tags`, `POOL:tombstones`, `POOL:types`.  The room `coverage` makes `POOL:coverage`.
+"""The lake's own tables: `lake:pools`, `lake:transactions`, `POOL:branches`, `POOL:log`, `POOL:objects`,
+`POOL:ranges`, `POOL:references`, `POOL:tags`, `POOL:tombstones`, `POOL:types`.  The room `coverage` makes
+`POOL:coverage`.
 
 Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
 decoded.
@@ -22,6 +23,7 @@ from lake_core.records import AddObject, Transaction
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.by_type import TypeCount
 from log_lake.lake.counting import removed_records
+from log_lake.lake.open_transactions import TransactionRow
 from log_lake.lake.ranges import PoolRange
 from log_lake.reading.live import LiveCount
 from log_lake.texts.keytext import show_key
@@ -42,6 +44,28 @@ def pools_table(pools: Iterable[PoolConfig]) -> pa.Table:
     ]
     names = ("name", "id", "key", "kind", "settings")
     return pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in names]))
+
+
+_TRANSACTION = pa.schema(
+    [
+        *((name, pa.string()) for name in ("id", "state")),
+        ("pools", pa.list_(pa.string())),
+        ("author", pa.string()),
+        *((name, _TIME) for name in ("since", "until", "renewed")),
+        *((name, pa.string()) for name in ("token", "message")),
+    ]
+)
+
+
+def transactions_table(rows: Iterable[TransactionRow]) -> pa.Table:
+    """`lake:transactions`: a row a transaction over several pools, oldest first; columns as in `TransactionRow`.
+
+    `until`: how long it may stay open.
+    """
+    dicts = [
+        {"since": row.begun, "until": row.expires, **vars(row), "pools": list(row.pools)} for row in rows
+    ]
+    return pa.Table.from_pylist(dicts, schema=_TRANSACTION)
 
 
 BRANCHES = pa.schema(

@@ -22,6 +22,7 @@ from lake_core.errors import Corrupt, InvalidInput, LakeError, NotFound
 from lake_core.naming import MAIN
 from log_lake.agents.jobs import list_jobs
 from log_lake.lake import Lake
+from log_lake.lake.open_transactions import transactions
 from log_lake.lake.pool import Pool
 from log_lake.view.bodies import JSON
 from log_lake.view.coverage import coverage_page
@@ -31,7 +32,20 @@ from log_lake.view.pool_page import pool_page
 from log_lake.view.sample import sample_of
 from log_lake.view.work import LakeThreads
 
-SCRIPTS = ("main", "dom", "pools", "health", "pool", "coverage", "geometry", "log", "jobs", "agents", "ask")
+SCRIPTS = (
+    "main",
+    "dom",
+    "pools",
+    "health",
+    "pool",
+    "coverage",
+    "geometry",
+    "log",
+    "jobs",
+    "transactions",
+    "agents",
+    "ask",
+)
 FILES = {
     "view.css": "text/css",
     "icon.svg": "image/svg+xml",
@@ -42,6 +56,8 @@ MAX_LOG = 200
 """Versions of one answer of the log."""
 MAX_JOBS = 200
 """Jobs of one answer, the newest."""
+MAX_TRANSACTIONS = 100
+"""Transactions over several pools of one answer, the newest; each takes some requests."""
 
 
 class LakeApp(FastAPI):
@@ -88,6 +104,7 @@ class LakeApp(FastAPI):
         self.get("/data/geometry")(self._geometry)
         self.get("/data/log")(self._log)
         self.get("/data/jobs")(self._jobs)
+        self.get("/data/transactions")(self._transactions)
 
     async def read(self, lake: str, call: Callable[[Lake, ShownLake], Any]) -> Response:
         """The answer of `call`, which gets the lake of this key and what is cached of it, as JSON."""
@@ -127,6 +144,9 @@ class LakeApp(FastAPI):
     async def _jobs(self, lake: str, pool: str = "") -> Response:
         return await self.read(lake, lambda opened, _: jobs_of(opened, pool))
 
+    async def _transactions(self, lake: str) -> Response:
+        return await self.read(lake, lambda opened, _: transactions_of(opened))
+
     async def _error(self, request: Request, error: Exception) -> Response:
         text, status = self.lakes.without_users(str(error)), _status(error)
         return Response(encoded({"detail": text}), status_code=status, media_type=JSON)
@@ -136,6 +156,13 @@ def jobs_of(lake: Lake, pool_name: str) -> dict[str, Any]:
     """The newest jobs of a pool, or of all pools if the name is ""; `more` says whether there are older ones."""
     listed = list_jobs(lake, pool_name=pool_name, limit=MAX_JOBS + 1)
     return {"jobs": listed[:MAX_JOBS], "more": len(listed) > MAX_JOBS, "now": lake.context.now()}
+
+
+def transactions_of(lake: Lake) -> dict[str, Any]:
+    """The newest transactions over several pools; `more` says whether there are older ones."""
+    listed = transactions(lake, limit=MAX_TRANSACTIONS + 1)
+    shown = listed[-MAX_TRANSACTIONS:][::-1]
+    return {"transactions": shown, "more": len(listed) > MAX_TRANSACTIONS, "now": lake.context.now()}
 
 
 def graph_of(pool: Pool, *, until: int | None) -> Graph:

@@ -24,6 +24,7 @@ READS: dict[str, list[list[str]]] = {
         ["query", "DELETE FROM p", "--dry-run"],
         ["query", 'SELECT * FROM "p"', "--lease"],
         ["query", 'SELECT * FROM "lake:pools"'],
+        ["query", 'SELECT * FROM "lake:transactions"'],
     ],
     "explain": [["explain", "p", "1"]],
     "head": [["head", "p"]],

@@ -56,7 +56,7 @@ def test_the_page_and_its_data_are_below_the_token(served: Served) -> None:
     status, body, _ = served.ask(f"{served.path}data/records?lake={key}&pool={quote(POOL)}")
     assert json.loads(body)["rows"] == [[POOL]]
     assert json.loads(served.ask(f"{served.path}data/agents")[1]) == []
-    for route in ("pools", "log", "geometry", "jobs"):
+    for route in ("pools", "log", "geometry", "jobs", "transactions"):
         assert served.ask(f"{served.path}data/{route}?lake={key}&pool=logs")[0] == 200, route
 
 

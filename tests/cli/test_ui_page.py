@@ -58,6 +58,7 @@ def filled(folder: Path) -> None:
     )
     lake.create_pool(POOL, key="k").branch().append(pa.table({"k": [POOL]}), message=POOL)
     lake.create_pool("empty", key="k")
+    lake.transaction(message=POOL)
     covered = lake.create_pool("days", key="day", settings={"intervals.since": "2026-01-01"})
     for first in (dt.date(2026, 1, 1), dt.date(2026, 2, 10)):
         span = KeyRange(
@@ -119,6 +120,15 @@ def test_every_page_is_shown_at_every_width_without_a_complaint(
     page.evaluate("history.go(-1)")
     page.wait_for_selector("#log circle")
     assert "deleted records where carrier = 'UA' and month = 1" in page.inner_text("#log")
+
+
+def test_open_transactions_are_listed_with_their_author_and_state(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Transactions", exact=True).click()
+    page.wait_for_selector("#transactions tbody tr")
+    said = page.inner_text("#transactions tbody")
+    assert all(text in said for text in ("open", "ada", POOL))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 420)])

@@ -44,8 +44,8 @@ def test_reads_and_writes_send_no_more_requests_than_they_did() -> None:
         "point get, compacted": (1, 0, 0),
         "point get, compacted, again": (0, 0, 0),
         "cold open and append": (13, 4, 3),  # also the activity note, and an entry after the checkpoint
-        "retention looks at 2 pools": (52, 19, 2),  # removed objects of one wait for the grace time
-        "retention looks at 2 pools, again": (52, 19, 2),
+        "retention looks at 2 pools": (53, 20, 2),  # removed objects of one wait for the grace time
+        "retention looks at 2 pools, again": (53, 20, 2),
         "append, inlined": (5, 0, 1),  # two entries, the gate; the entry, the gate
         "scan, inlined": (0, 0, 0),  # the state has the bytes
     }, counted

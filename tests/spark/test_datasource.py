@@ -462,7 +462,7 @@ def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
         ("p:log", {"from": "1"}, "InvalidInput.*option 'from': a read of one of the lake's own tables has"),
         ("p:log", {"columns": "k"}, "InvalidInput.*column 'k' does not exist"),
         ("nowhere:log", {}, "NotFound.*nowhere"),
-        ("lake:pool", {}, 'NotFound.*there are "lake:pools" and "lake:health"'),
+        ("lake:pool", {}, 'NotFound.*there are "lake:pools", "lake:transactions" and "lake:health"'),
         ("p", {"lake": "/no/such/lake"}, "NotFound.*there is no lake"),
     ],
 )

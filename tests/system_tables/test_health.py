@@ -31,7 +31,7 @@ def test_a_row_says_the_verdict_of_each_pool_and_of_the_lake() -> None:
 
 def test_a_table_that_there_is_not_names_those_that_there_are() -> None:
     lake = Lake.create("memory://health-names")
-    with pytest.raises(NotFound, match=r'and there are "lake:pools" and "lake:health"'):
+    with pytest.raises(NotFound, match=r'and there are "lake:pools", "lake:transactions" and "lake:health"'):
         query(lake, 'FROM "lake:helth"')
 
 

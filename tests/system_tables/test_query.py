@@ -170,7 +170,7 @@ def test_the_bounds_of_a_reference_are_shown_as_values_of_the_key(lake: Command)
         ('select * from "logs.day@side"', NOT_FOUND, "revision 'side' does not exist"),
         ('select * from "logs.day:nope"', NOT_FOUND, "there are: branches, coverage, log, objects, ranges"),
         ('select * from "nope:log"', NOT_FOUND, "pool 'nope' does not exist"),
-        ('select * from "lake:nope"', NOT_FOUND, 'there are "lake:pools" and "lake:health"'),
+        ('select * from "lake:nope"', NOT_FOUND, 'there are "lake:pools", "lake:transactions" and "lake:health"'),
     ],
 )  # fmt: skip
 def test_a_question_that_cannot_be_answered_says_why(

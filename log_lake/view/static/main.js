@@ -1,5 +1,5 @@
 // The page: which lake, which tab, and Airflow's theme.  The address after # says what is shown, so that a link, or
-// the browser's way back, shows it again: #pools/LAKE, #health/LAKE, #jobs/LAKE, #pool/LAKE/POOL, and coverage, geometry, log and jobs alike.
+// the browser's way back, shows it again: #pools/LAKE, #health/LAKE, #jobs/LAKE, #transactions/LAKE, #pool/LAKE/POOL, and coverage, geometry, log and jobs alike.
 // Links from tasks add what they committed: #geometry/LAKE/POOL/VERSION/BRANCH, #log/LAKE/POOL/VERSION/BRANCH.
 
 import { $, el, host, note, read } from "./dom.js";
@@ -10,11 +10,12 @@ import { showCoverage } from "./coverage.js";
 import { showGeometry } from "./geometry.js";
 import { showLog } from "./log.js";
 import { showJobs } from "./jobs.js";
+import { showTransactions } from "./transactions.js";
 import { showAgents } from "./agents.js";
 
-const PAGES = { pools: showPools, health: showHealth, pool: showPool, coverage: showCoverage, geometry: showGeometry, log: showLog, jobs: showJobs };
-const LABELS = { pools: "Pools", health: "Health", pool: "Pool", coverage: "Coverage", geometry: "Geometry", log: "Log", jobs: "Jobs" };
-const WITHOUT_POOL = ["pools", "health", "jobs"];
+const PAGES = { pools: showPools, health: showHealth, pool: showPool, coverage: showCoverage, geometry: showGeometry, log: showLog, jobs: showJobs, transactions: showTransactions };
+const LABELS = { pools: "Pools", health: "Health", pool: "Pool", coverage: "Coverage", geometry: "Geometry", log: "Log", jobs: "Jobs", transactions: "Transactions" };
+const WITHOUT_POOL = ["pools", "health", "jobs", "transactions"];
 
 const PATIENCE_MS = 200; // a store that answers sooner makes the page not flicker
 
@@ -41,7 +42,7 @@ const go = (page, pool) => {
 function showTabs(page, pool) {
   const tab = (name) => el(
     "button",
-    { type: "button", click: () => go(name, ["pools", "health"].includes(name) ? "" : pool), "aria-current": name === page ? "page" : null },
+    { type: "button", click: () => go(name, ["pools", "health", "transactions"].includes(name) ? "" : pool), "aria-current": name === page ? "page" : null },
     LABELS[name],
   );
   $("tabs").replaceChildren(...Object.keys(PAGES).filter((name) => WITHOUT_POOL.includes(name) || pool).map(tab));

@@ -51,6 +51,7 @@ ROUTES = {
     "/data/geometry": data("geometry", lake=SHOWN, pool="flights"),
     "/data/log": data("log", lake=SHOWN, pool="flights"),
     "/data/jobs": data("jobs", lake=SHOWN),
+    "/data/transactions": data("transactions", lake=SHOWN),
     "/data/matching": MATCHING,
 }
 """An address for each route."""

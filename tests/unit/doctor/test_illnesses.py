@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from lake_core import naming
 from lake_core.catalog import Catalog
 from lake_core.errors import Denied, Unavailable
+from lake_core.history.transactions.decisions import CommitLease, Decisions
 from lake_core.ids import IdSource
 from lake_core.records.vacuuming import BeginVacuum
 from lake_core.store import Created, Store
@@ -25,6 +27,7 @@ from log_lake.doctor.signs import LakeSigns, PoolSigns, TailSigns
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.receipt import Receipt
 from log_lake.lake import Lake
+from log_lake.lake.open_transactions import transactions
 from log_lake.lake.pool import Pool
 from log_lake.leases.lease import READ, LeaseNote
 from log_lake.loading.source_files import SourceFile
@@ -300,6 +303,30 @@ def _(ward: Ward) -> None:
     ward.pool(loads=1)
     ward.lake.drop_pool("logs")
     ward.wait(10 * DAY)
+
+
+@ill("transaction that nobody ends")
+def _(ward: Ward) -> None:
+    ward.pool(loads=1)
+    ward.lake.transaction(open_for=HOUR).pool("logs").append(pa.table({"k": [2]}))
+    ward.wait(3 * DAY)
+
+
+@ill("transaction whose commit died")
+def _(ward: Ward) -> None:
+    ward.pool(loads=1)
+    tx = ward.lake.transaction()
+    tx.pool("logs").append(pa.table({"k": [2]}))
+    Decisions(ward.store, ward.clock).keep_lease(tx.id, CommitLease("gone"))
+    ward.wait(HOUR)
+
+
+def test_a_transaction_is_mended_by_the_command_that_the_doctor_names(ward: Ward) -> None:
+    ILLNESSES["transaction whose commit died"](ward)
+    (one,) = ward.findings()
+    assert one.command == f"lake commit {transactions(ward.lake)[0].id}"
+    ward.lake.transaction(one.command.split()[-1]).commit()
+    assert ward.findings() == []
 
 
 @pytest.mark.parametrize("name", ILLNESSES)
