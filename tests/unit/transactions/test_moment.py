@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from functools import partialmethod
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.history.history import History
@@ -160,3 +163,73 @@ def test_what_contradicts_a_transaction_is_refused(lake: Lake, sql: str, why: st
         run(lake, sql, transaction=tx.id)
     with pytest.raises(InvalidInput, match="contradict"):
         query(lake, "SELECT * FROM a", time="2026-01-01", transaction=tx.id)
+
+
+# ---------------------------------------------------------------- any history
+
+MOVES = st.one_of(
+    st.tuples(st.just("append"), st.integers(0, 2), st.integers(0, 1)),
+    st.tuples(st.just("look"), st.integers(0, 2), st.integers(0, 1)),
+    st.tuples(st.just("wait"), st.integers(1, 20), st.just(0)),
+    st.tuples(st.sampled_from(["settles 1", "settles 2", "settles 3"]), st.integers(1, 7), st.integers(0, 1)),
+)
+
+
+class _Dying:
+    """Stands for `History.settle` of a process that dies when it has settled some pools."""
+
+    def __init__(self, pools: int, clock: Clock) -> None:
+        self.left, self.clock, self.settle = pools, clock, History.settle
+
+    def __call__(self, history: History, over: str, decision: Decision) -> int | None:
+        if not self.left:
+            raise Unavailable("died")
+        self.left -= 1
+        self.clock.now += 1
+        return self.settle(history, over, decision)
+
+
+@given(st.lists(MOVES, min_size=4, max_size=8), st.sampled_from([0.0, 0.0, -7.0, 40.0]))
+@settings(max_examples=4)
+def test_at_any_time_of_any_history_a_transaction_is_in_all_of_its_pools_or_in_none(
+    moves: list[tuple[str, int, int]], skew: float
+) -> None:
+    clock, store = Clock(), MemoryStore("memory://any-moment")
+    first = Lake.create_on(store, author="one", ids=IdSource(clock))
+    for name in NAMES:
+        append(first, name, 0)
+    begun = clock.now + max(skew, 0.0) + 1
+    clock.now = begun + max(-skew, 0.0)
+    lakes = (first, Lake.open_on(store, author="two", ids=IdSource(lambda: clock.now + skew)))
+    appended: dict[int, tuple[str, int]] = {}
+    over: dict[int, set[str]] = {}
+    for number, (move, chosen, writer) in enumerate(moves, 1):
+        lake = lakes[writer]
+        if move == "wait":
+            clock.now += chosen
+        elif move == "look":
+            lake.pool(NAMES[chosen]).at()
+        elif move == "append":
+            append(lake, NAMES[chosen], number)
+            appended[number] = NAMES[chosen], lake.pool(NAMES[chosen]).at().version
+        else:
+            over[number] = {name for bit, name in enumerate(NAMES) if chosen >> bit & 1}
+            tx = lake.transaction()
+            for name in sorted(over[number]):
+                tx.pool(name).append(pa.table({"k": pa.array([number], pa.int64())}))
+                clock.now += 1
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(History, "settle", partialmethod(_Dying(int(move[-1]), clock)))
+                tx.commit()
+        clock.now += 1
+    logs = {name: list(first.pool(name).log()) for name in NAMES}
+    times = {name: {version: t.time for version, t in log} for name, log in logs.items()}
+    every = sorted({time for each in times.values() for time in each.values() if time / 1e6 >= begun})
+    for time in every[-1 :: -max(1, len(every) // 6)]:
+        there = {name: set(keys(view)) for name, view in first.at(*NAMES, time=text(time / 1e6)).items()}
+        for number, pools in over.items():
+            assert {name for name in NAMES if number in there[name]} in (set(), pools), (number, time)
+        for number, (name, version) in appended.items():
+            is_due = times[name][version] <= time
+            assert number in there[name] or not is_due
+            assert skew or number not in there[name] or is_due
