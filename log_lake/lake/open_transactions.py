@@ -127,8 +127,7 @@ def _clean_decided(lake: HasPools, decisions: Decisions, one: ListedTransaction,
     is_left = any(transaction.branch in pool.history.load_open().state.branches for pool in pools)
     if is_left or one.objects[naming.DECISION].modified >= before:
         return False
-    decisions.forget(decisions.listed(one.id))
-    return True
+    return transaction.forget({pool.config.id for pool in pools})
 
 
 @dataclass(frozen=True)

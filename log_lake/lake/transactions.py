@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
@@ -48,7 +48,7 @@ from lake_core.history.transactions.decisions import (
 )
 from lake_core.ids import is_id
 from lake_core.naming import MAIN
-from lake_core.records import CreateBranch, Prepare
+from lake_core.records import CreateBranch, Prepare, Settle
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.branch import Branch
 from log_lake.lake.branches import check_inlined, planned
@@ -153,7 +153,8 @@ class PoolsTransaction:
         """
         if into not in pool.history.load_open().state.branches:
             raise NotFound(f"pool {pool.name!r}: branch {into!r} does not exist")
-        self._decisions.join(self.id, pool.config.id, JoinedPool(into))
+        if self._decisions.join(self.id, pool.config.id, JoinedPool(into)).into != into:
+            return  # `pool` says so
         with contextlib.suppress(AlreadyExists):  # another process of the transaction made it
             state = pool.history.load_open().state
             check_inlined(pool, state, state.branches[into])
@@ -211,7 +212,11 @@ class PoolsTransaction:
                 raise NotFound(f"transaction {self.id}: a pool of it was dropped, so it cannot be committed")
             token = f"{TOKEN}{begun.token}" if begun.token else ""
             if token and (first := _first_use(pools, token)):
-                self._decisions.decide(self.id, committed=False, by=f"{author}: its token was used")
+                decision = self._decisions.decide(
+                    self.id, committed=False, by=f"{author}: its token was used"
+                )
+                if decision.committed:  # it was this transaction that used it, in another process
+                    return decision
                 self.end(listed)
                 self.result = TransactionResult(self.id, first, repeated=True)
                 return self.result
@@ -266,7 +271,7 @@ class PoolsTransaction:
             draft = Draft(ids.new(), "", loaded.version, author, (action,), message=message)
             done = pool.history.commit(draft, meanwhile=self._keep_lease)
             if done.repeated is not None:
-                raise Conflict(f"the token of transaction {self.id} was used meanwhile; commit it again")
+                raise Conflict(f"the token of transaction {self.id} was used meanwhile; begin another one")
             if done.unchanged:
                 raise PlanAgain(f"transaction {self.id} changed in pool {pool.name!r} meanwhile")
             return done.version
@@ -294,7 +299,7 @@ class PoolsTransaction:
                 )
                 continue
             by_others = by_others or version is None
-            versions[pool.name] = version or decision.prepared[pool.config.id]
+            versions[pool.name] = version or self._settled_in(pool, decision.prepared[pool.config.id])
         if failed and not versions:
             raise OutcomeUnknown(
                 f"transaction {self.id}: {failed[0]}; commit it again",
@@ -311,15 +316,27 @@ class PoolsTransaction:
         self._end(decision, pools)
         return versions
 
+    def _settled_in(self, pool: Pool, prepared: int) -> int:
+        """The version in which another process settled a pool; that of the pending entry if it is purged."""
+        with contextlib.suppress(LakeError):
+            for version, transaction in pool.history.read_transactions():
+                if version <= prepared:
+                    break
+                if any(isinstance(a, Settle) and a.over == self.id for a in transaction.actions):
+                    return version
+        return prepared
+
     # --- the end
 
     def abort(self) -> None:
-        """Ends the transaction: nothing of it is ever visible.  Does nothing if it was ended before.
+        """Ends the transaction: nothing of it is ever visible.  If it was ended before, removes what is left of it.
 
         Raises Conflict if it is committed, OutcomeUnknown, Unavailable.
         """
         listed = self._decisions.listed(self.id)
         if not listed.objects:
+            for config in self._lake.catalog.load().state.pools.values():
+                self._end_branch(self._lake.unlisted(config))
             return
         decision = self._decisions.decide(self.id, committed=False, by=self._lake.context.author)
         if decision.committed:
@@ -349,7 +366,20 @@ class PoolsTransaction:
                 log.warning("transaction %s is not ended in pool %r: %s", self.id, pool.name, error)
         if not left and not decision.committed:
             with contextlib.suppress(LakeError):
-                self._decisions.forget(self._decisions.listed(self.id))
+                self.forget({pool.config.id for pool in pools})
+
+    def forget(self, ended: Set[str]) -> bool:
+        """Deletes the objects, unless a branch may be left in a pool that joined and is not among the `ended` ones;
+        whether it did.
+
+        Such a pool joined just now, or was dropped: once it is restored, `clean` finds the branch by these objects.
+        """
+        listed = self._decisions.listed(self.id)
+        state = self._lake.catalog.load().state
+        if any(id in state.pools or id in state.dropped for id in set(listed.pools) - ended):
+            return False
+        self._decisions.forget(listed)
+        return True
 
     def _end_branch(self, pool: Pool) -> None:
         planned(lambda: end_branch(pool, self.branch))

@@ -6,13 +6,15 @@ still be mergeable after the draft:
 
 - Upkeep of the two branches that shows the same records before and after, tags, split points, vacuums: yes.
 - A load into an append pool, if the part deletes and replaces nothing, and has none of its source files: yes.
-- Whatever touches neither the part's branch nor the one that it will be merged into: yes.
+- Whatever touches neither the part's branch nor the one that it will be merged into: yes, if it neither has the
+part's token nor gives the sums of an aggregate pool more digits.
 - Everything else: no.  Its writer waits; a part is undecided for a few requests of its owner, or for its lease.
 """
 
 from __future__ import annotations
 
 from lake_core.history.draft import Draft
+from lake_core.history.fields import brings_digits
 from lake_core.history.state import PoolState
 from lake_core.history.transactions.part import PendingPart
 from lake_core.records import (
@@ -47,13 +49,20 @@ def undecided(state: PoolState, draft: Draft, rule: Rule) -> str:
 def commutes(state: PoolState, part: PendingPart, draft: Draft, rule: Rule) -> bool:
     """Whether both orders of the part and the draft give the same records, and both can be committed."""
     of_part = {part.into, part.branch}
-    if draft.token and draft.token == part.token:
+    if part.token and part.token in _tokens(draft):
+        return False
+    if brings_digits(state, draft, rule):  # the merge may have no room for sums any more
         return False
     if any(isinstance(action, Close) for action in draft.actions) or not of_part.isdisjoint(_touched(draft)):
         return False
     if draft.branch not in of_part:
         return True
     return _is_upkeep(draft) or (draft.branch == part.into and _only_adds(state, part, draft, rule))
+
+
+def _tokens(draft: Draft) -> set[str]:
+    """The tokens that the draft uses, or promises to use."""
+    return {draft.token, *(a.token for a in draft.actions if isinstance(a, Prepare))}
 
 
 def _touched(draft: Draft) -> set[str]:

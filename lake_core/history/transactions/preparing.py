@@ -18,7 +18,16 @@ from lake_core.history.merge import mergeable
 from lake_core.history.state import PoolState, Remembered
 from lake_core.history.transactions.part import PendingPart
 from lake_core.naming import transaction_of
-from lake_core.records import Action, CreateBranch, EndBranch, Merge, Prepare, Settle, Transaction
+from lake_core.records import (
+    Action,
+    CreateBranch,
+    DeleteBranch,
+    EndBranch,
+    Merge,
+    Prepare,
+    Settle,
+    Transaction,
+)
 
 Merging = Callable[[PoolState, Draft, Merge], tuple[Action, ...]]
 
@@ -83,6 +92,11 @@ def check_branch_of_transaction(state: PoolState, draft: Draft) -> None:
         raise InvalidInput(f"branch {first.parent!r} belongs to a transaction; no other branch begins on it")
     branch = state.branches.get(draft.branch)
     over = transaction_of(draft.branch)
+    if over and isinstance(first, DeleteBranch):
+        raise InvalidInput(
+            f"branch {draft.branch!r} belongs to a transaction, whose other pools would be committed without it: "
+            f"lake.transaction({over!r}).abort() removes it"
+        )
     fork = None if branch is None else branch.fork
     if over and fork is not None and fork.merged and not isinstance(first, EndBranch):
         raise Conflict(f"transaction {over} is committed, and takes no more writes")
