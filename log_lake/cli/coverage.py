@@ -85,7 +85,7 @@ def _summary(branch: Coverage) -> str:
 
 
 def _print_backfills(branch: Coverage, *, dag_id: str) -> None:
-    commands = backfills_of(branch, dag_id=dag_id)
+    commands = [one.command(dag_id) for one in backfills_of(branch)]
     for words in commands:
         print_text(shlex.join(words) + "\n")
     if len(commands) > 1:

@@ -1,8 +1,9 @@
-"""The backfills that load exactly the gaps of a coverage, as commands of Airflow; pure."""
+"""The backfills of Airflow that load exactly the gaps of a coverage; pure."""
 
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
 
 from log_lake.coverage.coverage import Coverage
 from log_lake.coverage.schedule import utc
@@ -10,8 +11,25 @@ from log_lake.coverage.schedule import utc
 _JUST_BEFORE = dt.timedelta(seconds=1)
 
 
-def backfills_of(coverage: Coverage, *, dag_id: str) -> list[list[str]]:
-    """The words of a command for each run of gaps that follow one another, in order.
+@dataclass(frozen=True)
+class Backfill:
+    """One run of gaps that follow one another: the dates of its backfill, both inclusive."""
+
+    first: dt.datetime
+    last: dt.datetime
+
+    def command(self, dag_id: str) -> list[str]:
+        """The words of the command that starts it."""
+        return [
+            *("airflow", "backfill", "create", "--dag-id", dag_id),
+            *("--from-date", self.first.isoformat()),
+            *("--to-date", self.last.isoformat()),
+            *("--reprocess-behavior", "completed"),
+        ]
+
+
+def backfills_of(coverage: Coverage) -> list[Backfill]:
+    """A backfill for each run of gaps that follow one another, in order.
 
     Both dates of a backfill are begins of intervals, and inclusive.  So the last is just before the end of the gap:
     the schedule of the DAG may cut time finer than the coverage does.  A gap may have had a run, so that ended
@@ -23,12 +41,4 @@ def backfills_of(coverage: Coverage, *, dag_id: str) -> list[list[str]]:
             spans[-1] = spans[-1][0], gap.end
         else:
             spans.append((gap.begin, gap.end))
-    return [
-        [
-            *("airflow", "backfill", "create", "--dag-id", dag_id),
-            *("--from-date", begin.isoformat()),
-            *("--to-date", (utc(end) - _JUST_BEFORE).astimezone(end.tzinfo).isoformat()),
-            *("--reprocess-behavior", "completed"),
-        ]
-        for begin, end in spans
-    ]
+    return [Backfill(begin, (utc(end) - _JUST_BEFORE).astimezone(end.tzinfo)) for begin, end in spans]

@@ -43,6 +43,14 @@ class CalendarRow(msgspec.Struct, frozen=True):
     cells: list[CalendarCell]
 
 
+class ShownBackfill(msgspec.Struct, frozen=True):
+    """A backfill of gaps that follow one another: its dates, as Airflow takes them, and the command."""
+
+    first: str
+    last: str
+    command: str
+
+
 class ShownCoverage(msgspec.Struct, frozen=True):
     """The calendar, oldest row first; `total`, `gaps` and `late` count intervals that are not shown, too.
 
@@ -61,7 +69,8 @@ class ShownCoverage(msgspec.Struct, frozen=True):
     complete: str = ""
     cut_before: str = ""
     late_set: bool = False
-    backfills: list[str] = []
+    dag: str = DAG
+    backfills: list[ShownBackfill] = []
     backfills_in_all: int = 0
 
 
@@ -75,7 +84,7 @@ def shown_of(coverage: Coverage) -> ShownCoverage:
     """The calendar of a coverage; pure."""
     every, newest = coverage.policy.every, coverage.intervals[-MAX_CELLS:]
     rows = groupby(newest, key=lambda one: one.begin.strftime(_ROWS[every]))
-    backfills = backfills_of(coverage, dag_id=DAG)
+    backfills = backfills_of(coverage)
     return ShownCoverage(
         True,
         every,
@@ -87,7 +96,11 @@ def shown_of(coverage: Coverage) -> ShownCoverage:
         "" if coverage.complete is None else _text(coverage.complete, every),
         "" if coverage.cut_before is None else _text(coverage.cut_before, every),
         coverage.policy.late is not None,
-        [" ".join(words) for words in backfills[:MAX_BACKFILLS]],
+        DAG,
+        [
+            ShownBackfill(one.first.isoformat(), one.last.isoformat(), " ".join(one.command(DAG)))
+            for one in backfills[:MAX_BACKFILLS]
+        ],
         len(backfills),
     )
 

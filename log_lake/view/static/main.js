@@ -66,7 +66,7 @@ async function show() {
   $("page").setAttribute("aria-busy", "true");
   const waiting = setTimeout(() => put(...heading, el("p", { class: "quiet" }, `Reading the lake ${offered.get(lake)?.label ?? lake}…`)), PATIENCE_MS);
   try {
-    const content = await PAGES[page](lake, pool, go, at);
+    const content = await PAGES[page](lake, pool, go, at, offered.get(lake));
     clearTimeout(waiting);
     put(...content);
     performance.mark(`shown ${page}`);

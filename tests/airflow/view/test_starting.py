@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import http.server
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from log_lake.coverage.key_ranges import interval_range
 from tests.airflow.view.conftest import SHOWN, Shown
 from tests.airflow.view.pages import WITHIN_MS, Open, picture, shows
 
@@ -89,6 +92,48 @@ def test_an_erasure_is_counted_tried_and_confirmed(open_page: Open, shown: Shown
     assert runs["dag_runs"][0]["conf"] == conf
     assert any(address.endswith("/data/matching") for address in addresses), "servers log what follows a ?"
     assert not any("carrier" in address for address in addresses)
+
+
+@pytest.fixture
+def gap(shown: Shown) -> Iterator[str]:
+    """A pool that holds one of two days, and its name."""
+    since = {"type.day": "timestamp", "intervals.since": "2026-01-01", "intervals.source": "/in/%Y-%m-%d"}
+    pool = shown.lake.create_pool("gap", key="day", settings=since)
+    first = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    held = interval_range(
+        first + dt.timedelta(days=2),
+        first + dt.timedelta(days=9_999),
+        key=pool.config.key,
+        key_class="timestamp with zone",
+    )
+    pool.branch().replace([], key_range=held)
+    yield "gap"
+    shown.lake.drop_pool("gap")
+
+
+def test_a_gap_is_loaded_by_who_may_start_its_dag(open_page: Open, shown: Shown, gap: str) -> None:
+    path, name = "/api/v2/backfills?dag_id=lake_intervals", "Load 2026-01-01T00:00 to 2026-01-02T23:59"
+    days = {"from_date": "2026-01-01T00:00:00Z", "to_date": "2026-01-02T00:00:00Z"}
+    body = json.dumps({"dag_id": "lake_intervals", **days}).encode()
+    foreign = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    for role, content, more, refused in (
+        ("viewer", "application/json", {}, (403,)),
+        ("admin", "text/plain", foreign, (400, 403, 415, 422)),  # what any page may send
+    ):
+        headers = {"Content-Type": content, **more}
+        done = shown.server.request(
+            "/api/v2/backfills", role=role, method="POST", body=body, headers=headers, cookie=True
+        )
+        assert done.status in refused
+    assert shown.server.request(path, role="admin").json["total_entries"] == 0
+    page = open_page(f"coverage/{SHOWN}/{gap}", role="user")
+    page.get_by_role("button", name=name).click()
+    shows(page, "#note", "has begun")
+    picture(page, "web-view-gap")
+    (made,) = shown.server.request(path, role="admin").json["backfills"]
+    assert made["dag_run_conf"] == {"lake": SHOWN, "pools": [gap]}
+    assert (made["from_date"], made["to_date"]) == ("2026-01-01T00:00:00Z", "2026-01-02T23:59:59Z")
+    assert page.get_by_role("button", name=name).is_disabled(), "it has begun"
 
 
 @contextmanager

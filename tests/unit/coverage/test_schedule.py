@@ -84,7 +84,8 @@ def test_hours_and_backfills_follow_time_where_clocks_change(
     assert until - ends < 180 * minute
     assert all(begin <= since < end for begin, end in instants[:1])
     ones = (IntervalCoverage(*span, HELD if number in held else "gap") for number, span in enumerate(spans))
-    commands = backfills_of(Coverage(CoveragePolicy("hour", zone), tuple(ones)), dag_id="d")
+    gaps = backfills_of(Coverage(CoveragePolicy("hour", zone), tuple(ones)))
+    commands = [one.command("d") for one in gaps]
     loaded = [
         number
         for number, (begin, _) in enumerate(instants)

@@ -43,7 +43,11 @@ def test_a_row_is_a_month_and_a_column_its_day() -> None:
 def test_late_days_are_counted_and_their_backfills_named() -> None:
     shown = shown_of(days(9, lacking=(0, 2, 3, 8), state="late"))
     assert (shown.gaps, shown.late, shown.complete, shown.backfills_in_all) == (4, 4, "", 3)
-    assert "--from-date 2026-02-01T00:00:00+00:00 --to-date 2026-02-02T23:59:59+00:00" in shown.backfills[1]
+    assert (
+        "--from-date 2026-02-01T00:00:00+00:00 --to-date 2026-02-02T23:59:59+00:00"
+        in shown.backfills[1].command
+    )
+    assert (shown.backfills[1].first, shown.dag) == ("2026-02-01T00:00:00+00:00", "lake_intervals")
 
 
 def test_only_the_newest_are_shown_and_all_are_counted() -> None:
