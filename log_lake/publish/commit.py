@@ -73,7 +73,7 @@ def point_hint(place: Place) -> None:
 def delete_leftovers(place: Place, *, number: int, locations: Collection[str], grace: float) -> None:
     """Deletes files that no table needs any more; `locations` are the files of the table `number`."""
     needed = {place.hint, place.metadata(number), *map(place.name_of, locations)}
-    infos = [info for part in ("metadata", "deletes") for info in place.store.list(place.name(part))]
+    infos = [info for part in ("metadata", "deletes", "data") for info in place.store.list(place.name(part))]
     names = leftovers(infos, needed=needed, grace=grace)
     place.store.delete_all(names)
     if names:
@@ -83,7 +83,7 @@ def delete_leftovers(place: Place, *, number: int, locations: Collection[str], g
 _ID = f"[0-9A-Za-z]{{{ID_LENGTH}}}"
 _OURS = re.compile(
     r"(?:.*/)?(?:metadata/(?:v[0-9]+\.metadata\.json|version-hint\.text"
-    rf"|{_ID}-m[0-9]+\.avro|snap-[0-9]+-{_ID}\.avro)|deletes/{_ID}-[0-9a-f]+-{_ID}\.parquet)"
+    rf"|{_ID}-m[0-9]+\.avro|snap-[0-9]+-{_ID}\.avro)|(?:deletes|data)/{_ID}-[0-9a-f]+-{_ID}\.parquet)"
 )
 
 

@@ -37,6 +37,9 @@ RESERVED = frozenset(
 """Names that readers of Iceberg give to columns of their own."""
 
 
+_OR_TEXT = ", or publish it converted (lake set {} publish.types=text)"
+
+
 def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = ()) -> pa.Schema:
     """The fields that the table has.  Raises InvalidInput for a field that Iceberg cannot express."""
     for name in without:
@@ -47,7 +50,7 @@ def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = 
     kept = [f for f in user_fields(schema) if f.name not in without and not pa.types.is_null(f.type)]
     by_folded: dict[str, str] = {}
     for column in kept:
-        fault = _fault(column)
+        fault = fault_of(column)
         other = by_folded.setdefault(column.name.casefold(), column.name)
         if column.name in RESERVED:
             fault = "has a name that Iceberg reserves"
@@ -56,6 +59,7 @@ def columns_of(schema: pa.Schema, *, pool_name: str, without: Collection[str] = 
         if fault:
             raise InvalidInput(
                 f"pool {pool_name!r}: field {column.name!r} {fault}; leave it out (--without {column.name})"
+                + ("" if column.name in RESERVED or other != column.name else _OR_TEXT.format(pool_name))
             )
     if not kept:
         raise InvalidInput(f"pool {pool_name!r}: there is no field to publish; load records first")
@@ -67,7 +71,7 @@ def upsert_fields(schema: pa.Schema) -> pa.Schema:
     return pa.schema([f for f in schema if f.name != DELETED])
 
 
-def _fault(column: pa.Field) -> str:
+def fault_of(column: pa.Field) -> str:
     """The part of the field's type that Iceberg does not support; "" if it supports all."""
     kind = column.type
     if is_json(column):
@@ -78,11 +82,11 @@ def _fault(column: pa.Field) -> str:
         members = [member for member in kind if not pa.types.is_null(member.type)]
         if not members:
             return "is a record that holds nothing but nulls"
-        return next((fault for member in members if (fault := _fault(member))), "")
+        return next((fault for member in members if (fault := fault_of(member))), "")
     if pa.types.is_list(kind):
-        return _fault(kind.value_field)
+        return fault_of(kind.value_field)
     if pa.types.is_map(kind):
-        return _fault(kind.key_field) or _fault(kind.item_field)
+        return fault_of(kind.key_field) or fault_of(kind.item_field)
     if pa.types.is_timestamp(kind) and kind.unit == "ms":
         return "holds timestamps in milliseconds, which readers of Iceberg filter wrongly"
     return (
@@ -139,7 +143,7 @@ def check_objects(columns: pa.Schema, stored: Mapping[pa.Schema, int], *, pool_n
         kinds: dict[str, int] = {}
         for schema, objects in stored.items():
             index = schema.get_field_index(column.name)
-            if index >= 0 and not _reads_as(schema.field(index), column):
+            if index >= 0 and not reads_as(schema.field(index), column):
                 kind = show_type(schema.field(index))
                 kinds[kind] = kinds.get(kind, 0) + objects
         for kind, objects in kinds.items():
@@ -151,20 +155,20 @@ def check_objects(columns: pa.Schema, stored: Mapping[pa.Schema, int], *, pool_n
             )
 
 
-def _reads_as(stored: pa.Field, column: pa.Field) -> bool:
+def reads_as(stored: pa.Field, column: pa.Field) -> bool:
     """Whether readers of Iceberg give the stored values as the column's."""
     if is_json(stored):
         return False
     from_, to = stored.type, column.type
     if pa.types.is_struct(from_) and pa.types.is_struct(to):
         return all(
-            from_.get_field_index(member.name) < 0 or _reads_as(from_.field(member.name), member)
+            from_.get_field_index(member.name) < 0 or reads_as(from_.field(member.name), member)
             for member in to
         )
     if pa.types.is_list(from_) and pa.types.is_list(to):
-        return _reads_as(from_.value_field, to.value_field)
+        return reads_as(from_.value_field, to.value_field)
     if pa.types.is_map(from_) and pa.types.is_map(to):
-        return _reads_as(from_.key_field, to.key_field) and _reads_as(from_.item_field, to.item_field)
+        return reads_as(from_.key_field, to.key_field) and reads_as(from_.item_field, to.item_field)
     plain, target = plain_type(from_), plain_type(to)
     return plain is not None and target is not None and is_wider(target, plain)
 

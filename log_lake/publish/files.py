@@ -7,12 +7,14 @@ objects are read, several in parallel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
+import pyarrow as pa
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table.metadata import TableMetadataV2
 
@@ -23,6 +25,7 @@ from log_lake.lake.view import View
 from log_lake.objects.containers.stored_names import stored_names
 from log_lake.objects.read import DataObject
 from log_lake.publish.commit import create_file, read_file
+from log_lake.publish.conversion import copied_file
 from log_lake.publish.data_files import data_file, deletes_description
 from log_lake.publish.manifests import Files, Listed, ManifestsOf, MemoryFile, is_deletes
 from log_lake.publish.metadata import Layout, current_snapshot, is_promoted, lost_names, next_sequence
@@ -68,6 +71,8 @@ def files_before(
             object_id = file.file_path.rpartition("/")[2][:ID_LENGTH]
             if is_deletes(file):
                 check_files([file.file_path], place.location_of("deletes/"))
+            elif file.file_path.startswith(copies := place.location_of("data/")):
+                check_files([file.file_path], copies)
             elif file.file_path != at(object_id):
                 raise Corrupt(f"it names {file.file_path[:200]!r}, which is no object of the pool")
             (was.deletes if is_deletes(file) else was.data)[object_id] = file
@@ -98,6 +103,9 @@ class Describing:
     layout: Layout
     was: Before
     new_id: Callable[[], str]
+    columns: pa.Schema
+    copied: Collection[str]
+    """Schemas of objects that are copied, by id."""
 
     def described(self, rules: Iterable[ObjectRule]) -> list[Described]:
         """Descriptions of the table's objects, without objects whose records are all hidden.
@@ -108,8 +116,12 @@ class Describing:
             return [one for one in threads.map(self._describe, rules) if one is not None]
 
     def _describe(self, rule: ObjectRule) -> Described | None:
+        if rule.references[0].schema in self.copied:
+            return self._copy(rule)
         named = self.place.location_of(f"deletes/{rule.object}-{rule.digest(self.view.state.lifts)}-")
+        location = location_of_object(self.view, rule.object)
         data, deletes = self.was.data.get(rule.object), self.was.deletes.get(rule.object)
+        data = None if data is None or data.file_path != location else data
         if data is not None and (
             self.was.rules.get(rule.object) == rule
             if deletes is None
@@ -117,7 +129,6 @@ class Describing:
         ):
             return Described(data, deletes, is_new=False, has_new_deletes=False)
         store, pool_id = self.view.store, self.view.config.id
-        location = location_of_object(self.view, rule.object)
         with DataObject.at(store, rule.references[0], pool_id=pool_id) as opened:
             self._check_names(opened)
             positions = hidden_positions(rule, opened, self.view, store)
@@ -138,6 +149,18 @@ class Describing:
             location=deletes_location, size=len(file), count=len(positions), of=location
         )
         return Described(new, hides, is_new=data is None, has_new_deletes=True)
+
+    def _copy(self, rule: ObjectRule) -> Described | None:
+        """The copy of an object with converted columns, that of the previous table if it is the same."""
+        what = f"{rule.digest(self.view.state.lifts)} {self.columns}"
+        digest = hashlib.sha256(what.encode()).hexdigest()[:20]
+        named = self.place.location_of(f"data/{rule.object}-{digest}-")
+        before = self.was.data.get(rule.object)
+        if before is not None and before.file_path.startswith(named):
+            return Described(before, None, is_new=False, has_new_deletes=False)
+        location = f"{named}{self.new_id()}.parquet"
+        new = copied_file(rule, self.view, self.columns, self.layout.names, self.place, location=location)
+        return None if new is None else Described(new, None, is_new=True, has_new_deletes=False)
 
     def _check_names(self, opened: DataObject) -> None:
         """Raises InvalidInput if the object names a field of the key so that readers take it for another field."""

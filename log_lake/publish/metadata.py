@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,11 +59,16 @@ class Layout:
 
 
 def layout_of(
-    before: TableMetadataV2 | None, columns: pa.Schema, names: KeyNames, *, stored: Iterable[pa.Schema]
+    before: TableMetadataV2 | None,
+    columns: pa.Schema,
+    names: KeyNames,
+    *,
+    stored: Iterable[pa.Schema],
+    texts: Collection[str] = (),
 ) -> Layout:
     """The layout of a table with these fields of a pool, over objects with the schemas `stored`.
 
-    `before` is the metadata of the previous table.
+    `before` is the metadata of the previous table; `texts` are fields that have another order in the table.
     """
     schemas = [] if before is None else list(before.schemas)
     orders = [SortOrder(order_id=0)] if before is None else list(before.sort_orders)
@@ -79,7 +84,7 @@ def layout_of(
     if equal is None:
         schemas = [*schemas, schema][-MAX_LOG:]
     mapping = name_mapping(stored, ids, names)
-    order = sort_order(names, equal or schema, before=orders)
+    order = sort_order(names, equal or schema, before=orders, texts=texts)
     orders = orders if order in orders else [*orders, order]
     return Layout(equal or schema, tuple(schemas), mapping, ids.last, order, tuple(orders), names)
 

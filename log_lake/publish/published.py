@@ -21,6 +21,7 @@ from lake_core.errors import Corrupt
 from lake_core.records.decoders import JSON
 from lake_core.records.decoding import decoding
 from log_lake.publish.place import Place
+from log_lake.publish.settings import STRICT
 
 VERSION, TRANSACTION, TIME = "lake.version", "lake.transaction", "lake.time"
 POOL, BRANCH, TAG = "lake.pool", "lake.branch", "lake.tag"
@@ -41,6 +42,9 @@ WITHOUT = "lake.without"
 """A property of the table: the fields that it does not have, as JSON."""
 
 NAME_MAPPING = "schema.name-mapping.default"
+
+TYPES = "lake.types"
+"""A property of a table whose fields are converted: the setting `publish.types`; absent if none is."""
 
 READ_ONLY = {"gc.enabled": "false"}
 """No program of Iceberg may delete files of the table: the objects are the lake's."""
@@ -97,6 +101,7 @@ class Published:
     records: int
     hidden: int
     without: tuple[str, ...]
+    types: str
     location: str
     text: bytes = field(repr=False)
 
@@ -159,6 +164,7 @@ def described(place: Place, number: int, text: bytes) -> Published:
             records=int(summary[RECORDS]) - int(summary[DELETED_RECORDS]),
             hidden=int(summary[DELETED_RECORDS]),
             without=tuple(JSON.of(list[str]).decode(decoded.properties[WITHOUT])),
+            types=decoded.properties.get(TYPES, STRICT),
             location=place.location,
             text=text,
         )
@@ -170,7 +176,7 @@ def _check_own(metadata: _Metadata, place: Place) -> None:
     check_files(files, place.location_of("metadata/"))
     if metadata.statistics or metadata.partition_statistics:
         raise Corrupt("it names files of statistics, which the lake does not publish")
-    own = (NAME_MAPPING, WITHOUT)
+    own = (NAME_MAPPING, WITHOUT, TYPES)
     others = {name: value for name, value in metadata.properties.items() if name not in own}
     if wrong := sorted(others.items() ^ READ_ONLY.items()):
         raise Corrupt(f"its property {wrong[0][0][:200]!r} is not as the lake sets it")

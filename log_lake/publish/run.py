@@ -52,6 +52,7 @@ from log_lake.publish.published import (
     TAG,
     TIME,
     TRANSACTION,
+    TYPES,
     VERSION,
     WITHOUT,
     Published,
@@ -60,6 +61,7 @@ from log_lake.publish.published import (
     published_at,
 )
 from log_lake.publish.rules import ObjectRule, rules_of, schemas_of
+from log_lake.publish.settings import STRICT, TEXT
 
 if TYPE_CHECKING:
     from log_lake.publish.files import Described
@@ -154,6 +156,11 @@ class _Plan:
     columns: pa.Schema
     names: KeyNames
     rules: Mapping[str, ObjectRule]
+    stored: Sequence[pa.Schema]
+    """The schemas of the table's files."""
+    copied: frozenset[str]
+    """The ids of the schemas of objects that are copied, with converted columns."""
+    texts: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,11 @@ class _Publisher:
     moved: PublishedElsewhere | None
 
     @property
+    def types(self) -> str:
+        """How fields are published that Iceberg has no type for."""
+        return str(self.pool.settings["publish.types"])
+
+    @property
     def number(self) -> int:
         """The number of the metadata that is there; 0 if there is none."""
         there = self.before or self.moved
@@ -173,27 +185,36 @@ class _Publisher:
 
     def plan(self, view: View) -> _Plan:
         """The columns and rules of the table; raises InvalidInput for what Iceberg cannot say."""
+        from log_lake.publish.conversion import as_text, must_be_copied, texts_of
         from log_lake.publish.fields import check_objects, columns_of, upsert_fields
         from log_lake.publish.names import check_columns, names_of
         from log_lake.publish.schema import check_paths
 
         name = self.pool.name
         fields = upsert_fields(view.schema) if view.rule.kind == "upsert" else view.schema
-        columns = columns_of(fields, pool_name=name, without=self.without)
+        converts = self.types == TEXT
+        columns = columns_of(as_text(fields) if converts else fields, pool_name=name, without=self.without)
         rules = rules_of(view)
-        stored = schemas_of(rules, view)
-        check_objects(columns, stored, pool_name=name)
+        objects = schemas_of(rules, view)
+        ids = {rule.references[0].schema for rule in rules.values()} if converts else set()
+        texts = texts_of(fields, columns)
+        copied = frozenset(id for id in ids if must_be_copied(view.state.schema(id), columns, texts))
+        of_copied = {view.state.schema(id) for id in copied}
+        check_objects(
+            columns, {s: count for s, count in objects.items() if s not in of_copied}, pool_name=name
+        )
+        stored = [columns if schema in of_copied else schema for schema in objects]
         names = names_of(columns, view.key)
         check_columns(stored, names, pool_name=name)
         check_paths(names.columns(columns), map(names.stored, stored), pool_name=name)
-        return _Plan(columns, names, rules)
+        return _Plan(columns, names, rules, stored, copied, texts)
 
     def shows(self, view: View) -> bool:
         """Whether the table that is there shows the view, and is kept by its tag."""
         before = self.before
         return (
             before is not None
-            and (before.version, before.without) == (view.held.tip, self.without)
+            and (before.version, before.without, before.types) == (view.held.tip, self.without, self.types)
             and before.tag in (view.state.tags if view.branch == self.branch else self.pool.tags)
         )
 
@@ -226,11 +247,12 @@ class _Publisher:
         rules_before = self._rules_before()
         with self._reading_table():
             before = None if self.before is None else m.parsed(self.before.text)
-            stored = (*schemas_of(plan.rules, view), ORDER)
-            layout = m.layout_of(before, plan.columns, plan.names, stored=stored)
+            stored = (*plan.stored, ORDER)
+            layout = m.layout_of(before, plan.columns, plan.names, stored=stored, texts=plan.texts)
             at = partial(f.location_of_object, view)
             was = f.files_before(before, layout, place, rules_before, at=at)
-        files = f.Describing(view, place, layout, was, ids.new).described(plan.rules.values())
+        describing = f.Describing(view, place, layout, was, ids.new, plan.columns, plan.copied)
+        files = describing.described(plan.rules.values())
         if (
             before is not None
             and self.shows(view)
@@ -262,7 +284,10 @@ class _Publisher:
                 TAG: tag,
                 **_totals(files),
             },
-            properties={WITHOUT: json.dumps(list(self.without))},
+            properties={
+                WITHOUT: json.dumps(list(self.without)),
+                **({TYPES: self.types} if self.types != STRICT else {}),
+            },
             now=self.pool.context.now(),
             shown=time,
         )
@@ -280,7 +305,9 @@ class _Publisher:
             added=sum(one.is_new for one in files),
             added_deletes=sum(one.has_new_deletes for one in files),
         )
-        locations = [manifest_list, *(m.manifest_path for m in manifests), *(d.file_path for d in deletes)]
+        own = [one.data for one in files if one.data.file_path.startswith(place.location_of("data/"))]
+        locations = [manifest_list, *(m.manifest_path for m in manifests)]
+        locations += [one.file_path for one in (*deletes, *own)]
         delete_leftovers(place, number=number, locations=locations, grace=self.pool.settings["vacuum.grace"])
         return result
 

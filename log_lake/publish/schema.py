@@ -6,7 +6,7 @@ regard as wider.  Our objects contain no ids: readers find columns by the names 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -177,16 +177,19 @@ def _mapped(fields: Iterable[MappedField], above: Path) -> Iterable[tuple[Path, 
             yield from _mapped(one.fields, path)
 
 
-def sort_order(names: KeyNames, schema: Schema, *, before: Iterable[SortOrder] = ()) -> SortOrder:
+def sort_order(
+    names: KeyNames, schema: Schema, *, before: Iterable[SortOrder] = (), texts: Collection[str] = ()
+) -> SortOrder:
     """The order of the records in each object, as far as the table has its fields; an earlier sort order if it
     is equal.
 
-    Null comes first in either direction.  The order ends before a float, because Iceberg sorts -0.0 before 0.0.
+    Null comes first in either direction.  The order ends before a float, because Iceberg sorts -0.0 before 0.0, and
+    before a field that is text in the table only (`texts`).
     """
     fields = []
     for part in names.key.fields:
         column = next((c for c in schema.fields if c.name == names.of_table(part.name)), None)
-        if column is None or isinstance(column.field_type, T.FloatType | T.DoubleType):
+        if column is None or part.name in texts or isinstance(column.field_type, T.FloatType | T.DoubleType):
             break
         direction = SortDirection.DESC if part.descending else SortDirection.ASC
         fields.append(SortField(column.field_id, IdentityTransform(), direction, NullOrder.NULLS_FIRST))

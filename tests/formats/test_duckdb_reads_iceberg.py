@@ -9,11 +9,15 @@ import json
 import pickle
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from log_lake.publish.run import publish_iceberg
 from tests.support.duckdb_apart import INSTALL_SECONDS, LOAD, duckdb_apart
+from tests.support.iceberg import ODD, a_local_pool, read_table, values
 from tests.support.iceberg_cases import BEYOND_SPARK, CASES, Tables, publish_cases, read_as
 
 pytest.importorskip("pyiceberg")
@@ -70,3 +74,17 @@ def test_duckdb_reads_what_the_lake_gives(
     expected = answers.tables.expected(name, of_lake)
     assert expected, "a question that has an answer"
     assert read_as(answers.rows[f"{name}: {of_duckdb}"]) == expected
+
+
+def test_duckdb_reads_converted_fields_as_pyiceberg_does(python: str, tmp_path: Path) -> None:
+    several = {"k": [5], "v": [1]}, {"k": [6], "v": ["1"]}
+    odd = pa.table({"k": pa.array([1, 2, 3]), **ODD})
+    pool = a_local_pool(tmp_path, odd, *several, settings={"publish.types": "text"})
+    location = publish_iceberg(pool).location
+    (tmp_path / "asked").write_text(json.dumps({"odd": (location, "")}))
+    words = [python, "-c", READER, str(tmp_path / "asked"), str(tmp_path / "answers")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
+    assert done.returncode == 0, done.stderr[-4000:]
+    rows = pickle.loads((tmp_path / "answers").read_bytes())["odd"]
+    assert len(rows) == 5
+    assert read_as(rows) == values(read_table(location).to_pylist())

@@ -43,6 +43,23 @@ TYPES = {
 }
 """Three values of every type that Iceberg has."""
 
+ODD = {
+    "u8": pa.array([0, 255, None], pa.uint8()),
+    "u32": pa.array([0, 2**32 - 1, None], pa.uint32()),
+    "u64": pa.array([0, 2**64 - 1, None], pa.uint64()),
+    "ns": pa.array([1, 1_600_000_000_123_456_789, None], pa.timestamp("ns")),
+    "instant ns": pa.array([1, None, 10**18], pa.timestamp("ns", "UTC")),
+    "ms": pa.array([1, 1_600_000_000_123, None], pa.timestamp("ms")),
+    "time ns": pa.array([1, None, 86_399_999_999_999], pa.time64("ns")),
+    "time s": pa.array([1, None, 86_399], pa.time32("s")),
+    "span": pa.array([1_500_000, None, -1], pa.duration("us")),
+    "record": pa.array(
+        [{"u": 1, "s": "a"}, None, {"u": None, "s": ""}], pa.struct({"u": pa.uint16(), "s": pa.string()})
+    ),
+    "list": pa.array([[2**64 - 1], [], None], pa.list_(pa.uint64())),
+}
+"""Three values of types that Iceberg does not have, and that `publish.types=text` converts."""
+
 
 def a_local_pool(folder: Path, *loads: Any, key: str = "k", **options: Any) -> Pool:
     """The pool `p` of a new lake in a folder, since readers of Iceberg need files; each table is a load."""

@@ -41,7 +41,11 @@ def publication_due(pool: Pool, *, branch: str) -> str:
         lag = publication(pool, branch=branch, to=place)
     except PublishedElsewhere:
         return "the published table is of another place, where the lake was before"
-    return "not published yet" if lag is None else "the published table is behind" if lag.transactions else ""
+    if lag is None:
+        return "not published yet"
+    if lag.published.types != pool.settings["publish.types"]:
+        return "publish.types was changed"
+    return "the published table is behind" if lag.transactions else ""
 
 
 def publish(

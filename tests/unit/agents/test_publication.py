@@ -62,5 +62,5 @@ def test_the_report_says_what_was_published_or_why_not(tmp_path: Path) -> None:
     assert done["published"] is None
     assert pool_line(summary("p", [], **how, publication=done)).endswith(
         "; not published: pool 'p': field 'c' holds values of several kinds, or empty records, as JSON; leave it "
-        "out (--without c)"
+        "out (--without c), or publish it converted (lake set p publish.types=text)"
     )

@@ -88,7 +88,8 @@ def test_a_type_that_iceberg_does_not_have_is_refused_unless_it_is_left_out(
     pool = a_local_pool(tmp_path, pa.table({"k": [1], "c": column}))
     with pytest.raises(InvalidInput) as refused:
         publish_iceberg(pool)
-    assert str(refused.value) == f"pool 'p': field 'c' {why}; leave it out (--without c)"
+    text = "publish it converted (lake set p publish.types=text)"
+    assert str(refused.value) == f"pool 'p': field 'c' {why}; leave it out (--without c), or {text}"
     assert not pool.tags, "nothing was written"
     check_published(pool, without=["c"])
 

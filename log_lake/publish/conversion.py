@@ -1,0 +1,145 @@
+"""Columns of a published table that Iceberg has no type for, and the files that hold them (`publish.types=text`).
+
+| in the lake | in the table |
+|---|---|
+| unsigned integers of 8 and 16, 32, 64 bits | int, long, decimal(20,0) |
+| timestamps and times of day in seconds or milliseconds | in microseconds |
+| timestamps and times of day in nanoseconds; durations; decimals of more than 38 digits | text |
+| values of several kinds; records, lists and maps with one of the above inside | JSON as text |
+
+An object that readers of Iceberg could not read as the table's columns is copied beside the table, without hidden
+records.  The others are shown as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.typedef import Record
+
+from lake_core.errors import InvalidInput
+from lake_core.schemas.hidden import user_fields
+from lake_core.values.types import is_json, show_type
+from log_lake.columns.json_text import shown
+from log_lake.lake.view import View
+from log_lake.publish.fields import fault_of, reads_as
+from log_lake.publish.names import KeyNames
+from log_lake.publish.place import Place
+from log_lake.publish.rules import ObjectRule
+
+_NEAREST: dict[pa.DataType, pa.DataType] = {
+    pa.uint8(): pa.int32(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.time32("s"): pa.time64("us"),
+    pa.time32("ms"): pa.time64("us"),
+}
+
+
+def as_text(schema: pa.Schema) -> pa.Schema:
+    """The fields, those that Iceberg cannot express with their types in the table."""
+    return pa.schema([_of_table(column) for column in schema])
+
+
+def _of_table(column: pa.Field) -> pa.Field:
+    kind = column.type
+    if pa.types.is_null(kind) or not fault_of(column):
+        return column
+    if pa.types.is_timestamp(kind) and kind.unit in ("s", "ms"):
+        return pa.field(column.name, pa.timestamp("us", kind.tz))
+    return pa.field(column.name, _NEAREST.get(kind, pa.string()))
+
+
+def texts_of(schema: pa.Schema, columns: pa.Schema) -> frozenset[str]:
+    """The columns that are text in the table only; so they have another order."""
+    return frozenset(column.name for column in columns if _is_text_of(schema.field(column.name), column))
+
+
+def _is_text_of(field: pa.Field, column: pa.Field) -> bool:
+    return pa.types.is_string(column.type) and (is_json(field) or not pa.types.is_string(field.type))
+
+
+def must_be_copied(stored: pa.Schema, columns: pa.Schema, texts: Collection[str]) -> bool:
+    """Whether readers of Iceberg could not read an object as the table's columns; `texts` are those that are text.
+
+    They open no object with a field that they do not know, also if the table leaves it out.  A text of a field
+    that has other kinds elsewhere is JSON in the table.
+    """
+    return any(
+        fault_of(field)
+        or field.name in texts
+        or (field.name in columns.names and not reads_as(field, columns.field(field.name)))
+        for field in user_fields(stored)
+    )
+
+
+def copied_file(
+    rule: ObjectRule, view: View, columns: pa.Schema, names: KeyNames, place: Place, *, location: str
+) -> DataFile | None:
+    """Writes what the table shows of an object as a file at the location; None if it shows no record of it.
+
+    Raises InvalidInput for a value that its column cannot have, ObjectMissing, Corrupt, Unavailable.
+    """
+    plan = view.plan(columns=columns.names)
+    plan = replace(plan, references=tuple(one for one in plan.references if one.object == rule.object))
+    schema = names.stored(columns)
+    records = 0
+    with place.store.open_output(place.name_of(location)) as output:
+        with pq.ParquetWriter(output, schema, compression="zstd") as writer:
+            for table in _tables(view.run(plan), columns, pool_name=view.config.name):
+                records += table.num_rows
+                writer.write_table(table.rename_columns(schema.names))
+        size = output.tell()
+    if not records:
+        return None
+    return DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=location,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=records,
+        file_size_in_bytes=size,
+        column_sizes=None,
+        value_counts=None,
+        null_value_counts=None,
+        nan_value_counts=None,
+        lower_bounds=None,
+        upper_bounds=None,
+        key_metadata=None,
+        split_offsets=None,
+        equality_ids=None,
+        sort_order_id=None,
+        spec_id=0,
+    )
+
+
+def _tables(tables: Iterator[pa.Table], columns: pa.Schema, *, pool_name: str) -> Iterator[pa.Table]:
+    for table in tables:
+        converted = [
+            _converted(table.column(column.name), table.schema.field(column.name), column, pool_name)
+            for column in columns
+        ]
+        yield pa.table(converted, schema=columns)
+
+
+def _converted(values: pa.ChunkedArray, field: pa.Field, column: pa.Field, pool_name: str) -> pa.ChunkedArray:
+    """Values of a field as the table's column has them."""
+    if _is_text_of(field, column):
+        texts = shown(values, field)
+        if is_json(field) or pa.types.is_nested(field.type):
+            return texts
+        bare = pc.utf8_slice_codeunits(texts, 1, stop=-1)
+        return pc.if_else(pc.starts_with(texts, '"'), bare, texts)
+    try:
+        return values.cast(column.type)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(
+            f"pool {pool_name!r}: field {column.name!r} is {show_type(field)}, and a value of it does not fit "
+            f"{show_type(column)}; leave it out (--without {column.name})"
+        ) from error
