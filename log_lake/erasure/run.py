@@ -64,6 +64,7 @@ from log_lake.erasure.search import Search, chunks, foreign, known_id
 from log_lake.erasure.target import Target
 from log_lake.lake.branch import Branch
 from log_lake.lake.pool import Pool
+from log_lake.lake.transaction_branch import end_committed
 from log_lake.objects.located import Located
 from log_lake.presence.absence import planning_again
 from log_lake.presence.roots import tagged_objects
@@ -166,6 +167,7 @@ class _Run:
     def _round(self) -> bool:
         """The steps once; whether nothing is left to be done.  Raises PlanAgain, ObjectMissing."""
         self._look_at_fields()
+        end_committed(self.pool)
         self.own.hide(self.search)
         self._log("the records are hidden on every branch")
         if self._rewrite():

@@ -26,6 +26,16 @@ def has_writes(child: BranchState) -> bool:
     )
 
 
+def end_committed(pool: Pool) -> None:
+    """Removes the branches that transactions have merged; their processes died before they did.
+
+    Such a branch takes no more writes, so upkeep of all branches could not go on.  Raises as `end_branch`.
+    """
+    for name, branch in sorted(pool.history.load_open().state.branches.items()):
+        if transaction_of(name) and branch.fork is not None and branch.fork.merged:
+            end_branch(pool, name)
+
+
 def end_branch(pool: Pool, name: str) -> None:
     """Removes the branch of a transaction, if it is there; what only it holds goes onto the list of the removed.
 

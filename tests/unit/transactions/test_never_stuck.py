@@ -15,6 +15,7 @@ from lake_core.history.transactions.part import PendingPart
 from lake_core.history.transactions.waiting import DecisionWait
 from lake_core.records import Prepare
 from lake_core.schemas import APPEND
+from log_lake.erasure.run import erase
 from log_lake.lake import Lake
 from log_lake.lake.open_transactions import clean, transactions
 from log_lake.lake.transactions import PoolsTransaction
@@ -170,6 +171,18 @@ def test_a_pool_that_joins_during_the_end_is_ended_later(lake: Lake, monkeypatch
     clean(lake, grace=0)
     assert branches(lake, "b") == {"main"}
     assert not transactions(lake)
+
+
+def test_an_erasure_goes_on_where_the_owner_died_after_its_decision(lake: Lake) -> None:
+    tx = lake.transaction()
+    for name in ("a", "b"):
+        tx.pool(name).append(table(2))
+    tx._decisions.decide(tx.id, committed=True, by="test", prepared=prepared(tx))
+    assert erase(lake.pool("a"), where="k = 2", grace=0).status == "done"
+    assert keys(lake, "a") == [1]
+    assert set(tx.commit().versions) == {"a", "b"}
+    assert keys(lake, "a") == [1]
+    assert keys(lake, "b") == [1, 2]
 
 
 def test_an_abort_removes_a_branch_whose_transaction_has_no_objects(lake: Lake) -> None:
