@@ -20,6 +20,7 @@
         CheckpointDamaged     part of a checkpoint is damaged: load again, the journal skips it
         NotConserved          a rewriting would lose or change records: nothing was committed, the inputs stay
         JournalLost           a journal that had entries has none: put it back, or rebuild the pool
+        PublishedElsewhere    a published table is of where the lake was before: publish the pool again
       ObjectVacuumed          the revision is older than the retention time
       OutputFailed            make room for the output, or choose another; earlier changes remain
 
@@ -228,6 +229,19 @@ class NotConserved(Corrupt):
 
 class JournalLost(Corrupt):
     """A journal that had entries has no entry, no checkpoint and no fence."""
+
+
+class PublishedElsewhere(Corrupt):
+    """The newest metadata at a place is of a table at another `location`: the lake was moved or copied.
+
+    No reader may follow it.  A publication of the same pool and branch writes the table anew, as the next number.
+    """
+
+    def __init__(
+        self, message: str, *, number: int = 0, location: str = "", pool: str = "", branch: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.number, self.location, self.pool, self.branch = number, location, pool, branch
 
 
 class ObjectVacuumed(LakeError):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from lake_core.errors import LakeError
+from lake_core.errors import LakeError, PublishedElsewhere
 from lake_core.history import PoolState, Reference
 from lake_core.history.activity import RENEW
 from lake_core.history.removal import Removal
@@ -44,7 +44,7 @@ from log_lake.leases.lease import read_leases
 from log_lake.presence.roots import tagged_objects
 from log_lake.publish.lag import MAX_COUNTED
 from log_lake.publish.place import place_of
-from log_lake.publish.published import PublishedElsewhere, published_at
+from log_lake.publish.published import published_at
 from log_lake.reading.age_off import tells_time
 from log_lake.reading.revision import Revision
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from lake_core.errors import Corrupt
+from lake_core.errors import Corrupt, PublishedElsewhere
 from lake_core.records.decoders import JSON
 from lake_core.records.decoding import decoding
 from log_lake.publish.place import Place
@@ -48,17 +48,6 @@ TYPES = "lake.types"
 
 READ_ONLY = {"gc.enabled": "false"}
 """No program of Iceberg may delete files of the table: the objects are the lake's."""
-
-
-class PublishedElsewhere(Corrupt):
-    """The newest metadata at a place is of a table at another place: the lake was moved or copied.
-
-    No reader may follow it.  A publication of the same pool and branch writes the table anew, as the next number.
-    """
-
-    def __init__(self, message: str, *, number: int, location: str, pool: str, branch: str) -> None:
-        super().__init__(message)
-        self.number, self.location, self.pool, self.branch = number, location, pool, branch
 
 
 class _Snapshot(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lake_core.errors import Corrupt, InvalidInput, NotFound
+from lake_core.errors import Corrupt, InvalidInput, NotFound, PublishedElsewhere
 from lake_core.history.state import Tag
 from lake_core.naming import MAIN
 from lake_core.records.decoding import decoding
@@ -56,7 +56,6 @@ from log_lake.publish.published import (
     VERSION,
     WITHOUT,
     Published,
-    PublishedElsewhere,
     described,
     published_at,
 )

@@ -10,14 +10,13 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from lake_core.errors import InvalidInput
+from lake_core.errors import InvalidInput, PublishedElsewhere
 from lake_core.naming import MAIN
 from log_lake.agents.compact.plan import jobs_of_inlined
 from log_lake.agents.compact.policy import policy_of
 from log_lake.lake.pool import Pool
 from log_lake.publish.lag import publication
 from log_lake.publish.place import BESIDE
-from log_lake.publish.published import PublishedElsewhere
 from log_lake.publish.report import result_line
 from log_lake.publish.run import PublishResult, publish_iceberg
 from log_lake.rewriting.compaction import run_jobs
