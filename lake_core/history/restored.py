@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lake_core.errors import Corrupt
-from lake_core.history.branch_state import BranchState
+from lake_core.history.branch_state import BranchState, Fork
 from lake_core.history.state import PoolState
+from lake_core.history.transactions.part import PendingPart
 from lake_core.naming import MAIN
 from lake_core.records.transactions import version_of
 
@@ -23,11 +24,17 @@ def check_restored(state: PoolState, *, version: int) -> None:
         _check_branch(state, name, branch)
     for over, part in state.pending.items():
         child = state.branches.get(part.branch)
-        if child is None or child.fork is None or (child.fork.parent, child.tip) != (part.into, part.upto):
+        if child is None or child.fork is None or not _fits(child, child.fork, part):
             raise Corrupt(f"transaction {over}: its pending part does not fit branch {part.branch[:80]!r}")
     for what, named in _versions(state):
         if named > version:
             raise Corrupt(f"{what} is of version {named}, and the checkpoint of version {version}")
+
+
+def _fits(child: BranchState, fork: Fork, part: PendingPart) -> bool:
+    """Whether the part may still be merged; only upkeep has moved the branch since it was prepared."""
+    newest = next(iter(fork.writes or ()), 0)
+    return fork.parent == part.into and version_of(newest) <= part.upto <= child.tip
 
 
 def _check_branch(state: PoolState, name: str, branch: BranchState) -> None:

@@ -13,6 +13,8 @@ from lake_core.history.rebase import rebase
 from lake_core.history.transactions.commuting import commutes
 from lake_core.history.transactions.decisions import Decisions
 from lake_core.ids import IdSource
+from lake_core.journal import write_state
+from lake_core.journal.purge import purge
 from lake_core.records import (
     Action,
     AddObject,
@@ -35,6 +37,7 @@ from log_lake.lake import Lake
 from log_lake.lake.moment import states_at_one_moment
 from log_lake.lake.open_transactions import clean, due, transactions
 from log_lake.lake.pool import Pool
+from log_lake.rewriting.compaction import compact
 from log_lake.stores.memory import MemoryStore
 from tests.support.records import an_id, transaction
 
@@ -257,6 +260,25 @@ def test_what_commutes(parts: dict[bool, tuple[Pool, str]], what: str) -> None:
                 rebase(state, draft, key=pool.config.key, time=0)
         if what == "load":
             assert not commutes(state, part, draft, Rule("upsert"))
+
+
+def test_a_checkpoint_is_read_though_the_branch_of_a_part_was_compacted(lake: Lake) -> None:
+    tx = lake.transaction()
+    for number in (3, 4):
+        tx.pool("a").append(table(number))
+    pool = lake.pool("a")
+    prepare(pool, tx.id)
+    branch = pool.history.load().state.branches[tx.branch]
+    own = [r for r in branch.snapshot.all() if branch.is_unmerged(r)]
+    assert compact(pool.branch(tx.branch), own).version
+    journal = pool.history.journal
+    loaded = journal.load()
+    assert write_state(journal, loaded, id=lake.context.ids.new(), now=lake.context.now())
+    assert purge(journal, until=loaded.version).entries == loaded.version
+    again = Lake.open_on(lake.store)
+    assert keys(again, "a") == [1, 2]
+    again.transaction(tx.id).commit()
+    assert keys(again, "a") == [1, 2, 3, 4]
 
 
 def test_a_settling_that_does_not_fit_is_damage(parts: dict[bool, tuple[Pool, str]]) -> None:
