@@ -28,7 +28,10 @@ def check_text(what: str, text: str) -> None:
     transaction."""
     if not isinstance(text, str):
         raise InvalidInput(f"{what}: must be a text (got {text!r})")
-    size = len(text.encode(errors="surrogatepass"))
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{what}: {error}: the text is no valid Unicode") from None
     if size > MAX_VALUE:
         raise InvalidInput(
             f"{what}: the text has {size:,} bytes; at most {MAX_VALUE:,} are allowed: shorten it"

@@ -41,8 +41,8 @@ def begin(
         )
     check_text("token", token)
     check_text("message", message)
-    if not 0 < open_for <= LONGEST:
-        raise InvalidInput(f"a transaction of {open_for:g} s: it may be open for up to a year")
+    if not isinstance(open_for, int | float) or not 0 < open_for <= LONGEST:
+        raise InvalidInput(f"open_for={open_for!r}: give seconds; a transaction may be open for up to a year")
     now = int(context.now() * 1_000_000)
     id = context.ids.new()
     begun = Begun(

@@ -89,7 +89,7 @@ class PoolsTransaction:
     """
 
     def __init__(self, lake: HasPools, id: str) -> None:
-        if not is_id(id):
+        if not isinstance(id, str) or not is_id(id):
             raise InvalidInput(f"transaction {id!r}: give the id of one that was begun")
         self.id = id
         self.branch = naming.transaction_branch(id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -71,6 +73,13 @@ def test_all_pools_change_at_once_and_the_writer_reads_its_own_writes(lake: Lake
     assert tx.result is not None
     assert set(tx.result.versions) == {"a", "b"}
     assert set(lake.pool("a").history.load().state.branches.keys()) == {"main"}
+
+
+def test_bad_arguments_get_a_line(lake: Lake) -> None:
+    bad: list[dict[str, Any]] = [{"id": 5}, {"open_for": "5"}, {"token": "\ud800"}, {"message": "\ud800"}]
+    for arguments in bad:
+        with pytest.raises(InvalidInput):
+            lake.transaction(**arguments)
 
 
 def test_a_block_that_fails_leaves_nothing(lake: Lake) -> None:
