@@ -51,3 +51,12 @@ def test_a_bucket_is_named_as_readers_know_it(address: str, scheme: str, to: str
     pool.branch().append(pa.table({"k": [4]}))
     publish_iceberg(pool, to=to.format(name))
     assert len(read(done.location, address)) == 3
+
+
+def test_copies_with_converted_fields_lie_in_the_bucket(address: str) -> None:
+    lake = Lake.create(f"s3://{BUCKET}/converted", options=s3_client(address))
+    pool = lake.create_pool("p", key="k", settings={"publish.types": "text"})
+    pool.branch().append(pa.table({"k": [1, 2], "u": pa.array([0, 2**64 - 1], pa.uint64())}))
+    done = publish_iceberg(pool)
+    assert (done.records, done.added) == (2, 1)
+    assert [int(row["u"]) for row in read(done.location, address)] == [0, 2**64 - 1]
