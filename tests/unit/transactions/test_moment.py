@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from functools import partialmethod
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from lake_core.errors import InvalidInput, NotFound, Unavailable
 from lake_core.history.history import History
-from lake_core.history.transactions.decisions import Decision
+from lake_core.history.transactions.decisions import Decision, Decisions
 from lake_core.ids import IdSource
+from lake_core.records import Settle
 from log_lake.lake import Lake
 from log_lake.lake.all_pools import tag_all
 from log_lake.lake.open_transactions import clean
@@ -104,6 +106,28 @@ def test_a_time_has_a_transaction_in_all_pools_or_in_none(
     assert at(lake, settled_at) == [[1, 2]] * 3  # the journals are enough
     rows = query(lake, "SELECT k FROM a JOIN b USING (k) JOIN c USING (k)", time=text(settled_at)).read_all()
     assert sorted(rows["k"].to_pylist()) == [1, 2]
+
+
+def test_a_transaction_is_at_no_time_before_a_pool_has_settled_it(
+    lake: Lake, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx = lake.transaction()
+    for name in ("a", "b"):
+        tx.pool(name).append(pa.table({"k": pa.array([2], pa.int64())}))
+    decide = Decisions.decide
+
+    def later(decisions: Decisions, id: str, **how: Any) -> Decision:
+        clock.now += 10
+        append(lake, "a", 3)  # commutes with what is pending there
+        clock.now += 10
+        return decide(decisions, id, **how)
+
+    monkeypatch.setattr(Decisions, "decide", later)
+    tx.commit()
+    decided_at = clock.now
+    clock.now += 1
+    assert at(lake, decided_at - 5, ["a", "b"]) == [[1, 3], [1]]
+    assert at(lake, decided_at, ["a", "b"]) == [[1, 2, 3], [1, 2]]
 
 
 def test_a_time_has_nothing_that_a_pool_committed_later(lake: Lake, clock: Clock) -> None:
@@ -202,7 +226,7 @@ def test_at_any_time_of_any_history_a_transaction_is_in_all_of_its_pools_or_in_n
     clock.now = begun + max(-skew, 0.0)
     lakes = (first, Lake.open_on(store, author="two", ids=IdSource(lambda: clock.now + skew)))
     appended: dict[int, tuple[str, int]] = {}
-    over: dict[int, set[str]] = {}
+    over: dict[int, tuple[str, set[str]]] = {}
     for number, (move, chosen, writer) in enumerate(moves, 1):
         lake = lakes[writer]
         if move == "wait":
@@ -213,9 +237,9 @@ def test_at_any_time_of_any_history_a_transaction_is_in_all_of_its_pools_or_in_n
             append(lake, NAMES[chosen], number)
             appended[number] = NAMES[chosen], lake.pool(NAMES[chosen]).at().version
         else:
-            over[number] = {name for bit, name in enumerate(NAMES) if chosen >> bit & 1}
             tx = lake.transaction()
-            for name in sorted(over[number]):
+            over[number] = tx.id, {name for bit, name in enumerate(NAMES) if chosen >> bit & 1}
+            for name in sorted(over[number][1]):
                 tx.pool(name).append(pa.table({"k": pa.array([number], pa.int64())}))
                 clock.now += 1
             with pytest.MonkeyPatch.context() as patched:
@@ -224,11 +248,18 @@ def test_at_any_time_of_any_history_a_transaction_is_in_all_of_its_pools_or_in_n
         clock.now += 1
     logs = {name: list(first.pool(name).log()) for name in NAMES}
     times = {name: {version: t.time for version, t in log} for name, log in logs.items()}
+    settles: dict[str, list[int]] = {id: [] for id, _ in over.values()}
+    for _, t in (one for log in logs.values() for one in log):
+        for action in t.actions:
+            if isinstance(action, Settle):
+                settles[action.over].append(t.time)
     every = sorted({time for each in times.values() for time in each.values() if time / 1e6 >= begun})
     for time in every[-1 :: -max(1, len(every) // 6)]:
         there = {name: set(keys(view)) for name, view in first.at(*NAMES, time=text(time / 1e6)).items()}
-        for number, pools in over.items():
-            assert {name for name in NAMES if number in there[name]} in (set(), pools), (number, time)
+        for number, (id, pools) in over.items():
+            is_settled = any(settled <= time for settled in settles[id])
+            assert {name for name in NAMES if number in there[name]} in (set(), pools)
+            assert all((number in there[name]) == is_settled for name in pools) or (skew and not is_settled)
         for number, (name, version) in appended.items():
             is_due = times[name][version] <= time
             assert number in there[name] or not is_due
