@@ -125,6 +125,12 @@ def _transactions(signs: LakeSigns) -> Iterator[Judged]:
             )
             yield Judged(Severity.ATTENTION, says, renewed, f"lake commit {one.id}")
             continue
+        if one.state == "damaged":
+            says = (
+                f"an object of transaction {one.id} is damaged, so no agent ends it: {listed(one.pools, 3)}"
+            )
+            yield Judged(Severity.ATTENTION, says, command=f"lake abort {one.id}")
+            continue
         due = None if one.expires is None else one.expires.timestamp()
         if one.state == "open" and due is not None and overdue(due, signs.now, DAILY) is not None:
             says = (
@@ -156,7 +162,7 @@ LAKE_KINDS: tuple[LakeKind, ...] = (
     LakeKind("dropped", "dropped pools whose grace time is over", _dropped),
     LakeKind(
         "transaction",
-        "a transaction over pools that is open for too long, or whose commit died",
+        "a transaction over pools that is open for too long or damaged, or whose commit died",
         _transactions,
     ),
     LakeKind("pools", "the list of pools without a checkpoint", _list_of_pools),

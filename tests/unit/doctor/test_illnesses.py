@@ -321,6 +321,22 @@ def _(ward: Ward) -> None:
     ward.wait(HOUR)
 
 
+@ill("transaction with a damaged object")
+def _(ward: Ward) -> None:
+    ward.pool(loads=1)
+    tx = ward.lake.transaction()
+    tx.pool("logs").append(pa.table({"k": [2]}))
+    ward.store.put(naming.transaction_object(tx.id, naming.BEGUN), b"junk")
+
+
+def test_a_damaged_transaction_is_mended_by_the_command_that_the_doctor_names(ward: Ward) -> None:
+    ILLNESSES["transaction with a damaged object"](ward)
+    (one,) = ward.findings()
+    assert one.command.startswith("lake abort ")
+    ward.lake.transaction(one.command.split()[-1]).abort()
+    assert ward.findings() == []
+
+
 def test_a_transaction_is_mended_by_the_command_that_the_doctor_names(ward: Ward) -> None:
     ILLNESSES["transaction whose commit died"](ward)
     (one,) = ward.findings()
