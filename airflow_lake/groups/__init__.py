@@ -6,6 +6,7 @@ pools.
     config     what a group works on            agent      find, run, report
     agents     a group for each agent           upkeep     four of them together
     pack       at most 64 mapped tasks          tasks      what the tasks do
+    transaction   a group of tasks that commits in all pools or in none
     form       an agent as a DAG of its own     approval, question   ask a person before an agent deletes
 
 Names are imported when they are first used, so that the pure modules load without Airflow.
@@ -18,6 +19,7 @@ from log_lake.agents.roster import AGENTS, group_name
 
 _FROM = dict.fromkeys(map(group_name, AGENTS), "agents") | {
     "LakeConfig": "config",
+    "LakeTransaction": "transaction",
     "LakeUpkeep": "upkeep",
     "agent_config": "form",
     "agent_dag": "form",
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from airflow_lake.groups.config import LakeConfig as LakeConfig
     from airflow_lake.groups.form import agent_config as agent_config
     from airflow_lake.groups.form import agent_dag as agent_dag
+    from airflow_lake.groups.transaction import LakeTransaction as LakeTransaction
     from airflow_lake.groups.upkeep import LakeUpkeep as LakeUpkeep
 
     def __getattr__(name: str) -> type[AgentGroup]:

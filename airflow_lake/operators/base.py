@@ -53,10 +53,13 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
 
     `lake`: the id of a connection of type lake, or a URI; empty: the variable LAKE of the worker, then
     lake_default. `spark`: the id of a connection of type spark_connect or spark; empty: what the lake's
-    connection names.  `spark_conf`: settings of that Spark, such as resources.
+    connection names.  `spark_conf`: settings of that Spark, such as resources.  `transaction`: the id of a
+    transaction over pools in which the task works (`groups.LakeTransaction`); `branch` is the one that its commit
+    changes.
     """
 
-    template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark", "spark_conf")
+    template_fields: Sequence[str] = ("lake", "pool_name", "branch", "spark", "spark_conf", "transaction")
+    works_in_transaction: ClassVar[bool] = False
     agent: ClassVar[str] = ""
     """The agent whose work the operator does; "" if its transactions say what it did, as those of loads do."""
     outlets: list[Any]
@@ -71,6 +74,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         branch: str = MAIN,
         spark: str = "",
         spark_conf: Mapping[str, str] | None = None,
+        transaction: str = "",
         retry_policy: RetryPolicy | None = NO_RETRY,  # as a default, so that a DAG's own comes before it
         **kwargs: Any,
     ) -> None:
@@ -80,10 +84,19 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
         self.branch = branch
         self.spark = spark
         self.spark_conf = spark_conf
+        if transaction and not self.works_in_transaction:
+            raise ValueError(
+                f"{self.task_id}: transaction has no meaning here: this work is of no transaction"
+            )
+        self.transaction = transaction
         self.effects: tuple[Effect, ...] = ()
         self.asked: dict[str, Any] = {}  # what the DAG says, before templates are filled in
         self.asked_names: dict[str, Any] = {"spark_conf": spark_conf}  # the same, of texts by name
-        self.asked_or_default: dict[str, Any] = {"lake": lake, "spark": spark}  # the same; "" has a meaning
+        self.asked_or_default: dict[str, Any] = {  # the same; "" has a meaning
+            "lake": lake,
+            "spark": spark,
+            "transaction": transaction,
+        }
         self.defaults = defaults_of(self)
 
     def execute(self, context: Context) -> Any:
@@ -98,6 +111,7 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
     def _execute(self, context: Context) -> Any:
         self.take()
         self.check_given(context)
+        self.join()
         if not self.agent:
             return self.act(context)
         from log_lake.agents.jobs import recorded
@@ -138,6 +152,15 @@ class LakeOperator(KeepsTexts, Tells, BaseOperator):
             task=self.task_id,
             environ=os.environ,
         )
+
+    def join(self) -> None:
+        """From now on works on the branch of the transaction, if the task is in one.
+
+        Raises NotFound, Conflict (it was ended), Unavailable.
+        """
+        if self.transaction and self.pool_name:
+            lake = self.get_lake()
+            self.branch = lake.transaction(self.transaction).pool(self.pool_name, into=self.branch).name
 
     def act(self, context: Context) -> Any:
         """Does the work of the task; other tasks can use its result."""

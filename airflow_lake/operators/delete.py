@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
 from airflow_lake.effects import TRUNCATE
@@ -23,6 +23,7 @@ class LakeDeleteOperator(LakeOperator):
     `by_hand=True`.
     """
 
+    works_in_transaction: ClassVar[bool] = True
     template_fields: Sequence[str] = (
         *LakeOperator.template_fields,
         "low",

@@ -39,6 +39,7 @@ class LakeFilesOperator(LakeOperator):
     With `skip`, a name without a file is also ignored if others have files.
     """
 
+    works_in_transaction: ClassVar[bool] = True
     ways_of_missing: ClassVar[tuple[str, ...]] = (FAIL, SKIP)
     template_fields: Sequence[str] = (
         *LakeOperator.template_fields,
@@ -78,11 +79,18 @@ class LakeFilesOperator(LakeOperator):
         self.message = message
         self.partitions = partitions
         self.has_partitions = partitions is not None
+        if self.has_partitions and self.transaction:
+            raise ValueError(
+                f"{self.task_id}: partitions have no meaning in a transaction: its commit emits the events, one "
+                "for each pool"
+            )
         self.alias = lake_alias(self.lake)
 
     def add_outlets(self, *, is_known: bool) -> None:
         """Declares which events the task emits: those of its pool's asset if the pool `is_known` now,
-        otherwise of an alias."""
+        otherwise of an alias.  In a transaction it emits none: its commit does."""
+        if self.transaction:
+            return
         is_known = is_known and all(isinstance(one, str) for one in (self.pool_name, self.lake, self.branch))
         if not (is_known and self._named_asset()):
             self.add_outlet(self._asset() if is_known else self.alias)
@@ -197,6 +205,9 @@ class LakeFilesOperator(LakeOperator):
         them.
         """
         named = [outlet for outlet in self.outlets or () if is_pool(outlet)]
+        if self.transaction:
+            withhold(self, named)
+            return
         event = PoolEvent.of(self.pool_name, result)
         if event is None:
             withhold(self, named)

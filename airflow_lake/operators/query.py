@@ -7,7 +7,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_lake import given
 from airflow_lake.effects import Effect
@@ -42,10 +42,11 @@ class LakeQueryOperator(LakeOperator):
 
     Airflow keeps what goes between tasks, so an answer of more than `max_rows` rows, or of more than `MAX_BYTES`,
     fails the task: aggregate, or add LIMIT.  With `must_hold=True` the task fails unless the answer is one row and
-    its first value is true, or a number other than 0 and NaN.
+    its first value is true, or a number other than 0 and NaN.  With `transaction` it sees what that has written.
     """
 
-    template_fields: Sequence[str] = ("lake", "sql")
+    works_in_transaction: ClassVar[bool] = True
+    template_fields: Sequence[str] = ("lake", "sql", "transaction")
     template_ext: Sequence[str] = (".sql",)
 
     def __init__(self, *, sql: str, max_rows: int = MAX_ROWS, must_hold: bool = False, **kwargs: Any) -> None:
@@ -94,7 +95,7 @@ class LakeQueryOperator(LakeOperator):
 
         rows: list[dict[str, Any]] = []
         size, first = 0, None
-        with query(self.get_lake(), self.sql, reads=self._note) as reader:
+        with query(self.get_lake(), self.sql, reads=self._note, transaction=self.transaction) as reader:
             names = reader.schema.names
             for batch in reader:
                 if len(rows) + batch.num_rows > self.max_rows:

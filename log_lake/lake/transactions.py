@@ -211,7 +211,7 @@ class PoolsTransaction:
             if len(pools) < len(listed.pools):
                 raise NotFound(f"transaction {self.id}: a pool of it was dropped, so it cannot be committed")
             token = f"{TOKEN}{begun.token}" if begun.token else ""
-            if token and (first := _first_use(pools, token)):
+            if token and (first := first_use(pools, begun.token)):
                 decision = self._decisions.decide(
                     self.id, committed=False, by=f"{author}: its token was used"
                 )
@@ -414,7 +414,7 @@ class PoolsTransaction:
             log.warning("transaction %s is not aborted: %s", self.id, failure)
 
 
-def _first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:
-    """The versions of the first commit of a token, by the names of the pools that know it."""
-    first = {pool.name: pool.history.load_open().state.tokens.get(token) for pool in pools}
+def first_use(pools: Sequence[Pool], token: str) -> dict[str, int]:
+    """The versions of the first commit of a transaction's token, by the names of the pools that know it."""
+    first = {pool.name: pool.history.load_open().state.tokens.get(f"{TOKEN}{token}") for pool in pools}
     return {name: one.version for name, one in first.items() if one is not None}

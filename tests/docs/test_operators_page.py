@@ -11,7 +11,7 @@ from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs" / "airflow.md").read_text()
 FOLDER = ROOT / "airflow_lake" / "operators"
-OF_ALL = {"pool_name", "lake", "branch", "spark", "spark_conf", "retry_policy"}
+OF_ALL = {"pool_name", "lake", "branch", "spark", "spark_conf", "retry_policy", "transaction"}
 ROWS = dict(re.findall(r"^\| `(\w+\.Lake\w+Operator)` \|[^|]*\|([^|]*)\|$", PAGE, re.MULTILINE))
 CLASSES = {
     node.name: (path.stem, node)

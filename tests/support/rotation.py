@@ -73,6 +73,11 @@ SLOW = (
     Slow("tests/airflow/test_opentelemetry.py", 0.5, ("log_lake/measuring.py", "lake_core/store/meter.py")),
     Slow("tests/airflow/test_lineage.py", 1.0, ("airflow_lake/",)),
     Slow(
+        "tests/airflow/test_transaction_group.py",
+        1.5,
+        ("airflow_lake/groups/", "airflow_lake/operators/", "log_lake/lake/transactions.py"),
+    ),
+    Slow(
         "tests/spark/test_connector.py", 3.0, ("spark_apps/native/", "lake_core/store/", "log_lake/stores/")
     ),
     Slow("tests/spark/test_native.py", 1.0, ("spark_apps/native/", *OF_READING)),

@@ -42,6 +42,7 @@ OWN_AIRFLOW = (
     "airflow/test_operators.py",
     "airflow/test_provider.py",
     "airflow/test_stale_outcome.py",
+    "airflow/test_transaction_group.py",
     "airflow/test_trigger.py",
     "airflow/view",
 )

@@ -15,8 +15,9 @@ SECONDS = 1_500
 RUN = """
 import datetime as dt, json, sys
 import dags
-for name, date, conf in json.loads(sys.argv[1]):
-    run = getattr(dags, name).test(logical_date=dt.datetime.fromisoformat(date), run_conf=conf)
+for name, date, conf, same_run in json.loads(sys.argv[1]):
+    date = dt.datetime.fromisoformat(date)
+    run = getattr(dags, name).test(run_after=date if same_run else None, logical_date=date, run_conf=conf)
     tasks = {f"{ti.task_id}[{ti.map_index}]": str(ti.state) for ti in run.get_task_instances()}
     print("RUN " + json.dumps([str(run.state), tasks]))
 """
@@ -37,8 +38,11 @@ def run_dags(
     *,
     date: str = "2026-01-05T00:00:00+00:00",
     environ: Mapping[str, str] | None = None,
+    same_run: bool = False,
 ) -> tuple[list[Run], str]:
     """The runs of that logical date, each the name of a DAG in the file and its conf; and all that was printed.
+
+    `same_run`: runs of one DAG have one id, as a run that is cleared.
 
     The connection `lake_default` is the lake in `folder`, in which small work needs no Spark.
     """
@@ -53,7 +57,7 @@ def run_dags(
         "AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(connection),
         **(environ or {}),
     }
-    asked = json.dumps([(name, date, conf) for name, conf in runs])
+    asked = json.dumps([(name, date, conf, same_run) for name, conf in runs])
     for words in (["-m", "airflow", "db", "migrate"], ["-c", RUN, asked]):
         done = subprocess.run(
             [sys.executable, *words],
