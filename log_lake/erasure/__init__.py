@@ -5,6 +5,7 @@
     search    which objects hold matching records: in branches, tags, removed objects, orphans
     hiding    the tombstones of an erasure, on every branch
     holders   what may still need an object, and how to release it (pure)
+    copies    converted copies of objects beside published tables
     receipt   what was erased, what is held and by whom: an object beside the pool
     noting    adds to the receipt what a run finds and does
     begin     checks the request, and writes the receipt

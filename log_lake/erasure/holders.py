@@ -15,7 +15,8 @@ from lake_core.history import PoolState, Reference
 from log_lake.leases import Lease, Leases
 from log_lake.leases.lease import READ, WRITE
 
-TAG, DELETED_BRANCH, LEASE, FILE, IN_JOURNAL = "tag ", "deleted branch ", "lease ", "file ", "journal "
+TAG, DELETED_BRANCH, LEASE, FILE = "tag ", "deleted branch ", "lease ", "file "
+IN_JOURNAL, COPY = "journal ", "copy "
 """Prefixes of the words; the name or the id follows."""
 
 LOAD = "a load that has not committed"
@@ -89,6 +90,11 @@ def file_words(name: str) -> str:
     return f"{FILE}{name}, which is none of the pool's objects"
 
 
+def copy_words(name: str) -> str:
+    """Describes a copy of an object beside a published table."""
+    return f"{COPY}{name} beside a published table"
+
+
 def release(by: str, *, pool_name: str, erasure_id: str) -> str:
     """How a person releases the object from this holder; `by` is as in a receipt."""
     kind = next((kind for kind in (TAG, DELETED_BRANCH) if by.startswith(kind)), None)
@@ -98,6 +104,8 @@ def release(by: str, *, pool_name: str, erasure_id: str) -> str:
         return f"it ends by itself; until when, says: lake leases {pool_name}"
     if by.startswith(FILE):
         return "look what it is, and move it out of the lake or delete it"
+    if by.startswith(COPY):
+        return f"publish again: lake publish {pool_name}; the first publication after vacuum.grace deletes it"
     if by == JOURNAL:
         return f"purge them: lake checkpoint {pool_name}, then lake purge {pool_name} --keep 0s"
     if by == CLOCK:

@@ -45,6 +45,7 @@ from lake_core.records import Discard, Join
 from lake_core.store import ObjectInfo
 from log_lake.erasure import receipt as receipts
 from log_lake.erasure.begin import begin, target_now
+from log_lake.erasure.copies import held_copies
 from log_lake.erasure.hiding import HIDES, OwnTombstones
 from log_lake.erasure.holders import (
     CLOCK,
@@ -179,6 +180,9 @@ class _Run:
         """Write the results; if no object is held, retire the tombstones, purge, and mark the erasure as
         done."""
         self.held += self.notes.held_by_others()
+        self.held += held_copies(
+            self.pool, self.search.on_store(), erased={one.object for one in self.receipt.erased}
+        )
         if self.held:
             return self._end_held()
         withdraw_expired(self.pool)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from lake_core.errors import ObjectMissing
 from log_lake.erasure import receipt as receipts
+from log_lake.erasure.copies import held_copies
 from log_lake.erasure.holders import file_words
 from log_lake.erasure.in_journal import inlined_objects
 from log_lake.erasure.receipt import DONE, Receipt
@@ -74,5 +75,7 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
         yield f"object {known_id(info)}, which was never committed, holds such a record"
     for inlined in search.inlined(inlined_objects(pool, target, until=loaded.version + 1)):
         yield f"object {inlined.located.object} in {inlined.place} holds such a record"
+    for copy in held_copies(pool, names, erased={one.object for one in receipt.erased}):
+        yield f"{copy.by}, of object {copy.object}, may hold such a record"
     for name in foreign(names):
         yield f"{file_words(name)}, may hold such a record"

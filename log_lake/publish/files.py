@@ -154,11 +154,11 @@ class Describing:
         """The copy of an object with converted columns, that of the previous table if it is the same."""
         what = f"{rule.digest(self.view.state.lifts)} {self.columns}"
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
-        named = self.place.location_of(f"data/{rule.object}-{digest}-")
+        named = self.place.location_of(naming.copy(rule.object, digest, "").removesuffix(".parquet"))
         before = self.was.data.get(rule.object)
         if before is not None and before.file_path.startswith(named):
             return Described(before, None, is_new=False, has_new_deletes=False)
-        location = f"{named}{self.new_id()}.parquet"
+        location = self.place.location_of(naming.copy(rule.object, digest, self.new_id()))
         new = copied_file(rule, self.view, self.columns, self.layout.names, self.place, location=location)
         return None if new is None else Described(new, None, is_new=True, has_new_deletes=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,12 @@ pytest.importorskip("pyiceberg")
 
 from pyiceberg.table import StaticTable
 
+from lake_core import naming
 from lake_core.errors import InvalidInput
 from log_lake.agents.compact.publication import publication_due
+from log_lake.erasure.receipt import DONE, PENDING
+from log_lake.erasure.run import erase, go_on
+from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
 from log_lake.publish.run import PUBLISHED, UNCHANGED, publish_iceberg
@@ -105,3 +110,30 @@ def test_only_objects_that_need_it_are_copied_and_hidden_records_are_not(tmp_pat
     assert len(list(place.glob("data/*.parquet"))) == 2, "the old one stays for vacuum.grace"
     assert sorted(row["k"] for row in read_table(done.location).to_pylist()) == [1, 3, 4, 5]
     assert (done.records, done.hidden) == (4, 0)
+
+
+def test_an_erasure_is_pending_until_no_copy_of_an_erased_object_is_there(tmp_path: Path) -> None:
+    pool, _ = in_table(tmp_path)
+    receipt = erase(pool, where="k = 2")
+    assert (receipt.status, {held.by.split()[0] for held in receipt.held}) == (PENDING, {"copy", "tag"})
+    assert any("copy " in line and "may hold such a record" in line for line in verify(pool, receipt))
+    assert publish_iceberg(pool).outcome == PUBLISHED
+    receipt = go_on(pool, receipt)
+    assert (receipt.status, {held.by.split()[0] for held in receipt.held}) == (PENDING, {"copy"})
+    pool.branch().append(pa.table({"k": [9]}))
+    for copy in tmp_path.rglob("published/**/data/*.parquet"):
+        os.utime(copy, (1_000_000, 1_000_000))  # vacuum.grace has passed since
+    assert publish_iceberg(pool).outcome == PUBLISHED
+    done = go_on(pool, receipt)
+    assert (done.status, list(verify(pool, done))) == (DONE, [])
+    assert sorted(read_table(publish_iceberg(pool).location)["k"].to_pylist()) == [1, 3, 4, 9]
+
+
+def test_a_copy_names_its_object() -> None:
+    for id in ("0ujtsYcgvSTl8PAuAdqWYSMnLOv", "0ujtsYcgvSTl8PAuAdqWYSMnLOv.zng"):
+        assert naming.copied_id(f"p/published/iceberg/main/{naming.copy(id, 'ab', 'cd')}") == id
+    for other in (
+        "p/published/iceberg/main/metadata/0ujtsYcgvSTl8PAuAdqWYSMnLOv-m0.avro",
+        "p/data/x-y.parquet",
+    ):
+        assert naming.copied_id(other) is None

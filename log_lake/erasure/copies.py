@@ -1,0 +1,33 @@
+"""Copies of objects beside published tables (`publish.types=text`), which readers of Iceberg read.
+
+A copy has what its object had when it was published.  If the erasure has searched that object and found no such
+record, the copy has none.  Otherwise the copy may have some until it is deleted: the pool is published again, and
+`vacuum.grace` passes.  A table outside of the pool's folder is not looked at (docs/erasure.md).
+
+Called by the run of an erasure, before it says that it is done, and by the check of its receipt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+from lake_core import naming
+from lake_core.store import ObjectInfo
+from log_lake.erasure.holders import copy_words
+from log_lake.erasure.receipt import Held
+from log_lake.lake.pool import Pool
+
+
+def copies_of(pool: Pool) -> Iterator[tuple[str, str]]:
+    """The id of the object, and the name on the store, of each copy beside the pool: one listing."""
+    for info in pool.store.list(naming.all_published(pool.config.id)):
+        if (id := naming.copied_id(info.name)) is not None:
+            yield id, info.name
+
+
+def held_copies(pool: Pool, on_store: Iterable[ObjectInfo], *, erased: Container[str]) -> tuple[Held, ...]:
+    """The copies that may have such records: those of objects that are gone, or that are to be erased."""
+    searched = {naming.data_id(info.name) for info in on_store}
+    return tuple(
+        Held(id, copy_words(name)) for id, name in copies_of(pool) if id not in searched or id in erased
+    )
