@@ -321,7 +321,10 @@ class _Publisher:
     ) -> PublishResult:
         """Steps 6 and 7, which a killed publisher may have left undone; then the result."""
         point_hint(self.place)
-        places = {self.place.location} | ({self.moved.location} if self.moved else set())
+        places = {self.place.location}
+        if self.moved is not None and self.place.store is self.pool.store:
+            # beside the objects, the writer of the metadata may write the pool; elsewhere it could name any table
+            places.add(self.moved.location)
         delete_tags_before(self.pool, places, table.tag)
         log.info("%s: %s at %s: version %d", self.pool.name, outcome, table.location, table.version)
         return PublishResult(

@@ -61,6 +61,22 @@ def test_the_catalog_serves_a_moved_lake(tmp_path: Path) -> None:
     assert "before" not in json.dumps(table)
 
 
+def test_a_table_outside_that_names_another_place_costs_that_place_no_tag(tmp_path: Path) -> None:
+    """Who may write a folder outside of the lake, or a copy of such a folder, does not end another publication."""
+    pool = Lake.create(tmp_path / "lake").create_pool("logs", key="k")
+    pool.branch().append(pa.table({"k": [1]}))
+    beside, outside = publish_iceberg(pool), publish_iceberg(pool, to=f"{tmp_path}/outside")
+    kept = {name for name, tag in pool.tags.items() if tag.reason.endswith(beside.location)}
+    metadata = tmp_path / "outside" / "metadata" / "v1.metadata.json"
+    metadata.write_text(
+        json.dumps(json.loads(metadata.read_text()) | {"location": beside.location}), encoding="utf-8"
+    )
+    assert publish_iceberg(pool, to=outside.location).outcome == PUBLISHED
+    assert kept
+    assert kept <= pool.tags.keys()
+    assert publish_iceberg(pool).outcome == UNCHANGED
+
+
 def test_a_process_that_may_only_read_says_what_to_do(tmp_path: Path) -> None:
     moved = a_moved_lake(tmp_path)
     lake = Lake.open_on(ReadOnlyStore(moved.store))
