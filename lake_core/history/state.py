@@ -122,7 +122,8 @@ class Tag(msgspec.Struct, frozen=True, omit_defaults=True):
     boundary: int = 0
 
     def __post_init__(self) -> None:
-        check_counts("tag", version=self.version, set=self.set_at, boundary=self.boundary)
+        counts = {"version": self.version, "set": self.set_at, "boundary": self.boundary}
+        check_counts("tag", **counts, expires=self.expires)
         check_times("tag", time=self.time)
         if self.expires is not None and self.expires > LAST_TIME:  # the first release set no bound
             msgspec.structs.force_setattr(self, "expires", LAST_TIME)

@@ -170,3 +170,9 @@ def test_a_tag_that_an_earlier_program_let_expire_after_the_year_9999_is_read_an
     assert Tag(1, "main", "o", 5, 1, expires=2**62).expires == LAST_TIME
     with pytest.raises(Corrupt, match="time is"):
         Tag(1, "main", "o", 2**62, 1)
+
+
+def test_a_crafted_tag_that_expired_before_1970_is_damage() -> None:
+    """`lake tags` wrote its time of expiry, and ended with an error of Python."""
+    with pytest.raises(Corrupt, match="tag: expires is -"):
+        Tag(1, "main", "o", 5, 1, expires=-(2**62))
