@@ -352,25 +352,6 @@ def published(pool_id: str, form: str, branch: str) -> str:
     return f"{_part(pool_id)}/published/{form}/{plain if plain.strip('.') else plain.replace('.', '~2e')}"
 
 
-def all_published(pool_id: str) -> str:
-    """The folder of all tables of a pool for other programs."""
-    return f"{_part(pool_id)}/published"
-
-
-def copy(object_id: str, digest: str, new_id: str) -> str:
-    """The name of a copy of an object within the folder of a table (`publish.types=text`)."""
-    return f"data/{object_id}-{digest}-{new_id}.parquet"
-
-
-def copied_id(name: str) -> str | None:
-    """The id of the object whose copy has this name on the store; None if it is not the name of a copy."""
-    folder, _, last = name.rpartition("/")
-    id, dash, _ = last.partition("-")
-    if not (folder.endswith("/data") and dash and last.endswith(".parquet")):
-        return None
-    return data_id(id if "." in id else f"{id}.{PARQUET}")
-
-
 def _escaped(character: str) -> str:
     return "".join(f"~{byte:02x}" for byte in character.encode(errors="surrogatepass"))
 

@@ -16,12 +16,13 @@ from lake_core.store import ObjectInfo
 from log_lake.erasure.holders import copy_words
 from log_lake.erasure.receipt import Held
 from log_lake.lake.pool import Pool
+from log_lake.objects.copied import copied_id, tables_folder
 
 
 def copies_of(pool: Pool) -> Iterator[tuple[str, str]]:
     """The id of the object, and the name on the store, of each copy beside the pool: one listing."""
-    for info in pool.store.list(naming.all_published(pool.config.id)):
-        if (id := naming.copied_id(info.name)) is not None:
+    for info in pool.store.list(tables_folder(pool.config.id)):
+        if (id := copied_id(info.name)) is not None:
             yield id, info.name
 
 

@@ -23,6 +23,7 @@ from lake_core.errors import Corrupt, InvalidInput
 from lake_core.ids import ID_LENGTH
 from log_lake.lake.view import View
 from log_lake.objects.containers.stored_names import stored_names
+from log_lake.objects.copied import copy_name, copy_prefix
 from log_lake.objects.read import DataObject
 from log_lake.publish.commit import create_file, read_file
 from log_lake.publish.conversion import copied_file
@@ -154,11 +155,11 @@ class Describing:
         """The copy of an object with converted columns, that of the previous table if it is the same."""
         what = f"{rule.digest(self.view.state.lifts)} {self.columns}"
         digest = hashlib.sha256(what.encode()).hexdigest()[:20]
-        named = self.place.location_of(naming.copy(rule.object, digest, "").removesuffix(".parquet"))
+        named = self.place.location_of(copy_prefix(rule.object, digest))
         before = self.was.data.get(rule.object)
         if before is not None and before.file_path.startswith(named):
             return Described(before, None, is_new=False, has_new_deletes=False)
-        location = self.place.location_of(naming.copy(rule.object, digest, self.new_id()))
+        location = self.place.location_of(copy_name(rule.object, digest, self.new_id()))
         new = copied_file(rule, self.view, self.columns, self.layout.names, self.place, location=location)
         return None if new is None else Described(new, None, is_new=True, has_new_deletes=False)
 

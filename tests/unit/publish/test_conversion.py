@@ -15,7 +15,6 @@ pytest.importorskip("pyiceberg")
 
 from pyiceberg.table import StaticTable
 
-from lake_core import naming
 from lake_core.errors import InvalidInput
 from log_lake.agents.compact.publication import publication_due
 from log_lake.erasure.receipt import DONE, PENDING
@@ -23,6 +22,7 @@ from log_lake.erasure.run import erase, go_on
 from log_lake.erasure.verify import verify
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
+from log_lake.objects.copied import copied_id, copy_name
 from log_lake.publish.run import PUBLISHED, UNCHANGED, publish_iceberg
 from log_lake.rewriting.compaction import compact
 from tests.support.iceberg import ODD, a_local_pool, read_table
@@ -131,9 +131,9 @@ def test_an_erasure_is_pending_until_no_copy_of_an_erased_object_is_there(tmp_pa
 
 def test_a_copy_names_its_object() -> None:
     for id in ("0ujtsYcgvSTl8PAuAdqWYSMnLOv", "0ujtsYcgvSTl8PAuAdqWYSMnLOv.zng"):
-        assert naming.copied_id(f"p/published/iceberg/main/{naming.copy(id, 'ab', 'cd')}") == id
+        assert copied_id(f"p/published/iceberg/main/{copy_name(id, 'ab', 'cd')}") == id
     for other in (
         "p/published/iceberg/main/metadata/0ujtsYcgvSTl8PAuAdqWYSMnLOv-m0.avro",
         "p/data/x-y.parquet",
     ):
-        assert naming.copied_id(other) is None
+        assert copied_id(other) is None

@@ -1,0 +1,35 @@
+"""Names of the copies of objects with converted columns, beside published tables (`publish.types=text`).
+
+Callers: the publication, which makes them, and the erasure, which waits until they are gone.
+"""
+
+from __future__ import annotations
+
+from lake_core.naming import MAIN, PARQUET, data_id, published
+
+_FOLDER, _ENDING = "data", f".{PARQUET}"
+
+
+def copy_name(object_id: str, digest: str, new_id: str) -> str:
+    """The name of a copy within the folder of its table; `digest` stands for what the copy has of the object."""
+    return f"{copy_prefix(object_id, digest)}{new_id}{_ENDING}"
+
+
+def copy_prefix(object_id: str, digest: str) -> str:
+    """The beginning of the names of all copies that have this of the object."""
+    return f"{_FOLDER}/{object_id}-{digest}-"
+
+
+def tables_folder(pool_id: str) -> str:
+    """The folder of all tables of a pool that lie beside its objects."""
+    form = "iceberg"
+    return published(pool_id, form, MAIN).removesuffix(f"/{form}/{MAIN}")
+
+
+def copied_id(name: str) -> str | None:
+    """The id of the object whose copy has this name on the store; None if it is not the name of a copy."""
+    folder, _, last = name.rpartition("/")
+    id, dash, _ = last.partition("-")
+    if not (folder.endswith(f"/{_FOLDER}") and dash and last.endswith(_ENDING)):
+        return None
+    return data_id(id if "." in id else f"{id}{_ENDING}")
