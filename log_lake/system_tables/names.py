@@ -4,7 +4,7 @@ own tables.
 POOL, POOL@REVISION                       the records, their fields united
 POOL:typed, POOL:values, POOL:type:ID     the records by their types (`lake.by_type`)
 POOL:log, POOL@REVISION:references, ...   the lake's own tables, which `tables` makes
-lake:pools                                the list of pools
+lake:pools, lake:pools@VERSION            the list of pools, as it is or as it was
 lake:transactions                         transactions over several pools
 lake:health                               what a higher room offers (`offered_tables`)
 """
@@ -12,13 +12,15 @@ lake:health                               what a higher room offers (`offered_ta
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pyarrow as pa
 
-from lake_core.errors import NotFound
+from lake_core.errors import InvalidInput, NotFound
 from lake_core.history import PoolState
 from lake_core.keys import PoolKey
 from lake_core.phrases import choices
+from lake_core.records.pools import PoolConfig
 from lake_core.records.transactions import MAX_TRANSACTIONS
 from log_lake.coverage.table import COVERAGE, coverage_table
 from log_lake.lake import Lake
@@ -35,7 +37,18 @@ POOLS = "lake:pools"
 TRANSACTIONS = "lake:transactions"
 """Transactions over several pools."""
 
-KINDS = ("branches", "coverage", "log", "objects", "ranges", "references", "tags", "tombstones", "types")
+KINDS = (
+    "actions",
+    "branches",
+    "coverage",
+    "log",
+    "objects",
+    "ranges",
+    "references",
+    "tags",
+    "tombstones",
+    "types",
+)
 
 SHAPES = ("typed", "values", "type:ID")
 
@@ -58,13 +71,15 @@ def is_system_table(name: str) -> bool:
 def system_schema(name: str) -> pa.Schema:
     """The columns of one of the lake's own tables; raises NotFound."""
     pool_name, _, kind = name.rpartition(":")
-    if name == POOLS:
+    if _is_list_of_pools(name):
         return meta.pools_table([]).schema
     if name == TRANSACTIONS:
         return meta.transactions_table([]).schema
     if name in OFFERED:
         return OFFERED[name].schema()
     match _check_kind(kind, pool_name):
+        case "actions":
+            return meta.actions_table([]).schema
         case "branches":
             return meta.BRANCHES
         case "coverage":
@@ -86,8 +101,8 @@ def system_schema(name: str) -> pa.Schema:
 def system_table(lake: Lake, name: str) -> pa.Table:
     """One of the lake's own tables; raises NotFound."""
     pool_name, _, kind = name.rpartition(":")
-    if name == POOLS:
-        return meta.pools_table(lake.pools())
+    if _is_list_of_pools(name):
+        return meta.pools_table(_pools_at(lake, name.partition("@")[2]))
     if name == TRANSACTIONS:
         return meta.transactions_table(transactions(lake))
     if name in OFFERED:
@@ -102,6 +117,8 @@ def system_table(lake: Lake, name: str) -> pa.Table:
         return coverage_table(view)
     if kind == "tags":
         return meta.tags_table(view.state)
+    if kind == "actions":
+        return meta.actions_table((version, t) for version, t in pool.log() if version <= view.version)
     if kind == "log":
         return meta.log_table((version, t) for version, t in pool.log() if version <= view.version)
     if kind == "tombstones":
@@ -116,6 +133,24 @@ def system_table(lake: Lake, name: str) -> pa.Table:
     ]
     table = meta.references_table(references, view.config.key, lambda seq: seq // MAX_TRANSACTIONS)
     return meta.objects_table(table) if kind == "objects" else table
+
+
+def _is_list_of_pools(name: str) -> bool:
+    return name.partition("@")[0] == POOLS
+
+
+def _pools_at(lake: Lake, version: str) -> Iterable[PoolConfig]:
+    """The pools, by name, in a version of their list; "": the newest.  Raises InvalidInput, NotFound."""
+    if not version:
+        return lake.pools()
+    if not version.isdecimal():
+        raise InvalidInput(
+            f'table "{POOLS}@{version}": the list of pools has versions only, such as "{POOLS}@7"'
+        )
+    loaded = lake.catalog.journal.load_version(int(version))
+    if loaded is None:
+        raise NotFound(f'table "{POOLS}@{version}": the newest version is {lake.catalog.load().version}')
+    return sorted(loaded.state.pools.values(), key=lambda config: config.name)
 
 
 def _check_kind(kind: str, pool_name: str) -> str:

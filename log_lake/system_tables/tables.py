@@ -1,6 +1,6 @@
-"""The lake's own tables: `lake:pools`, `lake:transactions`, `POOL:branches`, `POOL:log`, `POOL:objects`,
-`POOL:ranges`, `POOL:references`, `POOL:tags`, `POOL:tombstones`, `POOL:types`.  The room `coverage` makes
-`POOL:coverage`.
+"""The lake's own tables: `lake:pools`, `lake:transactions`, `POOL:actions`, `POOL:branches`, `POOL:log`,
+`POOL:objects`, `POOL:ranges`, `POOL:references`, `POOL:tags`, `POOL:tombstones`, `POOL:types`.  The room `coverage`
+makes `POOL:coverage`.
 
 Each is an Arrow table made from a state, so that SQL and Spark query it like any other data.  Bounds are shown
 decoded.
@@ -19,7 +19,7 @@ from lake_core.history import PoolState, Reference
 from lake_core.history.rebase import still_covered
 from lake_core.keys import PoolKey
 from lake_core.keys.spec import ARRIVAL
-from lake_core.records import AddObject, Transaction
+from lake_core.records import Action, AddObject, Transaction
 from lake_core.records.pools import PoolConfig
 from log_lake.lake.by_type import TypeCount
 from log_lake.lake.counting import removed_records
@@ -189,6 +189,54 @@ def log_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
         ]
     )
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+_ACTION = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("transaction_id", pa.string()),
+        ("number", pa.int64()),
+        ("time", _TIME),
+        ("author", pa.string()),
+        ("branch", pa.string()),
+        ("action", pa.string()),
+        ("object", pa.string()),
+        ("sub_pool", pa.string()),
+        ("records", pa.int64()),
+        ("size", pa.int64()),
+        ("details", pa.string()),
+    ]
+)
+
+
+def actions_table(transactions: Iterable[tuple[int, Transaction]]) -> pa.Table:
+    """`POOL:actions`: a row an action, those of the newest transaction first, each transaction's in their order.
+
+    `action` is its kind, as docs/format.md names it.  `details` has its other texts, numbers and truths as JSON:
+    names of branches, tags and deletes.  Keys and conditions are left out.
+    """
+    rows = [
+        {
+            "version": version,
+            "transaction_id": t.id,
+            "number": number,
+            "time": t.time,
+            "author": t.author,
+            "branch": t.branch,
+            "action": action.__struct_config__.tag,
+            **_plain_fields(action),
+        }
+        for version, t in transactions
+        for number, action in enumerate(t.actions)
+    ]
+    return pa.Table.from_pylist(rows, schema=_ACTION)
+
+
+def _plain_fields(action: Action) -> dict[str, object]:
+    fields = {name: getattr(action, name) for name in action.__struct_fields__}
+    of_columns = {name: fields.pop(name, None) for name in ("object", "sub_pool", "records", "size")}
+    plain = {name: value for name, value in fields.items() if isinstance(value, str | int) and value != ""}
+    return {**of_columns, "details": msgspec.json.encode(plain, order="sorted").decode()}
 
 
 def added_records(transaction: Transaction) -> int:
