@@ -10,6 +10,7 @@
     delete(spark, "logs", keys, lake=URI)     deletes the records that have the keys of a data frame
     delete(spark, "logs", where="...", lake=URI)   deletes the records that fulfil a condition
     merge(spark, "logs", records, lake=URI)   replaces records that have the keys of a data frame by its rows
+    execute("UPDATE logs SET ...", lake=URI)  one INSERT, UPDATE, DELETE or TRUNCATE, without a Spark job
     rekey(spark, "logs", "by_city", key="city", lake=URI)   a new pool with another key, from the records of a pool
     use_session(spark)                  lets the calling thread use `df.write.format("lake")`
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from log_lake.lake.rekey import Rekeyed
     from log_lake.lake.results import DeleteResult, LoadResult
     from log_lake.reading.summary import Summary
+    from log_lake.sql_writes import StatementResult
     from spark_apps.native.attach import Attached
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "attach",
     "changes",
     "delete",
+    "execute",
     "explain",
     "get",
     "merge",
@@ -270,6 +273,27 @@ def merge(
 
     given = _options(options, **_write(pool, lake, branch, token, message, metadata))
     return merge_records(records, given, deleted=deleted)
+
+
+def execute(
+    statement: str,
+    *,
+    lake: str | None = None,
+    token: str = "",
+    message: str = "",
+    dry_run: bool = False,
+) -> StatementResult:
+    """Runs one INSERT, UPDATE, DELETE or TRUNCATE of SQL as one transaction, in the driver.
+
+    Spark refuses these for pools.  A pool has its own name there, whatever its view in Spark is called, and the
+    query of an INSERT reads pools, not Spark's tables.  `dry_run`: count the records, and change nothing.  Raises
+    InvalidInput (it names the clause), NotFound, Conflict, OutcomeUnknown, Unavailable.
+    """
+    from log_lake.sql_writes import execute as execute_in
+    from spark_apps.datasource.options import open_lake
+
+    there = open_lake(_options({}, lake=lake))
+    return execute_in(there, statement, token=token, message=message, dry_run=dry_run)
 
 
 def rekey(

@@ -276,6 +276,29 @@ for sql in (
         answer.append(f"{type(error).__name__}: {error}")
 """
 
+STATED = """
+from types import SimpleNamespace
+from airflow_lake.operators.statement import LakeStatementOperator
+answer = []
+for number, sql in enumerate((
+    "update p set v = v + 1 where k = 2",
+    "update p set v = v + 1 where k = 2",
+    "insert into p by name select k + 10 as k, v from p where k = 1",
+    "delete from p where k = 3",
+    "select 1",
+    "drop table p",
+)):
+    operator = LakeStatementOperator(task_id=f"t{number - (number == 1)}", lake=sys.argv[1], sql=sql)
+    task = SimpleNamespace(dag_id="d", run_id="r", task_id=operator.task_id, map_index=-1)
+    planned = [(one.pool, one.writes) for one in operator.planned_effects()]
+    try:
+        done = operator.execute({"ti": task})
+        assert planned == [("p", True)] and operator.effects[0].version == done["version"]
+        answer.append([done["verb"], done["records"], done["repeated"]])
+    except Exception as error:
+        answer.append(f"{type(error).__name__}: {error}")
+"""
+
 
 NO_XCOM = (
     "{}: do_xcom_push=False in default_args: the tasks of the group hand over their work by XCom. Leave it out, or "
@@ -314,6 +337,17 @@ def test_airflow_can_keep_the_dags_of_a_user_and_reads_no_lake_for_it(tmp_path: 
         *(f"lake_upkeep.checkpoint.{name}" for name in ("find", "report", "run")),
         *(f"lake_upkeep.compact.{name}" for name in ("find", "report", "run")),
     ]
+
+
+def test_a_statement_changes_its_pool_once_for_each_task_of_a_run(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "lake")
+    pool = lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1, 2, 3], "v": [0, 0, 0]}))
+    said = ask(tmp_path, STATED, str(tmp_path / "lake"))
+    assert said[:2] == [["updated", 1, False], ["updated", 1, True]], "a task that is tried again"
+    assert said[2:4] == [["inserted", 1, False], ["deleted", 1, False]]
+    assert all(text.startswith("InvalidInput: ") and "\n" not in text for text in said[4:])
+    assert pool.at().to_table().to_pylist() == [{"k": 1, "v": 0}, {"k": 2, "v": 1}, {"k": 11, "v": 0}]
 
 
 def test_what_cannot_be_is_refused_when_the_file_is_parsed(tmp_path: Path) -> None:

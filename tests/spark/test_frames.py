@@ -192,6 +192,22 @@ def test_fields_of_records_that_differ_in_case_only_are_refused_in_writes_merges
     assert landing.transactions("p") == 1
 
 
+# --- statements
+
+
+def test_a_statement_that_spark_refuses_is_run_by_the_lake(landing: Landing) -> None:
+    pool = landing.lake.create_pool("p", key="k")
+    pool.branch().append(pa.table({"k": [1, 2], "v": [0, 0]}))
+    sql = "UPDATE p SET v = v + 1 WHERE k = 2"
+    assert pyspark_lake.execute(sql, lake=landing.uri, dry_run=True).version is None
+    done = pyspark_lake.execute(sql, lake=landing.uri, token="t", message="asked for")
+    assert (done.verb, done.records, done.repeated) == ("updated", 1, False)
+    assert pyspark_lake.execute(sql, lake=landing.uri, token="t").repeated
+    assert pool.at().to_table()["v"].to_pylist() == [0, 1]
+    with pytest.raises(InvalidInput, match="MERGE"):
+        pyspark_lake.execute("MERGE INTO p USING q ON p.k = q.k WHEN MATCHED THEN DELETE", lake=landing.uri)
+
+
 # --- delete and merge
 
 

@@ -1,0 +1,77 @@
+"""Changes a pool by a statement of SQL, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_lake import given
+from airflow_lake.effects import Effect
+from airflow_lake.operators.base import LakeOperator, plain
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+UNREAD = {
+    "branch": 'the statement names the branch (UPDATE "flights@dev")',
+    **dict.fromkeys(("spark", "spark_conf"), "a statement needs no Spark"),
+}
+"""Arguments of other operators that this one does not read, and why."""
+
+
+class LakeStatementOperator(LakeOperator):
+    """Runs one INSERT, UPDATE, DELETE or TRUNCATE, as `lake query` does: one transaction, once for each task of a
+    run.
+
+    With `transaction` it works in that one; an UPDATE cannot (docs/transactions.md).
+    """
+
+    works_in_transaction: ClassVar[bool] = True
+    template_fields: Sequence[str] = ("lake", "sql", "message", "token", "transaction")
+    template_ext: Sequence[str] = (".sql",)
+
+    def __init__(self, *, sql: str, message: str = "", token: str | None = None, **kwargs: Any) -> None:
+        super().__init__(pool_name="", **kwargs)
+        given.refuse_unread(kwargs, UNREAD, who=self.task_id)
+        self.sql, self.message, self.token = sql, message, token
+        self.asked |= self.asked_token(token)
+
+    def take(self) -> None:
+        """The statement; it names the pool."""
+        self.take_asked()
+        self.sql = given.text(self.sql, "sql", task=self.task_id)
+        self.message = given.text_or_empty(self.message, "message", task=self.task_id)
+
+    def planned_effects(self) -> Iterable[Effect]:
+        """The pool that the statement changes, if it can be parsed."""
+        from lake_core.errors import InvalidInput
+        from log_lake.sql_writes.statement import parsed
+
+        try:
+            target = parsed(self.sql).target
+        except InvalidInput:  # a template, or a mistake that the task will tell
+            return []
+        return [Effect(lake=self.lake_name, pool=target.pool, branch=target.branch)]
+
+    def act(self, context: Context) -> dict[str, Any]:
+        """The result: `pool`, `branch`, `verb`, `version` (None if no record was met), `records` and so on."""
+        from log_lake.sql_writes import execute
+
+        token = self.token_of(context, self.token)
+        result = execute(
+            self.get_lake(), self.sql, token=token, message=self.message, transaction=self.transaction
+        )
+        self.warn_if_repeated(result)
+        done = Effect(
+            lake=self.lake_name,
+            pool=result.pool,
+            branch=result.branch,
+            is_done=True,
+            version=result.version,
+            records=result.records,
+        )
+        self.effects = (done,)
+        values = plain(result)
+        self.log.info("%s", values)
+        return values
