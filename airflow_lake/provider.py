@@ -58,7 +58,9 @@ CONNECTION = {
 
 
 SENSORS = ("transactions", "health", "coverage")
-OPERATORS = ("load", "replace", "delete", "compact", "checkpoint", "retain", "query", "apply", "doctor")
+OPERATORS = (
+    "load", "replace", "delete", "statement", "compact", "checkpoint", "retain", "query", "apply", "doctor",
+)  # fmt: skip
 
 
 def get_provider_info() -> dict[str, Any]:

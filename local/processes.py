@@ -143,12 +143,27 @@ def stop(identity: ProcessIdentity, *, mark: str, child: subprocess.Popen[bytes]
                 process.send_signal(number)
             except psutil.Error:
                 continue  # it ended meanwhile
-        psutil.wait_procs(left, timeout=LAST_RESORT_SECONDS)
+        left_of(left, seconds=LAST_RESORT_SECONDS)
     left = survivors(identity, mark=mark)
     if left:
         raise LocalError(
             f"processes {', '.join(str(p.pid) for p in left)} of {mark} did not end after SIGKILL; end them by hand"
         )
+
+
+def left_of(processes: Sequence[psutil.Process], *, seconds: float) -> list[psutil.Process]:
+    """Waits until the processes have ended; those that have not after so many seconds.
+
+    Linux 6.15 and newer say "no such file" of a process that is just ending, which psutil 7 does not expect.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return list(psutil.wait_procs(processes, timeout=max(0.0, deadline - time.monotonic()))[1])
+        except FileNotFoundError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(TICK)
 
 
 def _await_end(identity: ProcessIdentity, child: subprocess.Popen[bytes] | None, seconds: float) -> None:

@@ -27,6 +27,7 @@ import pytest
 from lake_core.records import Source, Transaction
 from lake_core.records.transactions import Consume
 from local.ports import LOOPBACK, choose
+from local.processes import left_of
 from local.services import Services, running
 from log_lake.lake import Lake
 from tests.support.documentation import examples
@@ -263,5 +264,5 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
         agent.wait(agent.scheduled_run())  # it would take the files of a test that comes first
         yield agent
         below = [process for keeper in keepers for process in keeper.children(recursive=True)]
-    _, left = psutil.wait_procs(below, timeout=RUN_SECONDS)
+    left = left_of(below, seconds=RUN_SECONDS)
     assert not left, f"left behind: {left}"

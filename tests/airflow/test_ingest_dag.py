@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import psutil
 import pytest
 
+from local.processes import left_of
 from log_lake.loading.sources import find_files
 from tests.airflow.conftest import DAG, SCHEDULED, Agent, Place
 from tests.support.spark.processes import await_true
@@ -170,7 +170,7 @@ def test_a_task_killed_while_spark_works_is_tried_again_and_ends_with_every_reco
     )
     await_true(lambda: place.data, seconds=600, what="Spark has written an object")
     process.kill()
-    psutil.wait_procs([process], timeout=600)
+    left_of([process], seconds=600)
     assert place.log == [], "it was killed before it could commit"
     assert agent.wait(run) == "success"
     (task,) = agent.tasks(run, "run")

@@ -11,10 +11,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pyarrow as pa
 import pytest
 
+from local.processes import left_of
 from log_lake.agents.jobs import list_jobs
 from log_lake.lake import Lake
 from log_lake.lake.pool import Pool
@@ -89,7 +89,7 @@ def test_a_try_after_a_killed_worker_finds_the_job_that_still_runs_on_yarn(
             what="its id",
         )
         process.kill()
-        psutil.wait_procs([process], timeout=600)
+        left_of([process], seconds=600)
         assert api.wait(dag, run, seconds=RUN_SECONDS) == "success", api.run_url(dag, run)
         assert [one["finalStatus"] for one in applications(agent.yarn_port)] == ["SUCCEEDED"]
     assert (instance()["state"], instance()["try_number"]) == ("success", 2)

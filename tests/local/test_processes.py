@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from local import processes, record
-from local.processes import ProcessIdentity
+from local.processes import ProcessIdentity, left_of
 from local.record import Started
 from tests.support.spark.processes import await_true
 
@@ -203,3 +204,20 @@ def test_a_record_comes_back_and_one_that_is_missing_or_damaged_is_none(tmp_path
     assert record.read(path) == started
     path.write_bytes(path.read_bytes()[:-5])
     assert record.read(path) is None
+
+
+def test_a_process_that_ends_while_it_is_waited_for_is_waited_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stand-in for the kernel: the moment in which it says "no such file" cannot be had at will."""
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    wait, answers = psutil.wait_procs, [FileNotFoundError(2, "No such file or directory")] * 3
+
+    def ending(*args: Any, **more: Any) -> Any:
+        if answers:
+            raise answers.pop()
+        return wait(*args, **more)
+
+    monkeypatch.setattr(psutil, "wait_procs", ending)
+    assert left_of([psutil.Process(child.pid)], seconds=60) == []
+    assert child.wait() == 0

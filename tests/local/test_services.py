@@ -16,6 +16,7 @@ import pytest
 from local import credentials, ports, services, spark_service
 from local.environ import inherited
 from local.errors import LocalError
+from local.processes import left_of
 from tests.support.repository import ROOT
 
 
@@ -81,7 +82,7 @@ def test_up_again_status_and_down(run_dir: Path, usual_port_taken: int) -> None:
     below = psutil.Process(started.keeper.pid).children(recursive=True)
     down = local(run_dir, "down")
     assert (down.returncode, down.stdout) == (0, "Stopped: spark.\n")
-    assert not psutil.wait_procs(below, timeout=600)[1]
+    assert not left_of(below, seconds=600)
     assert not ports.is_answered(started.ports["connect"])
     assert list(run_dir.glob("*.json")) == []
     assert local(run_dir, "down").stdout == "Nothing was running.\n"

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import psutil
 
+from local.processes import left_of
+
 Found = TypeVar("Found")
 TICK = 0.005
 
@@ -36,7 +38,7 @@ def end_all(left: list[psutil.Process]) -> None:
             process.kill()
         except psutil.NoSuchProcess:
             continue
-    psutil.wait_procs(left, timeout=10)
+    left_of(left, seconds=10)
 
 
 def await_true(condition: Callable[[], Found], *, seconds: float, what: str) -> Found:
