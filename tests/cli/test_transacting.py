@@ -97,5 +97,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(lake: Command) -> None:
     for id in (UNKNOWN, "x"):
         lake.fails(INVALID_INPUT, "commit", id)
         lake.fails(INVALID_INPUT, "abort", id)
-    assert "it may be open for up to a year" in lake.fails(INVALID_INPUT, "begin", "--open-for", "400d")
+    assert "a transaction may be open for up to a year" in lake.fails(
+        INVALID_INPUT, "begin", "--open-for", "400d"
+    )
     lake.fails(NOT_FOUND, "load", "nosuch", lake.file("3.json", [{"k": 3}]), "--in", tx)
