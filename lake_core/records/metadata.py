@@ -31,7 +31,7 @@ def check_text(what: str, text: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"{what}: {error}: the text is no valid Unicode") from None
+        raise InvalidInput(f"{what} {text[:80]!r} is not UTF-8; write it in UTF-8") from error
     if size > MAX_VALUE:
         raise InvalidInput(
             f"{what}: the text has {size:,} bytes; at most {MAX_VALUE:,} are allowed: shorten it"
