@@ -458,7 +458,7 @@ def test_an_empty_pool_has_no_rows(spark: Any, landing: Landing) -> None:
         ("p", {"caseSensitive": "yes"}, "InvalidInput: caseSensitive=yes: use true or false"),
         ("p", {"column": "k"}, "InvalidInput: unknown option 'column': a read has lake, at, columns"),
         ("p", {"startingTransaction": "1"}, "InvalidInput.*option 'startingtransaction': a read has"),
-        ("p:logs", {}, "NotFound.*there are: branches, coverage, log, objects, ranges, references"),
+        ("p:logs", {}, "NotFound.*there are: actions, branches, coverage, log, objects, ranges"),
         ("p:log", {"from": "1"}, "InvalidInput.*option 'from': a read of one of the lake's own tables has"),
         ("p:log", {"columns": "k"}, "InvalidInput.*column 'k' does not exist"),
         ("nowhere:log", {}, "NotFound.*nowhere"),

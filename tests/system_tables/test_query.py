@@ -168,7 +168,7 @@ def test_the_bounds_of_a_reference_are_shown_as_values_of_the_key(lake: Command)
         ('select * from "nope"', NOT_FOUND, "pool 'nope' does not exist; there are: logs.day"),
         ('select * from "logs.day@9"', NOT_FOUND, "version 9 does not exist"),
         ('select * from "logs.day@side"', NOT_FOUND, "revision 'side' does not exist"),
-        ('select * from "logs.day:nope"', NOT_FOUND, "there are: branches, coverage, log, objects, ranges"),
+        ('select * from "logs.day:nope"', NOT_FOUND, "there are: actions, branches, coverage, log, objects"),
         ('select * from "nope:log"', NOT_FOUND, "pool 'nope' does not exist"),
         ('select * from "lake:nope"', NOT_FOUND, 'there are "lake:pools", "lake:transactions" and "lake:health"'),
     ],
