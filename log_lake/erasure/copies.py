@@ -9,12 +9,12 @@ Called by the run of an erasure, before it says that it is done, and by the chec
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lake_core import naming
 from lake_core.store import ObjectInfo
 from log_lake.erasure.holders import copy_words
-from log_lake.erasure.receipt import Held
+from log_lake.erasure.receipt import Held, Receipt
 from log_lake.lake.pool import Pool
 from log_lake.objects.copied import copied_id, tables_folder
 
@@ -26,9 +26,16 @@ def copies_of(pool: Pool) -> Iterator[tuple[str, str]]:
             yield id, info.name
 
 
-def held_copies(pool: Pool, on_store: Iterable[ObjectInfo], *, erased: Container[str]) -> tuple[Held, ...]:
-    """The copies that may have such records: those of objects that are gone, or that are to be erased."""
-    searched = {naming.data_id(info.name) for info in on_store}
-    return tuple(
-        Held(id, copy_words(name)) for id, name in copies_of(pool) if id not in searched or id in erased
-    )
+def held_copies(
+    pool: Pool, receipt: Receipt, on_store: Callable[[], Iterable[ObjectInfo]]
+) -> tuple[Held, ...]:
+    """The copies that may have such records: those of objects that are gone, or that the receipt has as erased.
+
+    `on_store` lists the pool's objects; it is asked only if there are copies.
+    """
+    copies = list(copies_of(pool))
+    if not copies:
+        return ()
+    searched = {naming.data_id(info.name) for info in on_store()}
+    searched -= {one.object for one in receipt.erased}
+    return tuple(Held(id, copy_words(name)) for id, name in copies if id not in searched)

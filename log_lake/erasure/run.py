@@ -180,9 +180,7 @@ class _Run:
         """Write the results; if no object is held, retire the tombstones, purge, and mark the erasure as
         done."""
         self.held += self.notes.held_by_others()
-        self.held += held_copies(
-            self.pool, self.search.on_store(), erased={one.object for one in self.receipt.erased}
-        )
+        self.held += held_copies(self.pool, self.receipt, self.search.on_store)
         if self.held:
             return self._end_held()
         withdraw_expired(self.pool)

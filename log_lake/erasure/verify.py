@@ -75,7 +75,7 @@ def verify(pool: Pool, receipt: Receipt) -> Iterator[str]:
         yield f"object {known_id(info)}, which was never committed, holds such a record"
     for inlined in search.inlined(inlined_objects(pool, target, until=loaded.version + 1)):
         yield f"object {inlined.located.object} in {inlined.place} holds such a record"
-    for copy in held_copies(pool, names, erased={one.object for one in receipt.erased}):
+    for copy in held_copies(pool, receipt, lambda: names):
         yield f"{copy.by}, of object {copy.object}, may hold such a record"
     for name in foreign(names):
         yield f"{file_words(name)}, may hold such a record"

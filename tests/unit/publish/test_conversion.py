@@ -15,8 +15,11 @@ pytest.importorskip("pyiceberg")
 
 from pyiceberg.table import StaticTable
 
+from lake_core import naming
 from lake_core.errors import InvalidInput
+from lake_core.store import ObjectInfo
 from log_lake.agents.compact.publication import publication_due
+from log_lake.erasure.copies import held_copies
 from log_lake.erasure.receipt import DONE, PENDING
 from log_lake.erasure.run import erase, go_on
 from log_lake.erasure.verify import verify
@@ -137,3 +140,18 @@ def test_a_copy_names_its_object() -> None:
         "p/data/x-y.parquet",
     ):
         assert copied_id(other) is None
+
+
+def test_an_erasure_lists_the_objects_once_more_only_if_there_are_copies(tmp_path: Path) -> None:
+    pool, _ = in_table(tmp_path)
+    receipt, asked = erase(pool, where="k = 99"), list[int]()
+
+    def on_store() -> list[ObjectInfo]:
+        asked.append(1)
+        return list(pool.store.list(naming.data(pool.config.id)))
+
+    assert held_copies(pool, receipt, on_store) == ()
+    assert asked == [1]
+    bare = a_local_pool(tmp_path / "bare", {"k": [1]})
+    assert held_copies(bare, erase(bare, where="k = 99"), on_store) == ()
+    assert asked == [1]
