@@ -14,23 +14,22 @@ records.  The others are shown as they are.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.typedef import Record
+from pyiceberg.manifest import DataFile
 
 from lake_core.errors import InvalidInput
 from lake_core.schemas.hidden import user_fields
 from lake_core.values.types import is_json, show_type
 from log_lake.columns.json_text import shown
 from log_lake.lake.view import View
+from log_lake.publish.data_files import copy_description
 from log_lake.publish.fields import fault_of, reads_as
 from log_lake.publish.names import KeyNames
 from log_lake.publish.place import Place
-from log_lake.publish.rules import ObjectRule
+from log_lake.reading.plan import ScanPlan
 
 _NEAREST: dict[pa.DataType, pa.DataType] = {
     pa.uint8(): pa.int32(),
@@ -80,14 +79,13 @@ def must_be_copied(stored: pa.Schema, columns: pa.Schema, texts: Collection[str]
 
 
 def copied_file(
-    rule: ObjectRule, view: View, columns: pa.Schema, names: KeyNames, place: Place, *, location: str
+    plan: ScanPlan, view: View, columns: pa.Schema, names: KeyNames, place: Place, *, location: str
 ) -> DataFile | None:
     """Writes what the table shows of an object as a file at the location; None if it shows no record of it.
 
-    Raises InvalidInput for a value that its column cannot have, ObjectMissing, Corrupt, Unavailable.
+    `plan` reads these columns of the references to one object.  Raises InvalidInput for a value that its column
+    cannot have, ObjectMissing, Corrupt, Unavailable.
     """
-    plan = view.plan(columns=columns.names)
-    plan = replace(plan, references=tuple(one for one in plan.references if one.object == rule.object))
     schema = names.stored(columns)
     records = 0
     with place.store.open_output(place.name_of(location)) as output:
@@ -96,27 +94,7 @@ def copied_file(
                 records += table.num_rows
                 writer.write_table(table.rename_columns(schema.names))
         size = output.tell()
-    if not records:
-        return None
-    return DataFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=location,
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=records,
-        file_size_in_bytes=size,
-        column_sizes=None,
-        value_counts=None,
-        null_value_counts=None,
-        nan_value_counts=None,
-        lower_bounds=None,
-        upper_bounds=None,
-        key_metadata=None,
-        split_offsets=None,
-        equality_ids=None,
-        sort_order_id=None,
-        spec_id=0,
-    )
+    return copy_description(location=location, size=size, records=records) if records else None
 
 
 def _tables(tables: Iterator[pa.Table], columns: pa.Schema, *, pool_name: str) -> Iterator[pa.Table]:

@@ -42,46 +42,74 @@ def data_file(data: DataObject, statistics: Iterable[Column], *, location: str, 
             upper[id] = high
     sizes = data.column_sizes(counted)
     plain = {name: c for name, c in counted.items() if isinstance(c.field_type, T.PrimitiveType)}
-    return DataFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=location,
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=records,
-        file_size_in_bytes=data.size,
+    return _described(
+        location,
+        records=records,
+        size=data.size,
         column_sizes={c.field_id: sizes[name] for name, c in plain.items()},
         value_counts={c.field_id: records for c in plain.values()},
         null_value_counts={plain[name].field_id: one.nulls for name, one in told.items() if name in plain},
         nan_value_counts={},
         lower_bounds=lower,
         upper_bounds=upper,
-        key_metadata=None,
         split_offsets=data.group_offsets,
-        equality_ids=None,
         sort_order_id=layout.order.order_id,
-        spec_id=0,
     )
+
+
+def copy_description(*, location: str, size: int, records: int) -> DataFile:
+    """Iceberg's description of a copy with converted columns; it has no statistics."""
+    return _described(location, records=records, size=size)
 
 
 def deletes_description(*, location: str, size: int, count: int, of: str) -> DataFile:
     """Iceberg's description of a file that hides `count` records of the object at the location `of`."""
     path = of.encode()
-    return DataFile.from_args(
+    return _described(
+        location,
         content=DataFileContent.POSITION_DELETES,
-        file_path=location,
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=count,
-        file_size_in_bytes=size,
-        column_sizes=None,
+        records=count,
+        size=size,
         value_counts={FILE_PATH_ID: count},
         null_value_counts={FILE_PATH_ID: 0},
         nan_value_counts={},
         lower_bounds={FILE_PATH_ID: path},
         upper_bounds={FILE_PATH_ID: path},
+    )
+
+
+def _described(
+    location: str,
+    *,
+    records: int,
+    size: int,
+    content: DataFileContent = DataFileContent.DATA,
+    column_sizes: dict[int, int] | None = None,
+    value_counts: dict[int, int] | None = None,
+    null_value_counts: dict[int, int] | None = None,
+    nan_value_counts: dict[int, int] | None = None,
+    lower_bounds: dict[int, bytes] | None = None,
+    upper_bounds: dict[int, bytes] | None = None,
+    split_offsets: list[int] | None = None,
+    sort_order_id: int | None = None,
+) -> DataFile:
+    """A file of a table without partitions; statistics are by the ids of fields."""
+    return DataFile.from_args(
+        content=content,
+        file_path=location,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=records,
+        file_size_in_bytes=size,
+        column_sizes=column_sizes,
+        value_counts=value_counts,
+        null_value_counts=null_value_counts,
+        nan_value_counts=nan_value_counts,
+        lower_bounds=lower_bounds,
+        upper_bounds=upper_bounds,
         key_metadata=None,
-        split_offsets=None,
+        split_offsets=split_offsets,
         equality_ids=None,
-        sort_order_id=None,
+        sort_order_id=sort_order_id,
         spec_id=0,
     )

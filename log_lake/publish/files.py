@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import count
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from pyiceberg.table.metadata import TableMetadataV2
 
 from lake_core import naming
 from lake_core.errors import Corrupt, InvalidInput
+from lake_core.history import Reference
 from lake_core.ids import ID_LENGTH
 from log_lake.lake.view import View
 from log_lake.objects.containers.stored_names import stored_names
@@ -34,6 +35,7 @@ from log_lake.publish.place import Place, location_of
 from log_lake.publish.positions import deletes_file, hidden_positions
 from log_lake.publish.published import check_files
 from log_lake.publish.rules import ObjectRule
+from log_lake.reading.plan import ScanPlan
 
 _AT_ONCE = 8
 """Objects that are looked at side by side: each is a few requests of the store."""
@@ -160,8 +162,22 @@ class Describing:
         if before is not None and before.file_path.startswith(named):
             return Described(before, None, is_new=False, has_new_deletes=False)
         location = self.place.location_of(copy_name(rule.object, digest, self.new_id()))
-        new = copied_file(rule, self.view, self.columns, self.layout.names, self.place, location=location)
+        plan = replace(self._plan, references=tuple(self._planned.get(rule.object, ())))
+        new = copied_file(plan, self.view, self.columns, self.layout.names, self.place, location=location)
         return None if new is None else Described(new, None, is_new=True, has_new_deletes=False)
+
+    @cached_property
+    def _plan(self) -> ScanPlan:
+        """The scan of all objects; each copy takes its part."""
+        return self.view.plan(columns=self.columns.names)
+
+    @cached_property
+    def _planned(self) -> dict[str, list[Reference]]:
+        """The references of the scan, by object."""
+        by_object: dict[str, list[Reference]] = {}
+        for reference in self._plan.references:
+            by_object.setdefault(reference.object, []).append(reference)
+        return by_object
 
     def _check_names(self, opened: DataObject) -> None:
         """Raises InvalidInput if the object names a field of the key so that readers take it for another field."""
