@@ -117,10 +117,9 @@ def system_table(lake: Lake, name: str) -> pa.Table:
         return coverage_table(view)
     if kind == "tags":
         return meta.tags_table(view.state)
-    if kind == "actions":
-        return meta.actions_table((version, t) for version, t in pool.log() if version <= view.version)
-    if kind == "log":
-        return meta.log_table((version, t) for version, t in pool.log() if version <= view.version)
+    if kind in ("actions", "log"):
+        table_of = meta.actions_table if kind == "actions" else meta.log_table
+        return table_of((version, t) for version, t in pool.log() if version <= view.version)
     if kind == "tombstones":
         return meta.tombstones_table(view.state, branch=view.branch, key=view.config.key)
     if kind == "types":

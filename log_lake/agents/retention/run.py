@@ -191,7 +191,21 @@ def end_transactions(lake: Lake) -> RetentionResult:
 
 
 def _nothing(name: str) -> RetentionResult:
-    return RetentionResult(name, MAIN, None, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    """The result of a run that found nothing there."""
+    return RetentionResult(
+        name,
+        MAIN,
+        None,
+        expired=0,
+        records=0,
+        expired_size=0,
+        deletes=0,
+        orphans=0,
+        vacuumed=0,
+        freed=0,
+        spared=0,
+        purged=0,
+    )
 
 
 class RetentionWork(Work, frozen=True, kw_only=True):
