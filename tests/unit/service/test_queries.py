@@ -256,10 +256,11 @@ def test_an_answer_that_was_not_taken_in_time_is_no_done_one(there: Lake) -> Non
         spool.write(b"x" * 10)
         spool.end()
 
-        async def never(message: object) -> None:
-            await asyncio.Event().wait()
+        async def at_once(message: object) -> None:
+            """A client that is there, and comes too late."""
 
-        assert not await conversation.stream(never, spool, most=0.0)
+        assert not await conversation.stream(at_once, spool, most=0.0)
+        assert await conversation.stream(at_once, spool, most=60.0)
 
     asyncio.run(work())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -12,6 +14,7 @@ from lake_core.errors import Conflict, Corrupt, InvalidInput, NotFound, Undecide
 from lake_core.history import Draft
 from lake_core.history.fold import fold_transaction
 from lake_core.history.rebase import rebase
+from lake_core.history.restored import check_restored
 from lake_core.history.transactions.commuting import commutes
 from lake_core.history.transactions.decisions import Decisions
 from lake_core.ids import IdSource
@@ -33,6 +36,7 @@ from lake_core.records import (
     Source,
     Split,
 )
+from lake_core.records.transactions import version_of
 from lake_core.schemas import APPEND, Rule
 from lake_core.store.read_only import ReadOnlyStore
 from log_lake.lake import Lake
@@ -288,6 +292,28 @@ def test_a_checkpoint_is_read_though_the_branch_of_a_part_was_compacted(lake: La
     assert keys(again, "a") == [1, 2]
     again.transaction(tx.id).commit()
     assert keys(again, "a") == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("change", ["behind the branch", "a write came later", "another branch"])
+def test_a_checkpoint_whose_part_does_not_fit_its_branch_is_damage(
+    parts: dict[bool, tuple[Pool, str]], change: str
+) -> None:
+    """Only upkeep may move the branch of a part: what else came would be merged with it, or would be missing."""
+    pool, over = parts[False]
+    loaded = pool.history.load()
+    part = loaded.state.pending[over]
+    check_restored(loaded.state, version=loaded.version)
+    branch = loaded.state.branches[part.branch]
+    assert branch.fork is not None
+    newest = version_of(next(iter(branch.fork.writes or ())))
+    bad = {
+        "behind the branch": msgspec.structs.replace(part, upto=branch.tip + 1),
+        "a write came later": msgspec.structs.replace(part, upto=newest - 1),
+        "another branch": msgspec.structs.replace(part, into="dev"),
+    }[change]
+    pending = loaded.state.pending.insert(over, bad)
+    with pytest.raises(Corrupt, match="does not fit branch"):
+        check_restored(replace(loaded.state, pending=pending), version=loaded.version)
 
 
 def test_a_settling_that_does_not_fit_is_damage(parts: dict[bool, tuple[Pool, str]]) -> None:
