@@ -152,7 +152,7 @@ def test_a_pool_without_types_says_so(lake: Lake, ask: Ask, table: str, tmp_path
 def test_an_unknown_type_says_where_they_are_listed(pool: Any, ask: Ask) -> None:
     with pytest.raises(NotFound, match=r"no record has a type '0123456789ab'; \"p:types\" lists the types"):
         ask('SELECT * FROM "p:type:0123456789ab"')
-    with pytest.raises(NotFound, match=r"there are: branches, .*types, typed, values, type:ID"):
+    with pytest.raises(NotFound, match=r"there are: actions, branches, .*types, typed, values, type:ID"):
         ask('SELECT * FROM "p:type:hen"')
 
 
