@@ -1,11 +1,11 @@
-"""Converts addresses, networks and bytes-as-text to Arrow strings and back, mostly without a Python object a
+r"""Converts addresses, networks and bytes-as-text to Arrow strings and back, mostly without one Python object per
 value.
 
 | type | text |
 |---|---|
-| ip | `10.0.0.1`, `fe80::1`; 16 bytes that hold an address of 4 are `::ffff:102:304` |
+| ip | `10.0.0.1`, `fe80::1`; a 16-byte address that embeds a 4-byte one is `::ffff:102:304` |
 | net | address, `/`, bits of the mask; if the mask has gaps, its hexadecimal digits |
-| bstring, error | UTF-8; another byte becomes `\\xff`, and so does a backslash before `x` and two digits |
+| bstring, error | UTF-8; any other byte becomes `\xff`, and so does a backslash before `x` and two digits |
 
 Different values have different texts, so the bytes can be restored.
 """
@@ -30,7 +30,8 @@ _HEX = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 @cache
 def _octets() -> pa.Array:
-    """The numbers 0 to 255 as text; not made when this is imported, since Arrow then imports pandas."""
+    """Returns the numbers 0 to 255 as text.  Not a constant: making it at import time would make Arrow import
+    pandas."""
     return pa.array([str(octet) for octet in range(256)])
 
 
@@ -78,7 +79,7 @@ def _v4(slices: Slices) -> pa.Array:
 
 
 def _each(array: pa.Array, convert: Callable[[bytes], str], kind: pa.DataType) -> pa.Array:
-    """A conversion in Python, once for each distinct value."""
+    """Converts each distinct value once, in Python."""
     distinct = array.dictionary_encode()
     return pa.array([convert(value) for value in distinct.dictionary.to_pylist()], kind).take(
         distinct.indices
@@ -121,7 +122,8 @@ def ip_bodies(array: pa.Array) -> pa.Array:
 
 
 def _v4_bodies(texts: pa.Array) -> pa.Array | None:
-    """The bytes of addresses that all have four numbers; None if one has not.  There is no null."""
+    """Returns the bytes of addresses if all of them have four numbers, otherwise None.  `texts` must have no
+    null."""
     parts = pc.split_pattern(texts, ".")
     if not len(texts) or not pc.all(pc.equal(pc.list_value_length(parts), 4)).as_py():
         return None
@@ -179,7 +181,8 @@ def net_body(text: str) -> bytes:
 
 
 def pieces_of(array: pa.Array) -> Pieces:
-    """The bytes of an array of strings or bytes, as pieces to gather; nulls are empty."""
+    """Returns the bytes of an array of strings or bytes, as pieces for `slices.gather`; a null is an empty
+    piece."""
     small = array.cast(pa.string() if pa.types.is_string(array.type) else pa.binary())
     _, offsets, data = small.buffers()
     rows = len(small)

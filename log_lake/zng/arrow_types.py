@@ -54,7 +54,7 @@ from log_lake.zng.types import (
 )
 
 MAX_UNION_TYPES = 127
-"""Types of one union with the null beside them; Arrow counts them in a signed byte."""
+"""The most types of one union, its null included: Arrow counts them in a signed byte."""
 
 _PRIMITIVES: dict[Type, pa.DataType] = {
     UINT8: pa.uint8(),
@@ -198,7 +198,8 @@ def _is_form_of(kind: Type, stored: pa.DataType) -> bool:
 
 
 def _holds(stored: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether the stored type has the values of the other one: it is that type, or its stored form."""
+    """Whether a field of type `stored` can hold values of type `kind`: `stored` is `kind`, or the form in which
+    objects store it."""
     if stored == kind:
         return True
     if stored.id != kind.id:

@@ -3,13 +3,13 @@
 | type | column | holds |
 |---|---|---|
 | primitive, enum, map | `Leaf` | the position of each tagged body |
-| record | `RecordColumn` | which records are null; for each field a column of the records that are not |
-| array, set | `ListColumn` | the number of elements of each, -1 for null; a column of all elements |
-| union | `UnionColumn` | the type of each, -1 for null; for each type a column of its values |
+| record | `RecordColumn` | which records are null; for each field a column of the records that are not null |
+| array, set | `ListColumn` | the number of elements of each array, -1 for null; one column of all elements |
+| union | `UnionColumn` | the type of each value, -1 for null; for each type a column of its values |
 
-Names of types do not change the column.  A map stays one body: its entries are taken apart only for Arrow.
-`of_bodies` makes every column from bodies, and `encoded` writes it as tagged values, without a Python object a
-value.
+Names of types do not change the column.  A map stays one body; only the conversion to Arrow reads its entries.
+`of_bodies` makes every column from bodies, and `encoded` writes a column as tagged values.  Neither makes one
+Python object per value.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from log_lake.zng.types import Array, Map, Record, Type, Union, plain
 from log_lake.zng.wire import primitive, signed
 
 _SHORT_BYTES = 4_096
-"""Arrays up to this size are read side by side, an element of each in one step; longer ones each by itself."""
+"""Bytes.  Arrays up to this size are read together, one element of each per step; a longer array is read
+alone."""
 
 _FEW_ROWS = 8
-"""Arrays that are left at last, and not worth a step of numpy."""
+"""With at most this many arrays left, plain Python is faster than another step of numpy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +283,7 @@ def map_entries(slices: Slices) -> tuple[Ints, Slices, Slices]:
 
 
 def encoded(kind: Type, column: Column) -> Slices:
-    """The values with their tags, in the form in which a row contains them."""
+    """Returns the values with their tags, as a container stores them."""
     kind = plain(kind)
     match column:
         case Leaf():
@@ -332,7 +333,7 @@ def record_bodies(kind: Type, column: RecordColumn) -> Pieces:
 
 
 def record_sizes(kind: Type, column: RecordColumn) -> Ints:
-    """The sizes in bytes of the bodies of records that are not null, without making the bodies."""
+    """Returns the size in bytes of each body of a record that is not null, without making the bodies."""
     present = int(np.count_nonzero(column.valid))
     sizes = (
         _tagged_sizes(child, field) for child, field in zip(plain(kind).children, column.fields, strict=True)
@@ -362,7 +363,7 @@ def _tagged_sizes(kind: Type, column: Column) -> Ints:
 
 
 def _union_bodies(kind: Type, column: UnionColumn) -> Pieces:
-    """The bodies of the unions that are not null: the selector, and the value."""
+    """Returns the bodies of the unions that are not null: for each the selector, then the value."""
     chosen = column.selector[column.valid]
     parts = [encoded(child, values) for child, values in zip(kind.children, column.columns, strict=True)]
     packed = [interleaved([part.tagged()]) for part in parts]
@@ -378,7 +379,7 @@ def _union_bodies(kind: Type, column: UnionColumn) -> Pieces:
 
 
 def _tagged(bodies: Pieces, valid: Mask, *, dense: bool = True) -> Slices:
-    """Container-tagged values; `dense`: there are bodies only of those that are not null."""
+    """Returns the bodies as container-tagged values.  With `dense`, `bodies` has no entry for a null."""
     buffer, start, length = bodies
     if dense and not valid.all():
         at = np.cumsum(valid) - 1

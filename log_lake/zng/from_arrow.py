@@ -59,8 +59,8 @@ _FLOATS: dict[Type, tuple[int, Any]] = {
 
 
 def batch_of_tables(batches: list[pa.RecordBatch], kinds: Ints | None = None) -> Batch:
-    """The records of several types as one batch; `kinds` is the type of each record, in order.  Without it, the
-    records of one type follow those of another.
+    """Returns the records of several types as one batch.  `kinds` has the type of each record, in order; without
+    it, all records of the first type come first, then those of the second, and so on.
 
     Raises InvalidInput for types that ZNG cannot hold.
     """
@@ -77,7 +77,8 @@ def batch_of_tables(batches: list[pa.RecordBatch], kinds: Ints | None = None) ->
 
 
 def from_arrow(kind: Type, array: pa.Array) -> Column:
-    """The values as a column of the type, which must be that of the array's field (`arrow_types.zng_type`)."""
+    """Returns the values as a column of type `kind`, which must be the type of the array's field
+    (`arrow_types.zng_type`)."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if isinstance(kind, Named):
@@ -201,7 +202,7 @@ _BODIES: dict[Type, Callable[[pa.Array], pa.Array]] = {
 
 
 def _raw(array: pa.Array, number: Any) -> npt.NDArray[Any]:
-    """The numbers of an array as they are in memory, 0 where they are null."""
+    """Returns the numbers of an array as memory has them, with 0 for each null."""
     if not len(array):  # there may be no memory
         return np.zeros(0, number)
     numbers = np.frombuffer(
@@ -211,7 +212,7 @@ def _raw(array: pa.Array, number: Any) -> npt.NDArray[Any]:
 
 
 def _from_only(array: pa.Array) -> pa.Array:
-    """Values of a type that only Arrow has, as integers or texts."""
+    """Converts values of a type that only Arrow has to integers or texts."""
     kind = array.type
     if pa.types.is_decimal(kind):
         return array.cast(pa.string())

@@ -27,18 +27,20 @@ WIDE_VALUE, COMPRESSED, APPLICATION, END = 0xF5, 0xFD, 0xFE, 0xFF
 """The first bytes of messages; below are values whose type has that id, between are typedefs."""
 
 ROWS_BYTES = 4 << 20
-"""Bytes of values that are given together: enough that a column costs little, and few enough for any memory."""
+"""Bytes of one group of values: enough to make the fixed cost of a column small, and few enough for any
+memory."""
 
 _READ_BYTES = 1 << 20
 _MAX_MESSAGE = 2 * MAX_VALUE_BYTES
-"""Bytes of one message; a typedef that is longer is a lie about a length."""
+"""Bytes of one message.  A typedef that claims to be longer is damaged."""
 
 _GROUP_NODES = 100_000
-"""Types that all types of a group are made of: each becomes columns, which take memory even if they are empty."""
+"""The most types that the types of one group may contain in all.  Each becomes a column, which takes memory even
+if it is empty."""
 
 _LZ4 = 0
 _MOST_UNPACKED = 255
-"""Bytes that one byte of LZ4 can become."""
+"""The most bytes that one byte of LZ4 can expand to."""
 
 
 class Readable(Protocol):
@@ -49,15 +51,16 @@ class Readable(Protocol):
 
 
 def read(source: Readable, *, name: str, offset: int = 0, rows_bytes: int = ROWS_BYTES) -> Iterator[Rows]:
-    """The values of a file in groups; `name`, and the `offset` at which the source begins in it, are for errors.
+    """Yields the values of a file in groups.  Errors name the file by `name`; `offset` is where in the file the
+    source begins.
 
-    Raises Corrupt with the offset of the damage, after all groups before it.
+    Raises Corrupt with the offset of the damage, after it gave all groups before the damage.
     """
     yield from _Reader(source, name, rows_bytes).groups(offset)
 
 
 class _Group:
-    """Values that are gathered up to a group."""
+    """The values gathered for the next group."""
 
     def __init__(self, name: str, rows_bytes: int) -> None:
         self._name = name
@@ -73,7 +76,7 @@ class _Group:
         self.lengths: list[int] = []
 
     def kind(self, kind: Type) -> int:
-        """The number of the type in the group."""
+        """Returns the index of the type among the group's types; adds the type if it is new."""
         if kind not in self._types:
             self._types[kind] = len(self._types)
             self.nodes += kind.nodes
@@ -85,7 +88,7 @@ class _Group:
         return self.size >= self._rows_bytes or self.nodes >= _GROUP_NODES
 
     def add(self, data: bytes, cursor: Cursor, begun: int) -> None:
-        """Takes the bytes of the values that were read since `begun`."""
+        """Adds the bytes of the values that were read since position `begun`."""
         self._origins.append((self.size, cursor.offset + begun, cursor.name))
         self._parts.append(data)
         self.size += len(data)
@@ -122,7 +125,7 @@ class _Reader:
         """A compressed block whose values did not all fit into a group."""
 
     def knows(self, begin: bytes) -> bool:
-        """Whether these bytes are messages, and define a type or hold a value."""
+        """Whether these bytes are valid messages, and at least one defines a type or holds a value."""
         group = _Group("", self._rows_bytes)
         try:
             self._messages(group, Cursor(begin, name=""))
@@ -164,7 +167,8 @@ class _Reader:
         self._data = b"".join(parts)
 
     def _messages(self, group: _Group, cursor: Cursor) -> None:
-        """Read whole messages, up to a group's size; the cursor is left where the next begins."""
+        """Reads whole messages, up to a group's size, and leaves the cursor at the begin of the next
+        message."""
         if self._block.left:
             self._of_block(group)
         while cursor.left and not group.is_full:  # ends: a message takes a byte at least
@@ -220,7 +224,8 @@ class _Reader:
         return block
 
     def _values(self, group: _Group, cursor: Cursor) -> None:
-        """Read values until the first other message; values before a damaged one are kept."""
+        """Reads values up to the first message of another kind.  If a value is damaged, the values before it are
+        kept."""
         data, begun, position = cursor.data, cursor.position, cursor.position
         size = len(data)
         limit = min(size, begun + self._rows_bytes)
@@ -258,10 +263,11 @@ class _Reader:
 
 
 def looks_like_zng(begin: bytes) -> bool:
-    """Whether a file begins with messages of ZNG that have a type or a value; the last message may be cut.
+    """Whether a file begins with ZNG messages that define a type or hold a value.  `begin` may end inside of a
+    message.
 
-    A first value of a type that needs no definition does not count, because text may begin in the same way; nor
-    does the mark of UTF-16.
+    Two begins do not count, because text files have them too: a value of a type that needs no definition, and
+    the mark of UTF-16.
     """
     if not begin or begin[0] <= WIDE_VALUE or begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False
@@ -269,7 +275,7 @@ def looks_like_zng(begin: bytes) -> bool:
 
 
 def _header(cursor: Cursor, position: int) -> tuple[int, int, int]:
-    """Type id, length and begin of the body of the value at a position."""
+    """Returns the type id, the length of the body, and its position, for the value at `position`."""
     cursor.position = position
     code = cursor.byte()
     if code == WIDE_VALUE:

@@ -20,10 +20,10 @@ from log_lake.zng.types import Type
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Values in their order; `kinds` has for each the index of its type in `types`.
+    """Values in their order; `kinds` has for each value the index of its type in `types`.
 
-    A top-level value has no tag, so null and an empty value look the same.  A record with fields or a union
-    cannot be empty, so for these an empty body means null, and `length` is -1.
+    A top-level value has no tag, so null and an empty value have the same bytes.  A record with fields, or a
+    union, is never empty.  So an empty body of such a type means null, and its `length` is -1.
     """
 
     buffer: Buffer
@@ -65,7 +65,8 @@ class Rows:
             ) from None
 
     def columns(self) -> list[Column]:
-        """A column of the values of each type.  Raises Corrupt if bytes are not valid for their type."""
+        """Returns one column per type, with the values of that type.  Raises Corrupt if bytes are not valid for
+        their type."""
         columns = []
         for kind, rows in zip(self.types, by_kind(self.kinds, len(self.types)), strict=True):
             tag = np.zeros(len(rows), np.int64)
@@ -77,7 +78,8 @@ class Rows:
 class Batch:
     """Values in their order, as columns: `columns[k]` has the values whose `kinds` is k, of type `types[k]`.
 
-    After a projection `types` have only the remaining fields, and `told` are the types that the stream defines.
+    After a projection `types` have only the chosen fields, and `told` has the full types, as the stream defines
+    them.
     """
 
     types: list[Type]
@@ -90,7 +92,7 @@ class Batch:
 
     @property
     def order(self) -> Ints:
-        """The number of each value if the values are grouped by type, one type after another."""
+        """Returns the position that each value gets when the values are grouped by type."""
         return np.argsort(np.argsort(self.kinds, kind="stable"))
 
     def part(self, start: int, stop: int) -> Batch:

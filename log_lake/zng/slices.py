@@ -1,9 +1,9 @@
-"""Handles many tagged values at once: finds them in a buffer, reads them as numbers, and writes them to a
-buffer.
+"""Finds many tagged values in a buffer at once, reads them as numbers, and writes them.
 
-A tagged value is a number, its tag, and a body.  `Slices` has for many values where the body begins, its length
-(-1 for null) and the length of the tag; nothing is copied.  `chain` finds values that follow one another,
-`at_cursors` values whose beginnings are known.  `gather` copies pieces of buffers into one, in Arrow's code.
+A tagged value is a number (its tag) and a body.  For many values, `Slices` holds the position of each body, its
+length (-1 for null) and the length of its tag; nothing is copied.  `chain` finds values that follow one
+another, `at_cursors` finds values whose positions are known.  `gather` copies pieces of buffers into one
+buffer, in Arrow's code.
 
 Every offset and length is checked before it is used as an index; a wrong one raises Corrupt.
 """
@@ -25,31 +25,32 @@ from log_lake.columns.arrays import Bytes, Ints, Mask
 Words = npt.NDArray[np.uint64]
 
 _PADDING = 16
-"""Bytes after a buffer's end, so that eight can be read from anywhere in it."""
+"""Bytes added after a buffer's end, so that eight bytes can be read from any position."""
 
 _MASKS = np.array([(1 << (8 * width)) - 1 for width in range(9)], np.uint64)
-"""The lowest bytes of a word, by how many."""
+"""The mask that keeps the lowest n bytes of a word, at index n."""
 
 _STEPS = [1 + ((tag - 1) >> 1 if tag else 0) if tag < 0x80 else 0 for tag in range(256)]
-"""Bytes of a value, by its first byte; 0 if its tag has more than one."""
+"""The size of a tagged value, by its first byte; 0 if its tag has more than one byte."""
 
 _RUN_VALUES = 65_536
 _TRIED_RUNS = 8
 _LONG_RUN = 32
-"""Runs of equal tags are followed as long as they have this many values on average."""
+"""Average number of values per run of equal tags; with shorter runs, `chain` reads one value at a time."""
 
 _READ_BYTES = 262_144
-"""Bytes that are read value by value before runs are tried again."""
+"""Bytes that are read value by value before `chain` tries runs again."""
 
 _SHORT_TAG = 63
 """Bodies below this size have a tag of one byte."""
 
 _INLINE = 12
-"""Bytes that an Arrow view holds itself."""
+"""Bytes that an Arrow view can hold itself."""
 
 
 class Buffer:
-    """Bytes of a file or a block; `where` translates a position in it to one in the file, for errors."""
+    """Bytes of a file or a block.  For errors, `where` converts a position in these bytes to a position in the
+    file."""
 
     __slots__ = ("data", "size", "where", "words")
 
@@ -73,15 +74,16 @@ def _no_place(position: int, what: str) -> Corrupt:
 
 
 def made(data: Bytes) -> Buffer:
-    """A buffer of bytes that this program wrote."""
+    """Wraps bytes that this program wrote."""
     return Buffer(data, _no_place)
 
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Tagged values in a buffer: `start` and `length` of the bodies, and the size of the tags before them.
+    """Tagged values in a buffer: `start` and `length` of the bodies, and the size of the tag before each.
 
-    Null has length -1, and its start is after its tag.  `is_canonical`: this program wrote them, as primitives.
+    A null has length -1, and its `start` is the position after its tag.  `is_canonical`: this program wrote the
+    values, as primitives.
     """
 
     buffer: Buffer
@@ -103,7 +105,7 @@ class Slices:
 
     @property
     def stop(self) -> Ints:
-        """Where the values end."""
+        """Returns the position after each value."""
         return self.start + np.maximum(self.length, 0)
 
     def unsigned(self) -> Words:
@@ -131,7 +133,7 @@ class Slices:
 
 
 Pieces = tuple[Buffer, Ints, Ints]
-"""A buffer, and where in it pieces begin and how long they are."""
+"""A buffer, the positions of pieces in it, and their lengths."""
 
 
 def at_cursors(buffer: Buffer, cursor: Ints, stop: Ints) -> Slices:
@@ -152,7 +154,8 @@ def at_cursors(buffer: Buffer, cursor: Ints, stop: Ints) -> Slices:
 
 
 def _uvarints(buffer: Buffer, cursor: Ints) -> tuple[Ints, Ints]:
-    """The number at each cursor, and how many bytes it takes.  Numbers that are no length are Corrupt."""
+    """Returns the number at each cursor, and how many bytes it takes.  Raises Corrupt for a number that cannot be
+    a length."""
     first = buffer.data[cursor]
     numbers = first.astype(np.int64)
     width = np.ones(len(cursor), np.int64)
@@ -174,10 +177,11 @@ def _uvarints(buffer: Buffer, cursor: Ints) -> tuple[Ints, Ints]:
 
 
 def chain(buffer: Buffer, start: int, stop: int) -> Slices:
-    """All tagged values of a stretch, one after another.  Raises Corrupt unless the last ends at `stop`.
+    """Returns all tagged values between two positions, one after another.  Raises Corrupt unless the last one ends
+    at `stop`.
 
-    Where a value begins is known only once the previous one was read.  Many values in a row with the same tag
-    are found at once; others are read one by one, in as few steps of Python as possible (decision 61).
+    The position of a value is known only after the value before it was read.  Many values in a row with the
+    same tag are found at once; others are read one by one, in as few steps of Python as possible (decision 61).
     """
     parts: list[Ints] = []
     at = start
@@ -194,7 +198,7 @@ def chain(buffer: Buffer, start: int, stop: int) -> Slices:
 
 
 def _runs(buffer: Buffer, start: int, stop: int) -> tuple[list[Ints], int]:
-    """Where values begin, as long as many in a row have the same tag; and where that ends."""
+    """Returns the positions of values while many in a row have the same tag, and the position after them."""
     begins: list[Ints] = []
     values, at = 0, start
     while at < stop and (len(begins) < _TRIED_RUNS or values >= _LONG_RUN * len(begins)):  # ends: `at` grows
@@ -210,7 +214,7 @@ def _runs(buffer: Buffer, start: int, stop: int) -> tuple[list[Ints], int]:
 
 
 def _one_by_one(buffer: Buffer, start: int, stop: int) -> tuple[Ints, int]:
-    """Where some of the next values begin, at least one; and where that ends."""
+    """Returns the positions of some of the next values, at least one, and the position after them."""
     end = min(stop, start + _READ_BYTES)
     data = buffer.data[start : end + _PADDING].tobytes()
     begins: list[int] = []
@@ -224,7 +228,7 @@ def _one_by_one(buffer: Buffer, start: int, stop: int) -> tuple[Ints, int]:
 
 
 def _wide_step(data: bytes, at: int) -> int:
-    """Bytes of a value whose tag has more than one byte."""
+    """Returns the size of a value whose tag has more than one byte."""
     tag = 0
     for width, byte in enumerate(data[at : at + 6]):
         tag |= (byte & 0x7F) << (7 * width)
@@ -237,12 +241,14 @@ def _wide_step(data: bytes, at: int) -> int:
 
 
 def gather(pieces: Pieces) -> tuple[Bytes, Ints]:
-    """The pieces joined in one buffer; where each begins in it, and the end of the last."""
+    """Copies the pieces into one buffer.  Returns it, and the position of each piece in it, followed by the end of
+    the last."""
     return interleaved([pieces])
 
 
 def interleaved(columns: list[Pieces]) -> tuple[Bytes, Ints]:
-    """The pieces of several columns joined row by row; where each row begins, and the end of the last."""
+    """Joins the pieces of several columns row by row.  Returns the buffer, and the position of each row in it,
+    followed by the end of the last."""
     rows = len(columns[0][1])
     sizes = sum((length for _, _, length in columns), np.zeros(rows, np.int64))
     offsets = np.zeros(rows + 1, np.int64)
@@ -268,7 +274,8 @@ def interleaved(columns: list[Pieces]) -> tuple[Bytes, Ints]:
 
 
 def _views(buffer: Buffer, start: Ints, length: Ints, index: int, views: Words) -> None:
-    """Arrow's views of the pieces: short ones are in the view, of others it says where they are."""
+    """Writes Arrow's views of the pieces to `views`: a short piece lies in its view; a longer one is named by
+    buffer and position."""
     begun = buffer.words[start]
     size = length.astype(np.uint64)
     views[:, 0] = size | ((begun & _MASKS[np.minimum(length, 4)]) << np.uint64(32))
@@ -290,7 +297,7 @@ def binary_array(slices: Slices, kind: Any) -> pa.Array:
 
 
 def tags(size: Ints, *, container: bool = False, null: Mask | None = None) -> Slices:
-    """The tags for values with these body sizes, as values without bodies."""
+    """Returns the tags for values with these body sizes, as values without bodies."""
     number = 2 * size + (1 if container else 2)
     if null is not None:
         number = np.where(null, 0, number)
@@ -298,7 +305,7 @@ def tags(size: Ints, *, container: bool = False, null: Mask | None = None) -> Sl
 
 
 def uvarint_sizes(number: Ints) -> Ints:
-    """The size of each number in the form of seven bits a byte."""
+    """Returns how many bytes each number takes as a varint (seven bits per byte)."""
     width = np.ones(len(number), np.int64)
     most = int(number.max()) if len(number) else 0
     for at in range(1, max(1, -(-most.bit_length() // 7))):
@@ -307,7 +314,7 @@ def uvarint_sizes(number: Ints) -> Ints:
 
 
 def uvarints(number: Ints) -> Slices:
-    """The numbers in the form of seven bits a byte; each is a piece without a tag."""
+    """Returns the numbers as varints (seven bits per byte), each as a piece without a tag."""
     if not number.size or int(number.max()) < 0x80:
         data, width = number.astype(np.uint8), np.ones(len(number), np.int64)
         return Slices(made(data), np.arange(len(number)), width, np.zeros(len(number), np.int64))
@@ -321,7 +328,8 @@ def uvarints(number: Ints) -> Slices:
 
 
 def unsigned_values(number: Words, valid: Mask | None = None) -> Slices:
-    """The numbers as primitive values in the fewest bytes, one after another; null where not valid."""
+    """Returns the numbers as primitive values of the fewest bytes, one after another; a number that is not valid
+    becomes null."""
     rows = len(number)
     least, most = (int(number.min()), int(number.max())) if rows else (0, 0)
     width = np.full(rows, (least.bit_length() + 7) // 8)
@@ -338,7 +346,7 @@ def signed_values(number: Ints, valid: Mask | None = None) -> Slices:
 
 
 def _fixed_values(words: Words, width: Ints, valid: Mask | None) -> Slices:
-    """Tagged values of the lowest `width` bytes of words."""
+    """Returns tagged values, each of the lowest `width` bytes of a word."""
     rows = len(words)
     most = int(width.max()) if rows else 0
     grid = np.empty((rows, 1 + most), np.uint8)
@@ -363,7 +371,7 @@ def fixed_values(words: Words, width: int, valid: Mask | None = None) -> Slices:
 
 
 def body_values(bodies: Pieces, valid: Mask, *, container: bool = False) -> Slices:
-    """The bodies as tagged values, one after another; null where not valid."""
+    """Returns the bodies as tagged values, one after another; a body that is not valid becomes null."""
     length = np.where(valid, bodies[2], -1)
     used = np.maximum(length, 0)
     if (quick := _with_short_tags(bodies, used, valid, container=container)) is not None:
@@ -377,7 +385,8 @@ def body_values(bodies: Pieces, valid: Mask, *, container: bool = False) -> Slic
 
 
 def _with_short_tags(bodies: Pieces, used: Ints, valid: Mask, *, container: bool) -> Bytes | None:
-    """Bodies that stand one after another, with a tag of one byte before each; None for others."""
+    """Returns the bodies with a tag of one byte before each, if they follow one another in their buffer; otherwise
+    None."""
     buffer, start, _ = bodies
     if not len(used) or int(used.max()) >= _SHORT_TAG:
         return None

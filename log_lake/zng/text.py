@@ -72,7 +72,7 @@ IDENTIFIER = re.compile(r"(?:[^\W\d]|\$)(?:\w|\$)*")
 """A field's name that is written without quotes."""
 
 TYPE_NAME = re.compile(r"[\w$./]+")
-"""A type's name that is written without quotes, unless it is that of a primitive."""
+"""A type name that is written without quotes, unless it equals the name of a primitive type."""
 
 _RESERVED = frozenset(kind.name for kind in PRIMITIVES)
 
@@ -92,7 +92,7 @@ def type_text(kind: Type) -> str:
 
 
 class _Writer:
-    """One line."""
+    """Builds one line of text."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -107,7 +107,8 @@ class _Writer:
     def _value(
         self, kind: Type, body: bytes | None, *, is_typed: bool, implied: bool, decorate: bool
     ) -> None:
-        """`is_typed`: the surrounding text has shown the type; `implied`: the whole line shows it."""
+        """Appends a value.  `is_typed`: the text around it has shown its type; `implied`: the whole line
+        shows it."""
         if body is None:
             self.parts.append("null")
             if decorate:
@@ -227,7 +228,7 @@ class _Writer:
 
 
 def selected(kind: Union, body: bytes) -> tuple[int, bytes | None]:
-    """Which type of a union the value has, and its body."""
+    """Returns which type of the union the value has, and the value's body."""
     cursor = Cursor(body, name="a union")
     selector = cursor.value()
     at = as_signed(selector) if selector is not None else -1
@@ -240,7 +241,7 @@ def selected(kind: Union, body: bytes) -> tuple[int, bytes | None]:
 
 
 def entries(body: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Keys and values of a map's body."""
+    """Yields the key and the value of each entry in a map's body."""
     cursor = Cursor(body, name="a map")
     while cursor.left:  # ends: a value takes a byte at least
         key = cursor.value()
@@ -248,14 +249,14 @@ def entries(body: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
 
 
 def _implied(kind: Type) -> bool:
-    """Whether text of a value shows this type."""
+    """Whether the text of a value shows that it has this type."""
     if isinstance(kind, Primitive):
         return kind in _IMPLIED
     return isinstance(kind, (Record, Array, Map)) and all(map(_implied, kind.children))
 
 
 def _describes_itself(kind: Type) -> bool:
-    """Whether the text shows the type if it shows the types inside."""
+    """Whether the text of a value shows this type, provided it shows the types of the values inside."""
     if isinstance(kind, Named):
         return _describes_itself(kind.target)
     return isinstance(kind, (Record, Array, Map)) or _implied(kind)

@@ -35,7 +35,7 @@ from log_lake.zng.types import (
 
 T = TypeVar("T")
 MAX_VALUES = 1_000_000
-"""Values that are written in one piece of text, those inside of others counted: each takes some 200 bytes."""
+"""The most values in one piece of text, nested ones included.  Each takes about 200 bytes of memory."""
 
 WordKind = Literal["word", "string", "type", "record", "array", "set", "map"]
 
@@ -46,7 +46,8 @@ _KEY_WORD = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]*(?:Z|[+-]\d\d:\d\d)|[0-9a-fA-F:.]+/[0-9a-fA-F]+"
     r'|[^\s{}\[\]()<>|,"=]+(?=\s+:)|[^\s{}\[\]()<>|,"=:]+'
 )
-"""A key ends at a colon, unless it is a time or a network; behind an address with colons there is a space."""
+"""A key ends at a colon, unless the colon belongs to a time or a network.  An address with colons is followed by a
+space."""
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
     r"|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|(.))",
@@ -60,9 +61,9 @@ _MARKS = frozenset('{[|("')
 
 @dataclass(slots=True)
 class Node:
-    """One value as it is written: a word, bytes of a string, a type, or the parts inside it.
+    """One written value: a word, the bytes of a string, a type, or the parts inside it.
 
-    `types` are the types that follow it, from the inside out.
+    `types` are the types in parentheses after it, the innermost first.
     """
 
     kind: WordKind
@@ -72,12 +73,12 @@ class Node:
     type: Type | None = None
     names: tuple[str, ...] = ()
     inside: tuple[Node, ...] = ()
-    """The values of a record in the order of `names`; keys and values of a map in turn."""
+    """The values of a record in the order of `names`; for a map its keys and values in turn."""
     types: list[Type] = field(default_factory=list)
 
 
 class Malformed(Exception):
-    """The text is not a value; `position` is where."""
+    """The text is not a value; `position` is where it stops being one."""
 
     def __init__(self, position: int, what: str) -> None:
         super().__init__(what)
@@ -108,7 +109,7 @@ class ValueParser:
     def __init__(
         self, text: str, names: Names, type_of: Callable[[Node], Type], *, most: int = MAX_VALUES
     ) -> None:
-        """`type_of` says which type a value has by itself: `value(=name)` names that."""
+        """`type_of` returns the type that a value has without a name; `value(=name)` gives that type a name."""
         self._text = text
         self._names = names
         self._type_of = type_of
@@ -128,7 +129,7 @@ class ValueParser:
             self._at = match.end()
 
     def _follows(self, mark: str) -> bool:
-        """Take the mark if it comes next."""
+        """Consumes `mark` if it comes next; returns whether it did."""
         self._skip()
         if not self._text.startswith(mark, self._at):
             return False

@@ -1,7 +1,7 @@
-"""Reads values from readable text, in groups as `reader.read` gives those of ZNG.
+"""Reads values from readable text, in groups as `reader.read` yields those of ZNG.
 
-The text is cut where a line ends and nothing is open, so a value may have several lines, and a line several
-values. Text that is not a value is reported to the caller with its first line, and reading continues with the
+The text is cut at each line end outside of brackets, so a value may have several lines, and a line several
+values.  Text that is not a value is reported to the caller with its first line, and reading continues with the
 next lines.
 """
 
@@ -23,20 +23,20 @@ from log_lake.zng.types import Type, fault_of
 from log_lake.zng.wire import MAX_VALUE_BYTES
 
 MAX_TEXT_BYTES = 64 << 20
-"""Bytes of the lines of one value: ten bytes of text at most stand for a byte of a value, mostly one."""
+"""Bytes of the lines of one value.  A byte of a value takes at most ten bytes of text, mostly one."""
 
 _GROUP_NODES = 100_000
-"""Types that all types of a group are made of, as in `reader`."""
+"""The most types that the types of one group may contain in all, as in `reader`."""
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _OPENING, _CLOSING = (b"{", b"[", b"("), (b"}", b"]", b")")
 
 Bad = Callable[[int, str, bytes], None]
-"""Receives text that is not a value: its first line, the reason, and the text."""
+"""A function that is called with text that is not a value: its first line, the reason, and the text."""
 
 
 def read_text(lines: Iterable[bytes], *, name: str, bad: Bad) -> Iterator[tuple[Rows, Ints]]:
-    """The values of the lines in groups, each with the number of the line in which it begins, from 1.
+    """Yields the values of the lines in groups, each value with the number of the line in which it begins, from 1.
 
     Raises InvalidInput for a value that is not closed, or that exceeds the limits.
     """
@@ -56,9 +56,9 @@ def read_text(lines: Iterable[bytes], *, name: str, bad: Bad) -> Iterator[tuple[
 
 
 def _frames(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """Lines in which whatever is opened is closed, with the number of the first.
+    """Yields groups of lines in which every bracket is closed, with the number of the first line.
 
-    A line that is not closed is a frame of its own if the next one is a whole record: it was cut.
+    If a line is not closed and the next one is a whole record, the line was cut; it is a group of its own.
     """
     parts: list[bytes] = []
     size = begun = depth = 0
@@ -86,7 +86,8 @@ def _frames(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _opened(line: bytes) -> int:
-    """The number of brackets that a line opens and does not close; strings end with their line."""
+    """Returns the number of brackets that a line opens and does not close.  A string never continues in the next
+    line."""
     without = _STRING.sub(b"", line) if b'"' in line else line
     return sum(map(without.count, _OPENING)) - sum(map(without.count, _CLOSING))
 
@@ -97,7 +98,8 @@ def _was_cut(before: bytes, line: bytes, opened: int) -> bool:
 
 
 def _parsed(text: bytes, names: Names) -> tuple[list[tuple[Type, bytes | None, int]], str]:
-    """The values of a frame, with where they begin; and why what follows is none, "" if it is."""
+    """Returns the values of a frame with their positions, and the reason why the rest is not a value ("" if there
+    is no rest)."""
     decoded = text.decode(errors="surrogateescape")
     parser = ValueParser(decoded, names, type_of)
     values: list[tuple[Type, bytes | None, int]] = []
@@ -116,7 +118,7 @@ def _parsed(text: bytes, names: Names) -> tuple[list[tuple[Type, bytes | None, i
 
 
 class _Group:
-    """Values that are gathered up to a group."""
+    """The values gathered for the next group."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -134,7 +136,7 @@ class _Group:
         return self._size >= ROWS_BYTES or self._nodes >= _GROUP_NODES or len(self.kinds) >= ROWS_BYTES // 64
 
     def add(self, kind: Type, body: bytes | None, line: int) -> None:
-        """Takes a value."""
+        """Adds a value that begins in `line`."""
         if kind not in self._types:
             self._types[kind] = len(self._types)
             self._nodes += kind.nodes
@@ -146,7 +148,7 @@ class _Group:
         self._size += len(body or b"")
 
     def rows(self) -> tuple[Rows, Ints]:
-        """The values of the group, and their lines."""
+        """Returns the values of the group, and the line of each."""
         starts, lines = np.array(self._starts, np.int64), self._lines
 
         def where(position: int, what: str) -> Corrupt:

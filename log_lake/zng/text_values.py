@@ -59,7 +59,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*+")
 _LONGEST_WORD = 1_000
-"""Characters of a number, a time or an address; no value needs as many, and patterns take long for many more."""
+"""Characters of a number, a time or an address.  No value needs more, and a regular expression takes long for many
+more."""
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
 _PART = r"(\d+)(?:\.(\d+))?(y|d|h|ms|us|µs|ns|m|s)"
 _DURATION = re.compile(rf"-?(?:{_PART})+", re.ASCII)
@@ -79,7 +80,7 @@ _BITS: dict[Type, tuple[int, int]] = {
 _FLOATS: dict[Type, str] = {FLOAT16: "<e", FLOAT32: "<f", FLOAT64: "<d"}
 
 TypedText = tuple[Type, bytes | None]
-"""A type, and a body; None is null."""
+"""A type and a body; a body of None means null."""
 
 
 class _NoFit(Exception):
@@ -100,8 +101,8 @@ def type_of(node: Node) -> Type:
 
 
 def _value(node: Node, count: int, expected: Type | None) -> TypedText:
-    """The value with the first `count` of its types; `expected` is its required type; None if any type is
-    allowed."""
+    """Returns the value with the first `count` of the types written after it.  It must have type `expected`,
+    unless that is None."""
     if not count:
         return _bare(node, expected)
     kind = node.types[count - 1]
@@ -134,13 +135,13 @@ def _of_union(kind: Type, value: TypedText) -> TypedText:
 
 
 def tagged(kind: Type, body: bytes | None) -> bytes:
-    """A value in the form in which another value contains it."""
+    """Returns the value with its tag before it, as a container stores it."""
     is_container = isinstance(plain(kind), (Record, Array, Union, Map))
     return container(body) if is_container else primitive(body)
 
 
 def _bare(node: Node, expected: Type | None) -> TypedText:
-    """The value without the types behind it."""
+    """Returns the value without regard to the types written after it."""
     if expected is None:
         return _own(node)
     kind = plain(expected)
@@ -180,7 +181,8 @@ def _inside(node: Node, kind: Type) -> bytes:
 
 
 def _alternative(kind: Union, node: Node) -> bytes:
-    """The body of a union whose type the text around says: by what shows, otherwise the first."""
+    """Returns the body of a union value.  Its type is the one that the text shows, if the union has it, otherwise
+    the first that fits."""
     try:
         own = _own(node)
     except _NoFit:
@@ -198,7 +200,7 @@ def _alternative(kind: Union, node: Node) -> bytes:
 
 
 def _own(node: Node) -> TypedText:
-    """The value in the type that shows."""
+    """Returns the value in the type that its text shows."""
     match node.kind:
         case "record":
             values = [_value(part, len(part.types), None) for part in node.inside]
@@ -238,7 +240,8 @@ def _own_word(node: Node) -> TypedText:
 
 
 def _united(nodes: tuple[Node, ...]) -> tuple[Type, list[bytes]]:
-    """The type of the elements, and the elements; of several types it is a union."""
+    """Returns the common type of the elements, and the elements; if their types differ, the common type is a
+    union."""
     values = [_value(node, len(node.types), None) for node in nodes]
     kinds = list(dict.fromkeys(kind for kind, _ in values if kind is not NULL))
     if len(kinds) <= 1:
@@ -264,7 +267,7 @@ def _sorted_map(parts: list[bytes]) -> bytes:
 
 
 def _primitive(node: Node, kind: Type) -> bytes:
-    """The body of a written value that is not null, as this type; raises _NoFit."""
+    """Returns the body of a written value as this type; the value is not null.  Raises _NoFit."""
     if node.kind == "string" and kind in (STRING, BSTRING, ERROR):
         return node.data
     if node.kind == "type" and kind is TYPE:
@@ -282,7 +285,8 @@ def _primitive(node: Node, kind: Type) -> bytes:
 
 
 def _of_word(word: str, kind: Type) -> bytes | None:
-    """The body of a word as this type; None or ValueError if it is none."""
+    """Returns the body of a word as this type.  Returns None or raises ValueError if the word is not a value of
+    the type."""
     if kind in (BYTES, DECIMAL):
         return bytes.fromhex(word[2:]) if _HEX.fullmatch(word) else None
     if len(word) > _LONGEST_WORD:
@@ -353,7 +357,7 @@ def _is(kind: Type) -> Callable[[str], bool]:
 _SHOWN: tuple[tuple[Type, Callable[[str], bool]], ...] = tuple(
     (kind, _is(kind)) for kind in (FLOAT64, TIME, DURATION, IP, NET, BYTES)
 )
-"""The types that a word shows, in the order in which they are tried."""
+"""The types that a word can show, in the order in which they are tried, each with its test."""
 
 
 def _short(word: str) -> str:

@@ -1,7 +1,7 @@
 """Converts columns of ZNG values to Arrow arrays, by numpy and Arrow; `arrow_types` maps the types.
 
-If the bytes of a value are not valid for its type, it raises Corrupt: a number too large for its width, a float
-of three bytes, text that is not UTF-8, an enum beyond its symbols, a type value that is no type.
+Raises Corrupt if the bytes of a value are not valid for its type: a number too large for its width, a float of
+three bytes, text that is not UTF-8, an enum beyond its symbols, a type value that is not a type.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FLOATS: dict[Type, tuple[Any, Any]] = {
 
 
 def record_batches(batch: Batch) -> list[pa.RecordBatch]:
-    """A table of the values of each type in the batch; `batch.kinds` says how their order mixes."""
+    """Returns one table per type of the batch; `batch.kinds` tells in which order their values come."""
     return [record_batch(kind, column) for kind, column in zip(batch.types, batch.columns, strict=True)]
 
 
@@ -111,7 +111,7 @@ def _offsets(lengths: npt.NDArray[np.int64]) -> pa.Array:
 
 
 def _struct(kind: pa.DataType, arrays: list[pa.Array], valid: Mask) -> pa.Array:
-    """Records of dense fields: where a record is null, so are its fields."""
+    """Makes an array of records.  A field is null wherever its record is null."""
     if not arrays:
         return pa.Array.from_buffers(kind, len(valid), [_validity(valid)])
     if valid.all():
@@ -125,7 +125,7 @@ def _validity(valid: Mask) -> pa.Buffer | None:
 
 
 def _union(kind: Type, column: UnionColumn) -> pa.Array:
-    """A dense union, with one type more for the nulls that have none."""
+    """Makes a dense union; one more type in it stands for nulls of the union itself."""
     count = len(column.columns)
     codes = np.where(column.selector < 0, count, column.selector).astype(np.int8)
     offsets = np.zeros(len(codes), np.int32)
@@ -258,7 +258,8 @@ def _map(kind: Map, slices: Slices) -> pa.Array:
 
 
 def _as_only(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Values of a type that only Arrow has, from the integers or texts that represent them."""
+    """Converts integers or texts to values of a type that only Arrow has: the inverse of
+    `from_arrow._from_only`."""
     if pa.types.is_string(target):
         return array
     try:

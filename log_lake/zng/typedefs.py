@@ -1,7 +1,7 @@
 """Typedefs: how a stream defines its types, and which ids they get.
 
-Ids count up from 23 in the order of the definitions.  If a type is defined again, it takes no id; writers never
-do that. If a name is given to another target, it gets a new id, whatever it was before.  At the end of a stream,
+Ids count up from 23 in the order of the definitions.  Defining a type again creates no id; writers never do so.
+A name that is given to another type gets a new id, even if it named that type before.  At the end of a stream,
 reader and writer forget all types.
 """
 
@@ -47,7 +47,7 @@ class TypeReader:
         return self._defined[at] if at < len(self._defined) else None
 
     def define(self, code: int, cursor: Cursor) -> None:
-        """Reads the typedef whose first byte was `code`.  Raises Corrupt if such a type is impossible."""
+        """Reads the typedef whose first byte was `code`.  Raises Corrupt if it does not define a valid type."""
         begun = cursor.position
         kind = _READ[code](self, cursor)
         if fault := fault_of(kind):
@@ -109,8 +109,8 @@ _READ: dict[int, Callable[[TypeReader, Cursor], Type]] = {
 
 
 def _count(cursor: Cursor, *, least: int) -> int:
-    """A number of items of at least `least` bytes each; a false number is refused before memory is taken for
-    it."""
+    """Reads the number of items of at least `least` bytes each.  Raises Corrupt before memory is allocated if so
+    many cannot follow."""
     begun = cursor.position
     count = cursor.uvarint()
     if count * least > cursor.left:
@@ -157,6 +157,6 @@ def _definition(kind: Type, children: list[int]) -> bytes:
 
 
 def text_bytes(text: str) -> bytes:
-    """A name as bytes, its length first."""
+    """Returns a name as bytes, with its length before it."""
     encoded = text.encode()
     return uvarint(len(encoded)) + encoded

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 MAX_DEPTH = 100
-"""Types within one another.  Everything that walks a type recurses, a few Python frames a level."""
+"""How deep types may be nested.  Code that walks a type recurses, with a few Python frames per level."""
 
 MAX_NODES = 100_000
-"""Types that one type is made of, counted as often as they are used; the original program allows as many fields."""
+"""The most types that one type may contain, counted as often as it uses them.  The original program allows as many
+fields."""
 
 
 MAX_STREAM_NODES = 1_000_000
-"""Types that all types of one stream are made of.  A typedef of six bytes can use a type of 100,000 once more."""
+"""The most types that all types of one stream may contain.  A typedef of six bytes can add 100,000 of them."""
 
 
 class Type:
@@ -143,7 +144,7 @@ _NAMES = (
     "bool bytes string bstring ip net type error null"
 )
 PRIMITIVES = tuple(Primitive(number, name) for number, name in enumerate(_NAMES.split()))
-"""By id."""
+"""The primitive types; the index is the id."""
 
 FIRST_TYPEDEF = len(PRIMITIVES)
 """The id of a stream's first typedef."""
@@ -158,7 +159,7 @@ SIGNED = (INT8, INT16, INT32, INT64, DURATION, TIME)
 
 
 def plain(kind: Type) -> Type:
-    """The type without its names."""
+    """Returns the type with all names removed from it."""
     while isinstance(kind, Named):  # ends: a type is not part of itself
         kind = kind.target
     return kind

@@ -18,7 +18,7 @@ _MIN_INT64 = -(2**63)
 
 
 ADVICE = "; the file is damaged, or is no such file: restore it from a copy"
-"""The end of the message about damaged bytes."""
+"""The end of every message about damaged bytes."""
 
 
 def corrupt(name: str, offset: int, what: str) -> Corrupt:
@@ -74,9 +74,9 @@ def container(body: bytes | None) -> bytes:
 
 
 class Cursor:
-    """Reads bytes from beginning to end; `offset` is the position in the file where they begin.
+    """Reads bytes from beginning to end; `offset` is where in the file the bytes begin.
 
-    If a read raised Corrupt, `short` says whether the reason was that the bytes ended too soon.
+    If a read raised Corrupt, `short` tells whether the reason was that the bytes ended too soon.
     """
 
     __slots__ = ("data", "name", "offset", "position", "short")
@@ -94,7 +94,7 @@ class Cursor:
         return len(self.data) - self.position
 
     def corrupt(self, what: str, position: int | None = None) -> Corrupt:
-        """The error for the last read, or for a position."""
+        """Returns the error for the last read, or for `position`."""
         return corrupt(self.name, self.offset + (self.position if position is None else position), what)
 
     def too_short(self, what: str, position: int | None = None) -> Corrupt:

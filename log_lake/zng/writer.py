@@ -24,7 +24,7 @@ from log_lake.zng.types import Type
 from log_lake.zng.wire import MAX_VALUE_BYTES, uvarint
 
 BLOCK_BYTES = 16_384
-"""Bytes of values that are compressed together, as in the original; 0 compresses nothing."""
+"""Bytes of values that are compressed together, as in the original program; 0 switches compression off."""
 
 
 class ZngWriter:
@@ -57,13 +57,14 @@ class ZngWriter:
             self._blocks(data, offsets[first : stop + 1])
 
     def close(self) -> None:
-        """Ends the stream; a stream without values is empty."""
+        """Ends the stream.  If no value was written, nothing is written: the output stays empty."""
         if self._written:
             self._flush()
             self._output.write(bytes([END]))
 
     def _ids(self, types: list[Type], kinds: Ints) -> tuple[Ints, dict[int, bytes]]:
-        """The id of each value's type, and by row the typedefs that are needed before it; row 0 is there."""
+        """Returns the type id of each value, and, by row, the typedefs to write before that row.  Row 0 always has
+        an entry."""
         present, first = np.unique(kinds, return_index=True)
         ids = np.zeros(len(types), np.int64)
         definitions = {0: b""}
@@ -114,6 +115,6 @@ def _type_ids(ids: Ints) -> Pieces:
 
 
 def _single_bytes(numbers: Ints) -> Pieces:
-    """One byte each."""
+    """Returns each number as a piece of one byte."""
     count = len(numbers)
     return made(numbers.astype(np.uint8)), np.arange(count), np.ones(count, np.int64)

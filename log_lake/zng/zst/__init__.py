@@ -1,5 +1,5 @@
-"""ZST: the values of ZNG as columns, separately for each super type, so a reader reads only the columns that it
-needs.
+"""ZST: the values of ZNG as columns, separately for each super type (the type of a top-level value).  A reader
+reads only the columns that it needs.
 
     layout           sections and the trailer
     maps             reassembly maps: which segments hold a column

@@ -1,8 +1,8 @@
-"""Makes columns from segments: each reader gives the next values of its column, whatever segments hold them.
+"""Makes columns from segments.  Each reader gives the next values of its column, across segments.
 
 Counts in a file are checked before memory is allocated for them.  A value takes at least one byte, so a column
-cannot have more values than bytes.  Only nulls and elements of empty types take no bytes; `MAX_EMPTY` bounds
-these.
+cannot have more values than bytes.  Only nulls and elements of empty types take no bytes; `MAX_EMPTY` limits
+their number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from log_lake.zng.zst.maps import (
 from log_lake.zng.zst.source import SegmentSource
 
 MAX_EMPTY = 8 << 20
-"""Elements of arrays that are read at once; those without a value take no bytes, so a file can claim any number."""
+"""Array elements that are read at once.  Elements without a value take no bytes, so a damaged file can claim any
+number of them."""
 
 
 class Values:
@@ -41,7 +42,7 @@ class Values:
 
     @property
     def most(self) -> int:
-        """An upper bound of the number of values that are left."""
+        """Returns an upper bound for the number of values that are left."""
         return self._unread + (0 if self._left is None else len(self._left))
 
     def take(self, count: int) -> Slices:
@@ -63,7 +64,8 @@ class Values:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def peek(self, count: int) -> Slices:
-        """The next values, at most `count` and perhaps fewer, without consuming them; none at the end."""
+        """Returns at most `count` of the next values without consuming them.  There may be fewer; at the end there
+        are none."""
         if (self._left is None or not len(self._left)) and self._segments:
             self._left = self._next()
         return nothing() if self._left is None else self._left[:count]
@@ -90,13 +92,14 @@ class Values:
 
 
 def nothing() -> Slices:
-    """No values."""
+    """Returns slices without a value."""
     empty = np.zeros(0, np.int64)
     return Slices(made(np.zeros(0, np.uint8)), empty, empty, empty)
 
 
 def _joined(parts: list[Slices]) -> Slices:
-    """Values of several segments, brought into one buffer, which knows where in the file each was."""
+    """Copies the values of several segments into one buffer, which still knows where in the file each value
+    was."""
     parts = [part for part in parts if len(part)]
     data = [interleaved([part.tagged()])[0] for part in parts]
     length = np.concatenate([part.length for part in parts])

@@ -23,9 +23,10 @@ from log_lake.zng.zst.reader import ZstFile
 def positions(
     file: ZstFile, field: str | Path, *, low: Any = None, high: Any = None
 ) -> Iterator[tuple[int, int]]:
-    """Runs of positions (from, to before) of the values at or above `low` and below `high`; None is an open end.
+    """Yields runs of positions (start, stop) of the values at or above `low` and below `high`; None means no
+    bound.
 
-    The bounds are Python or Arrow values of the field.  Null, and a value that Arrow cannot compare with the
+    The bounds are Python or Arrow values of the field.  A null, or a value that Arrow cannot compare with the
     bounds, is in no range.  Raises Corrupt.
     """
     path = tuple(field.split(".")) if isinstance(field, str) else field
@@ -48,7 +49,7 @@ def positions(
 
 
 def _values(records: pa.RecordBatch, path: Path) -> pa.Array | None:
-    """The values of the field; None if the records have it not."""
+    """Returns the values of the field, or None if the records do not have it."""
     values: Any = records
     for name in path:
         names = values.schema.names if values is records else [member.name for member in values.type]

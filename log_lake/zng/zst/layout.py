@@ -20,10 +20,11 @@ from log_lake.zng.types import INT32, INT64, STRING, Array, Record, plain
 from log_lake.zng.wire import Cursor, as_signed, container, corrupt, primitive, signed, uvarint
 
 SKEW_BYTES = 26_214_400
-"""Bytes of values after which all columns are flushed; a writer and a reader hold at least this much."""
+"""Bytes of values after which all columns are flushed.  A writer and a reader hold at least this much in
+memory."""
 
 SEGMENT_BYTES = 5_242_880
-"""Bytes at which one column is flushed."""
+"""Bytes of one column after which it is flushed."""
 
 MAX_SKEW_BYTES = 512 << 20
 MAX_SEGMENT_BYTES = 20 << 20
@@ -31,14 +32,14 @@ MAX_SEGMENT_LENGTH = 40 << 20
 """Bytes of one segment; the original program reads no larger ones."""
 
 TRAILER_BYTES = 4_096
-"""The trailer begins in this many last bytes of a file."""
+"""The trailer begins within this many bytes of the file's end."""
 
 VERSION = 1
 _MAGIC = "zst"
 _BEGIN = bytes([ARRAY, INT64.id, RECORD])
 
 EMPTY = bytes.fromhex("f602066f6666736574 07066c656e67746806 f717 f60104726f6f7418 190101 ff") + _BEGIN
-"""The begin of a file without values: no data, a root without segments, the trailer.  It would pass for ZNG."""
+"""A file without values: no data, a root without segments, the trailer.  Its bytes are also valid ZNG."""
 
 
 class Segment(NamedTuple):
@@ -103,7 +104,8 @@ def find_trailer(tail: bytes, *, size: int, name: str) -> tuple[Trailer, int]:
 
 
 def _trailer_at(tail: bytes, at: int, *, name: str, first: int) -> Trailer | None:
-    """The trailer that begins there; None if something else does.  Raises Corrupt for another version."""
+    """Returns the trailer that begins at `at`, or None if something else begins there.  Raises Corrupt for a
+    trailer of another version."""
     try:
         rows = next(read(io.BytesIO(tail[at:]), name=name, rows_bytes=1), None)
     except Corrupt:

@@ -202,9 +202,9 @@ def _by_name(
 
 
 def checked_segments(segments: list[Segment], *, data_bytes: int, name: str, offset: int) -> None:
-    """Raises Corrupt unless the segments lie in the data section and do not overlap.
+    """Raises Corrupt unless the segments are inside the data section and do not overlap.
 
-    Writers use each byte once, so the segments together cannot be longer than the file, whatever the file
+    Because they do not overlap, the segments together are never longer than the file, whatever lengths the file
     claims.
     """
     end = 0

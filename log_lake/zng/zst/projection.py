@@ -1,8 +1,8 @@
-"""Which columns are read: a type and a map with only the fields that were asked for.
+"""Chooses columns to read: makes a type and a map that have only the requested fields.
 
-A field is named by its path, `id.orig_h`; a record that is named brings all of its fields.  Fields keep the
-order of the file, and a record without any of them stays, as `{}`, so that rows are neither lost nor shifted.
-A record type that loses fields loses its name too, because the name means all of them.
+A field is named by its path, such as `id.orig_h`; naming a record selects all of its fields.  Fields keep the
+order of the file.  A record without any requested field stays, as `{}`, so that no row is lost or shifted.  A
+record type that loses fields loses its name too, because the name stands for all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Path: TypeAlias = tuple[str, ...]
 def projected(
     kind: Type, record_map: RecordMap, fields: Sequence[str | Path] | None
 ) -> tuple[Type, RecordMap]:
-    """The type and the map with only these fields; with all of them if `fields` is None."""
+    """Returns the type and the map with only these fields, or with all fields if `fields` is None."""
     return (
         (kind, record_map)
         if fields is None

@@ -1,7 +1,8 @@
-"""Reads ZST: opens a file by its end, and gives its values as columns, in their order.
+"""Reads ZST: opens a file from its end, and gives its values as columns, in their order.
 
-`ZstFile.open` reads the trailer and the reassembly section.  `batches` reads only segments of the fields asked for,
-in requests that the source coalesces, and no further than the last row asked for.  `lines` prints the maps as text.
+`ZstFile.open` reads the trailer and the reassembly section.  `batches` reads only segments of the requested
+fields, in requests that the source joins, and stops at the last requested row.  `lines` prints the maps as
+text.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from log_lake.zng.zst.projection import Path, projected
 from log_lake.zng.zst.source import SegmentSource
 
 BATCH_ROWS = 65_536
-"""Rows that are given together, unless their types have very many fields."""
+"""Rows per batch, unless their types have very many fields."""
 
 _BATCH_CELLS = 1 << 20
 """Values of a batch, nulls included."""
@@ -52,10 +53,10 @@ class ZstFile:
     root: Segments
     maps: tuple[RecordMap, ...]
     first: int = 0
-    """The number of the first of these super types in the file."""
+    """The number of super types in the file before those of this part."""
 
     def part(self, *, begin: int, end: int, types: range) -> ZstFile:
-        """The values between two positions of the data section; they have their own super types.
+        """Returns the values between two positions of the data section, as a file with its own super types.
 
         `ZstWriter.end_part` makes such parts.
         """
@@ -116,7 +117,8 @@ class ZstFile:
                 yield batch.part(low, len(ids)) if low else batch
 
     def _ids(self, root: Values, most: int, nodes: Ints) -> Ints:
-        """The super types of the next values: so many that the batch does not become too large, none at the end."""
+        """Returns the super types of the next values.  Takes few enough that the batch does not become too large;
+        returns none at the end."""
         slices = root.peek(most)
         ids = slices.signed() - self.first
         wrong = (ids < 0) | (ids >= len(self.types))
@@ -132,7 +134,8 @@ class ZstFile:
         return ids[:count]
 
     def lines(self) -> Iterator[str]:
-        """The reassembly maps as text: the super types, the root, a map for each type; the trailer last."""
+        """Yields the reassembly maps as text: the super types, the root, a map for each type, and the trailer
+        last."""
         section = _reassembly(self.file, self.trailer, self.name)
         for rows in read(io.BytesIO(section), name=self.name, offset=self.trailer.sections[0]):
             for row in range(len(rows)):
@@ -161,7 +164,7 @@ def _reassembly(file: pa.NativeFile, trailer: Trailer, name: str) -> bytes:
 def _assembly(
     section: bytes, *, name: str, offset: int
 ) -> tuple[tuple[Type, ...], Segments, tuple[RecordMap, ...]]:
-    """The super types, the segments of the root, and the maps."""
+    """Returns the super types, the segments of the root, and the map of each type."""
     here = Cursor(b"", name=name, offset=offset)
     values = _values(section, name=name, offset=offset)
     types: list[Type] = []

@@ -16,7 +16,8 @@ from log_lake.zng.wire import corrupt
 from log_lake.zng.zst.layout import Segment
 
 GAP_BYTES = 256 << 10
-"""Bytes between two segments that are read although no caller needs them; a request takes about as long."""
+"""A gap of at most this many bytes between two segments is read with them, because reading it takes about as long
+as another request."""
 
 REQUEST_BYTES = 8 << 20
 """Bytes of one request, unless a segment is longer."""
@@ -48,7 +49,8 @@ class SegmentSource:
             self._waiting[part] = data[at : at + part.length]
 
     def _neighbours(self, segment: Segment) -> list[Segment]:
-        """The segments of one request: those before and behind that are near, in the order of the file."""
+        """Returns the segments to read in one request: this one and those near it, before and after, in the order
+        of the file."""
         needed = self._needed
         low = high = bisect.bisect_left(needed, segment)
         while low and _in_one(
@@ -63,7 +65,8 @@ class SegmentSource:
 
 
 def _in_one(before: Segment, after: Segment, other: Segment, *, last: bool = False) -> bool:
-    """Whether two neighbours are near, and the request that then reaches to `other` is not too long."""
+    """Whether the two segments are near each other, and the request that then reaches to `other` is not too
+    long."""
     first, end = (other, after) if last else (before, other)
     gap = after.offset - before.offset - before.length
     return gap <= GAP_BYTES and end.offset + end.length - first.offset <= REQUEST_BYTES

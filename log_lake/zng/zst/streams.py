@@ -1,9 +1,9 @@
-"""The buffers of a writer for the columns of one super type, and when they are written.
+"""Buffers the columns of one super type for a writer, and decides when they are written.
 
-The original program writes a column once it holds `segment_bytes`, value by value.  Here values come thousands
-at a time, so each such write is noted with the position at which it is due (`Flush.at`): the row, then fields
-and elements inside the row in their order.  The writer sorts the notes of all columns and writes them.  So the
-file equals that of the original program, which takes one row after another.
+The original program writes a column once it holds `segment_bytes`, value by value.  This module gets thousands
+of values at a time.  So it notes for each due write its place (`Flush.at`): the row, then the field or element
+inside the row.  The writer sorts the notes of all columns and writes in that order.  The file then equals that
+of the original program, which takes one row after another.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from log_lake.zng.zst.layout import Segment
 from log_lake.zng.zst.maps import ColumnMap, FieldMap, ListMap, RecordMap, UnionMap
 
 Place: TypeAlias = tuple[int, ...]
-"""Where in the rows a value is written: compares as the original's order of writing."""
+"""The place of a value in the rows; places compare in the order in which the original program writes."""
 
 PlaceOf: TypeAlias = Callable[[int], Place]
-"""The place of a value of a column, by its position among those that are written at once."""
+"""Returns the place of a value of a column, by its position among the values that are added together."""
 
 
 class Flush(NamedTuple):
@@ -40,7 +40,7 @@ class Flush(NamedTuple):
 
 @dataclass(eq=False)
 class Stream:
-    """Values of one kind that wait to be written, and the segments already written."""
+    """Values of one kind that wait to be written, and the segments that were written before."""
 
     segment_bytes: int
     segments: list[Segment] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Stream:
     _bytes: int = 0
 
     def add(self, values: Slices, place: PlaceOf, due: list[Flush]) -> None:
-        """Adds tagged values; if a segment becomes full, that is noted in `due`."""
+        """Adds tagged values.  Each segment that becomes full is noted in `due`."""
         if not len(values):
             return
         data, offsets = interleaved([values.tagged()])
@@ -99,7 +99,8 @@ class Output:
 
 
 class Presence:
-    """Which values of a field are null, as the lengths of runs: first of values, then of nulls, and so on."""
+    """Which values of a field are null, as lengths of runs: the first run counts present values, the next one
+    nulls, and so on."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -121,7 +122,7 @@ class Presence:
         self.stream.add(signed_values(runs), lambda at: place(int(changes[at])), due)
 
     def finish(self, output: Output) -> None:
-        """End the last run."""
+        """Ends the last run."""
         due: list[Flush] = []
         self.stream.add(signed_values(np.array([self._run])), lambda _: (), due)
         for flush in due:
@@ -139,11 +140,11 @@ class ColumnWriter:
         raise NotImplementedError
 
     def flush(self, output: Output, *, end: bool) -> None:
-        """Writes the waiting values; presence only at the end."""
+        """Writes the waiting values; it writes the presence only if `end` is set."""
         raise NotImplementedError
 
     def map(self) -> ColumnMap:
-        """The segments."""
+        """Returns where the segments of the column are."""
         raise NotImplementedError
 
     def emptied(self) -> int:
@@ -205,7 +206,7 @@ class _FieldWriter:
                 self._presence.stream.flush(output)
 
     def emptied(self) -> int:
-        """As of the column."""
+        """The number of null arrays of the field's column that became empty."""
         return self._column.emptied()
 
     def map(self) -> FieldMap:
@@ -238,7 +239,8 @@ class RecordWriter(ColumnWriter):
 
 
 class _ListWriter(ColumnWriter):
-    """Arrays and sets; one that is null inside of another becomes empty, as the format has no other form."""
+    """Writes arrays and sets.  A null array inside another array becomes empty, because the format cannot express
+    it."""
 
     def __init__(self, kind: Array, segment_bytes: int) -> None:
         self._values = column_writer(kind.inner, segment_bytes)

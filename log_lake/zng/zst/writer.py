@@ -32,10 +32,10 @@ from log_lake.zng.zst.streams import Flush, Output, RecordWriter, Stream
 
 
 class ZstWriter:
-    """Writes one file to an open file.  `close` ends it with the reassembly section and the trailer.
+    """Writes one ZST file to an open binary file.  `close` ends it with the reassembly section and the trailer.
 
-    Raises InvalidInput for values that ZST cannot express: top-level values that are null or not records, and
-    null records or unions inside arrays and unions.
+    Raises InvalidInput for values that ZST cannot express: a top-level value that is null or not a record, and,
+    inside of arrays and unions, a null record or a null union.
     """
 
     def __init__(
@@ -62,7 +62,8 @@ class ZstWriter:
 
     @property
     def emptied(self) -> int:
-        """How many null arrays inside arrays and unions became empty, because the format has no null there."""
+        """The number of null arrays inside arrays and unions that became empty, because the format has no null
+        there."""
         return sum(column.emptied() for column in self._columns)
 
     def write(self, values: Rows | Batch) -> None:
@@ -94,7 +95,7 @@ class ZstWriter:
         return len(self._kinds)
 
     def end_part(self) -> None:
-        """Ends all columns.  What follows has its own super types, so each part can be read alone."""
+        """Ends all columns.  Values written later get their own super types, so each part can be read alone."""
         self._flush(end=True, since=self._begun)
         self._begun = len(self._kinds)
         self._types = {}
@@ -110,7 +111,7 @@ class ZstWriter:
         return begin
 
     def end(self, data_bytes: int) -> bytes:
-        """The bytes that end the file, if the data section has `data_bytes` in total."""
+        """Returns the bytes that end a file with `data_bytes` bytes of data: reassembly section and trailer."""
         section = self._reassembly()
         sections = (data_bytes, len(section))
         return section + trailer_bytes(Trailer(self._skew_bytes, self._segment_bytes, sections))
@@ -139,7 +140,8 @@ class ZstWriter:
         self._records += len(values)
 
     def _super_ids(self, types: list[Type], kinds: Ints) -> Ints:
-        """The super type of each value; new ones are numbered in the order in which they come."""
+        """Returns the super type of each value.  New super types are numbered in the order in which they
+        come."""
         ids = np.zeros(len(types), np.int64)
         present, first = np.unique(kinds, return_index=True)
         for number in present[np.argsort(first)].tolist():
@@ -181,7 +183,7 @@ def _value(context: TypeWriter, kind: Type, body: bytes) -> bytes:
 
 
 def _sizes(batch: Batch) -> Ints:
-    """Bytes of each value's body."""
+    """Returns the size in bytes of each value's body."""
     sizes = np.zeros(len(batch), np.int64)
     every = by_kind(batch.kinds, len(batch.types))
     for kind, column, rows in zip(batch.types, batch.columns, every, strict=True):
