@@ -8,4 +8,4 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-"""One value a row: whether the row is meant."""
+"""A boolean per row: whether the row is selected."""

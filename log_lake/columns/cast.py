@@ -1,8 +1,8 @@
 """Converts columns and tables to another schema, matching fields by name.
 
 A missing field becomes null.  Values without a common type become typed JSON.  `schemas.schema` unites the
-schemas of several objects; this module then turns their records into one table.  Every value fits a united
-schema.  Called by scans, compaction and the readers of files.
+schemas of several objects; this module then converts their records to the united schema, which has a place for
+every value.  Called by scans, compaction and the readers of files.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from log_lake.columns.nested import Items, mask_of
 
 
 def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
-    """The records in a united schema: fields by name, missing ones null.
+    """Returns the records in a united schema: fields are matched by name, missing ones are null.
 
-    `what` names the object in the message.  Raises Corrupt if a value does not fit; every value fits a united
-    schema.
+    `what` names the object in the error message.  Raises Corrupt if a value does not fit, which cannot happen
+    with a schema that was united from the table's own.
     """
     if table.schema.equals(schema, check_metadata=True):
         return table
@@ -39,19 +39,21 @@ def cast_table(table: pa.Table, schema: pa.Schema, *, what: str) -> pa.Table:
 
 
 def mixed_table(tables: Sequence[pa.Table], schema: pa.Schema, order: Ints, *, what: str) -> pa.Table:
-    """One table of the records of several tables, in a united schema of at least one field.  Casts like
+    """Returns the records of several tables as one table, in a united schema with at least one field.  Casts like
     `cast_table`.
 
-    `order` gives the order of the records: it numbers those of the first table, then those of the next, and so on.
+    `order` gives the order of the result: it numbers the records of the first table, then those of the next,
+    and so on.
     """
     return Mixed(tables, schema, what=what).taken(order)
 
 
 class Mixed:
-    """The records of several tables with different fields, as one table of a united schema in any order.
+    """The records of several tables with different fields, to be joined to one table in a united schema, in any
+    order.
 
-    A field costs nothing in tables that lack it; otherwise thousands of tables with different fields would need
-    millions of null columns.  Raises Corrupt if a value does not fit the schema.
+    A table that lacks a field takes no memory for it.  Otherwise thousands of tables with different fields
+    would need millions of null columns.  Raises Corrupt if a value does not fit the schema.
     """
 
     def __init__(self, tables: Sequence[pa.Table], schema: pa.Schema, *, what: str) -> None:
@@ -73,7 +75,8 @@ class Mixed:
             self._columns.append((pa.chunked_array(chunks, target.type).combine_chunks(), numbers))
 
     def taken(self, order: Ints) -> pa.Table:
-        """The records of these numbers: first those of the first table, then those of the next, and so on."""
+        """Returns the records with these numbers.  The first table's records are numbered first, then those of the
+        next table, and so on."""
         taken = {}
         for numbers, places in self._places.items():
             chosen = places[order]
@@ -83,7 +86,8 @@ class Mixed:
 
 
 def _places(numbers: Sequence[int], begins: Ints) -> Ints:
-    """Where each record's value is, if those of these tables stand one after another; -1 if it has none."""
+    """Returns for each record the position of its value when the values of the tables `numbers` follow one
+    another; -1 if it has no value."""
     places, count = np.full(begins[-1], -1), 0
     for number in numbers:
         low, high = begins[number : number + 2]
@@ -128,10 +132,8 @@ def _has_marks(kind: pa.DataType) -> bool:
 
 
 def _cast_nested(array: pa.Array, field: pa.Field, target: pa.Field) -> pa.Array:
-    """The array in the target's type; `field`, not the array's own type, says what is JSON.
-
-    Arrow's builders of maps lose the marks inside.
-    """
+    """Returns the array in the target's type.  `field` says which parts are JSON, not the array's own type,
+    because Arrow's builders of maps lose that mark."""
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target.type)
     if is_json(target):

@@ -30,7 +30,8 @@ _ALONE = (
     (rf'^\{{"{TAG}(?:timestamp|date|time|duration|bytes|number)":"([^"\\]*)"\}}$', '"'),
     (rf'^\{{"{TAG}decimal":"([^"\\]*)"\}}$', ""),
 )
-"""Patterns of texts that are one tagged value (the group is the value's text), and its quotes for people."""
+"""Patterns of texts that are one tagged value, and whether people see its text in quotes.  The group of a pattern
+is the value's text."""
 
 _NEEDS_ESCAPE = r'["\\\x00-\x1f\x7f]'
 _NULL = "null"  # as a scalar it would load pandas, if that is installed
@@ -125,10 +126,11 @@ def _scalars(array: pa.Array) -> tuple[str, pa.Array]:
 
 
 def _beyond(text: pa.Array, array: pa.Array, *, zone: str = "") -> pa.Array:
-    """The texts, those included that Arrow cannot write.  No object holds such times; answers of SQL may.
+    """Replaces texts of times that Arrow cannot write.  No object stores such times, but answers of SQL may have
+    them.
 
-    Years have more than four digits or a sign, the day that ends a day is 24:00:00, and the outermost values are
-    DuckDB's infinities.
+    Years have more than four digits or a sign, the time at the end of a day is 24:00:00, and the outermost
+    values are DuckDB's infinities.
     """
     outside = pc.match_substring(text, "out of range:")
     if not pc.any(outside).as_py():
@@ -166,7 +168,7 @@ def _quoted(text: pa.Array) -> pa.Array:
 
 
 def _doubles(array: pa.Array, *, typed_form: bool) -> pa.Array:
-    """The shortest text that reads back as the same double."""
+    """Returns for each double the shortest text that reads back as it."""
     text = array.cast(pa.float64()).cast(pa.string())
     whole = pc.match_substring_regex(text, r"^-?[0-9]+$")
     if pc.any(whole).as_py():
@@ -197,7 +199,7 @@ def _strings(array: pa.Array) -> pa.Array:
 
 
 def _objects(names: Sequence[str], texts: Sequence[pa.Array], rows: int) -> pa.Array:
-    """The members of each row as an object; null members are left out."""
+    """Joins the members of each row to an object, without null members."""
     members = [
         pc.binary_join_element_wise(dumps(name) + ":", text, "")
         for name, text in zip(names, texts, strict=True)
@@ -213,7 +215,8 @@ def _objects(names: Sequence[str], texts: Sequence[pa.Array], rows: int) -> pa.A
 
 
 def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) -> pa.Array:
-    """`kind` rather than the array's own type: the marks of fields inside may be there alone."""
+    """Uses `kind` rather than the array's own type, because only `kind` may have the marks of the fields
+    inside."""
     children = [
         _texts(values, child, typed_form=typed_form)
         for values, child in zip(fields_of(array), kind, strict=True)
@@ -228,7 +231,7 @@ def _records(array: pa.StructArray, kind: pa.StructType, *, typed_form: bool) ->
 
 
 def _alternatives(array: pa.Array, *, typed_form: bool) -> pa.Array:
-    """A union: each value as its own type says."""
+    """Converts a union: each value as its own type requires."""
     parts = alternatives(array)
     texts = pa.concat_arrays([_texts(part.values, part.field, typed_form=typed_form) for part in parts])
     return texts.take(pa.array(np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")))
@@ -240,7 +243,7 @@ def _lists(array: pa.Array, item: pa.Field, *, typed_form: bool) -> pa.Array:
 
 
 def _joined(items: Items, texts: pa.Array) -> pa.Array:
-    """The texts of each row's items between brackets."""
+    """Puts the texts of each row's items between brackets."""
     lists = pa.ListArray.from_arrays(items.offsets, texts.fill_null(_NULL))
     return pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
 
@@ -270,7 +273,7 @@ def _where_valid(text: pa.Array, array: pa.Array) -> pa.Array:
 
 
 def typed_inside(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """Typed JSON of a column whose texts, at any depth, are plain JSON of another program."""
+    """Returns typed JSON for a column in which texts, at any depth, are plain JSON of another program."""
     if not _holds_json(field):
         return column
     chunks = [_guarded_inside(chunk, field) for chunk in column.chunks]

@@ -1,11 +1,11 @@
-"""The order of keys for whole Arrow columns: the same order as `encoding`, for many values at once.
+"""Orders whole Arrow columns of keys, many values at once; the order is that of `encoding`.
 
-`sort_order` gives the permutation that sorts records by key and keeps the order of equal keys.
-`insertion_points` gives where the records of one sorted table belong in another.  Both turn the columns into one
-comparable array. Each field takes as many bits as its values differ in.  If all fields together need at most 64
-bits, it is an array of 64-bit integers, otherwise of bytes that memcmp compares.  NumPy's stable sort finds
-sorted runs: merging k sorted streams costs about log2(k) comparisons a record.  Such an array is comparable only
-within the call that made it; bounds that must live longer are bytes of `encoding`.
+`sort_order` returns the permutation that sorts records by key and keeps the order of equal keys.
+`insertion_points` returns where the records of one sorted table belong in another.  Both turn the columns into
+one comparable array.  Each field takes only the bits in which its values differ.  If all fields together need
+at most 64 bits, the array has 64-bit integers, otherwise bytes that memcmp compares.  NumPy's stable sort finds
+sorted runs, so merging k sorted streams costs about log2(k) comparisons per record.  Such an array is
+comparable only within the call that made it; bounds that must live longer are bytes of `encoding`.
 
 Called by `objects.write` (sorting a load) and by `reading.merge` (merging streams).
 """
@@ -26,7 +26,8 @@ from log_lake.columns.arrays import Bytes
 """Big-endian bytes of shape (records, width)."""
 
 _FEW_RUNS = 16
-"""Up to this number of descents NumPy's stable sort, which finds sorted runs, is the fastest."""
+"""With at most so many descents (places where a key is below the one before), NumPy's stable sort is the
+fastest."""
 
 _PADDED_STRING = 64
 """Strings up to this length are compared as padded bytes, longer ones by rank."""
@@ -34,7 +35,7 @@ _PADDED_STRING = 64
 
 @dataclass(frozen=True)
 class _Bits:
-    """A part of keys as numbers of `bits` bits."""
+    """A part of each key, as numbers of `bits` bits."""
 
     values: npt.NDArray[np.uint64]
     bits: int
@@ -82,9 +83,9 @@ def sort_order(
 
 
 def _numbered(order: npt.NDArray[np.generic]) -> npt.NDArray[np.int64]:
-    """The stable permutation of records that are not a few sorted runs.
+    """Returns the stable permutation of records that consist of many sorted runs.
 
-    If key and row number fit into 64 bits together, sorting these numbers takes a fifth of the time.
+    If key and row number together fit into 64 bits, sorting them as one number takes a fifth of the time.
     """
     bits = (len(order) - 1).bit_length()
     if order.dtype != np.uint64 or int(order.max()).bit_length() + bits > 64:
@@ -117,7 +118,7 @@ def insertion_points(
 def _comparable(
     table: pa.Table | pa.RecordBatch, key: PoolKey, then: tuple[npt.NDArray[np.uint64], ...]
 ) -> npt.NDArray[np.generic] | None:
-    """One array in the order of keys; None if all are equal."""
+    """Returns one array that orders the records by key, or None if all keys are equal."""
     parts = [
         part for f in key.fields for part in _column_parts(table.column(f.name), descending=f.descending)
     ]
@@ -137,7 +138,7 @@ def _comparable(
 
 
 def _numbers(values: npt.NDArray[np.generic]) -> _Bits:
-    """Integers in their own order, from the smallest of them on."""
+    """Returns integers in their own order, counted from the smallest."""
     if not len(values):
         return _Bits(np.zeros(0, np.uint64), 0)
     least = values.min()
@@ -147,7 +148,7 @@ def _numbers(values: npt.NDArray[np.generic]) -> _Bits:
 
 
 def _column_parts(column: pa.ChunkedArray | pa.Array, *, descending: bool) -> list[_Part]:
-    """The parts that order a column: a flag for null if some value is null, then the value."""
+    """Returns the parts that order a column: a flag for null, if the column has a null, then the value."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # combine_chunks of an empty or very large column
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -205,7 +206,8 @@ def _ordered_floats(array: pa.Array) -> npt.NDArray[np.uint64]:
 
 
 def _string_part(array: pa.Array) -> _Part:
-    """Padded bytes followed by the length, which tells values apart that differ only in padding."""
+    """Returns padded bytes followed by the length.  The length tells apart values that differ only in their
+    padding."""
     lengths = pc.binary_length(array)
     longest = pc.max(lengths).as_py() or 0
     if longest > _PADDED_STRING:
@@ -229,7 +231,7 @@ def _string_part(array: pa.Array) -> _Part:
 
 
 def _contiguous(array: pa.Array) -> bytes | memoryview:
-    """The value bytes of a binary array, one after another, nulls taking none."""
+    """Returns the bytes of a binary array's values, one after another; a null takes no byte."""
     if pa.types.is_fixed_size_binary(array.type):
         array = array.cast(pa.binary())
     if array.null_count:
@@ -240,6 +242,6 @@ def _contiguous(array: pa.Array) -> bytes | memoryview:
 
 
 def _ranks(array: pa.Array) -> _Bits:
-    """Dense ranks: exact for any ordered type, comparable within this array only."""
+    """Returns dense ranks.  They are exact for any ordered type, and comparable within this array only."""
     ranks = pc.rank(array, sort_keys="ascending", tiebreaker="dense")  # nulls are placed by their flag
     return _numbers(ranks.to_numpy(zero_copy_only=False))

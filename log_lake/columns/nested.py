@@ -1,10 +1,10 @@
 """Takes Arrow's records, lists, maps and unions apart and puts them together again, slices and nulls included.
 
 The item array of a list array may hold items that do not count: those outside of its slice, and those of null
-rows. `Items` gives only the items of rows that are not null, one after another, and where each row's items
-begin.  Maps are lists of entries; Arrow's own cast from one to the other breaks slices with records inside
+rows.  `Items` gives only the items of rows that are not null, one after another, and the position of each row's
+first item.  Maps are lists of entries; Arrow's own cast from one to the other breaks slices with records inside
 (Arrow 26).  A union has no nulls of its own.  Arrow's own `flatten` of records ends the process if one of the
-fields is a union (`fields_of`).  `rebuilt` gives a column with other values, and perhaps other types, at any
+fields is a union (`fields_of`).  `rebuilt` returns a column with other values, and perhaps other types, at any
 depth.
 """
 
@@ -33,8 +33,8 @@ def mask_of(array: pa.Array) -> pa.Array | None:
 
 
 def fields_of(array: pa.StructArray) -> list[pa.Array]:
-    """The values of each field of records, null where the record is null.  A field of unions has any value
-    there."""
+    """Returns the values of each field of records, null where the record is null.  A union field has an arbitrary
+    value there."""
     if not any(pa.types.is_union(field.type) for field in array.type):
         return list(array.flatten())
     return [
@@ -89,7 +89,8 @@ class Items:
 
     @cached_property
     def offsets(self) -> pa.Array:
-        """Where each row's items begin, and the end of the last; null rows have none."""
+        """Returns the position of each row's first item, followed by the end of the last row; a null row has no
+        items."""
         lengths = pc.fill_null(pc.list_value_length(self._lists), 0).cast(pa.int32())
         return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
 
@@ -111,11 +112,11 @@ class Items:
         return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
     def as_lists(self, values: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Lists with the same lengths and other items."""
+        """Returns lists with the same lengths, but with `values` as their items."""
         return pa.ListArray.from_arrays(self.offsets, values, type=kind, mask=mask_of(self.array))
 
     def as_maps(self, keys: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Maps with the same lengths and other keys and values."""
+        """Returns maps with the same lengths, but with other keys and values."""
         return pa.MapArray.from_arrays(self.offsets, keys, values, type=kind, mask=mask_of(self.array))
 
 
@@ -123,7 +124,8 @@ RowNumbers = Ints
 """For each value of an array, the row of the table to which it belongs."""
 
 LeafChange = Callable[[pa.Array, pa.Field, RowNumbers], tuple[pa.Array, pa.Field] | None]
-"""The array and the field that take the place of these; None to change what is inside of them."""
+"""A function that returns the array and the field to put in place of those given, or None to change what is inside
+of them."""
 
 
 def is_nested(kind: pa.DataType) -> bool:
@@ -134,8 +136,8 @@ def is_nested(kind: pa.DataType) -> bool:
 def rebuilt(
     array: pa.Array, field: pa.Field, rows: RowNumbers, change: LeafChange
 ) -> tuple[pa.Array, pa.Field]:
-    """The array and its field after `change`, applied from the outside in; a value that `change` leaves alone
-    stays."""
+    """Applies `change` from the outside in.  Returns the new array and its field; a value that `change` leaves
+    alone stays as it is."""
     changed = change(array, field, rows)
     kind = field.type
     if changed is not None or not is_nested(kind):

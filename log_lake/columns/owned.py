@@ -1,6 +1,6 @@
-"""Copies of few records that would keep many others in memory: a slice holds all buffers of its table.
+"""Copies a few records out of a large table: a slice would keep all buffers of its table in memory.
 
-Callers: readers that hold records of several tables at a time.
+Called by readers that hold records of several tables at a time.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 LITTLE = 16 << 10
-"""Bytes that are not worth a copy."""
+"""A table of at most this many bytes is not copied: keeping it costs little."""
 
 
 def owned(table: pa.Table) -> pa.Table:
-    """The same records, in buffers at most about twice as large as they are."""
+    """Returns the same records in buffers of at most about twice their size."""
     if table.get_total_buffer_size() <= LITTLE + 2 * table.nbytes:
         return table
     return table.take(pa.array(range(table.num_rows), pa.int64()))

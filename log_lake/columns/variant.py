@@ -1,7 +1,7 @@
-"""VARIANT as values of the lake.  Parquet, Spark and Iceberg share this binary form for one value of any class.
+"""Reads VARIANT, the binary form of Parquet, Spark and Iceberg for one value of any class, as values of the lake.
 
-A variant is two byte strings: metadata, which has the names of fields, and the value.  `VariantReader` gives the
-values that `texts.typed_json.text_of` writes.  Source: Parquet's VariantEncoding.md, version 1.
+A variant is two byte strings: metadata, which has the names of fields, and the value.  `VariantReader` returns
+values that `texts.typed_json.text_of` can write.  Source: Parquet's VariantEncoding.md, version 1.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lake_core.keys.encoding import (
 from log_lake.texts.exact import exact_number
 
 MAX_DEPTH = 32
-"""Levels of objects and arrays: what one field may have (docs/limits.md)."""
+"""The most levels of objects and arrays, as for any field (docs/limits.md)."""
 
 _PRIMITIVE, _SHORT_STRING, _OBJECT = 0, 1, 2
 _VERSION = 1
@@ -38,7 +38,7 @@ _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 
 
 class Unreadable(ValueError):
-    """The variant is damaged, or the lake cannot hold its value; the message says which in a few words."""
+    """The variant is damaged, or the lake cannot hold its value; the message says which, in a few words."""
 
 
 class VariantReader:
@@ -105,7 +105,8 @@ def _names(metadata: bytes) -> list[str]:
 def _offsets(
     data: memoryview, at: int, size_header: int, *, is_large: bool, between: int = 0
 ) -> tuple[list[int], int]:
-    """The offsets of elements and of their end, and where offset 0 is; `between` bytes stand before the offsets."""
+    """Returns the offsets of the elements and of their end, and the position of offset 0.  `between` bytes stand
+    before the offsets."""
     width, size = 4 if is_large else 1, size_header + 1
     count = _count(_integer(data, at, width), data)
     at += width + between
@@ -113,7 +114,8 @@ def _offsets(
 
 
 def _count(count: int, data: memoryview) -> int:
-    """The count of elements; each takes at least a byte."""
+    """Returns `count`, the number of elements.  Raises Unreadable if the data cannot hold so many: each takes at
+    least one byte."""
     if count > len(data):
         raise ValueError("more elements than bytes")
     return count
@@ -180,7 +182,7 @@ def date_of(day: int) -> dt.date:
 
 
 def checked(value: Any) -> Any:
-    """The value.  Raises Unreadable for a time that the lake cannot hold."""
+    """Returns the value unchanged.  Raises Unreadable for a time that the lake cannot hold."""
     if isinstance(value, Instant):
         tag, seconds, _ = value
         if tag == TIME and not 0 <= seconds < 86_400:
@@ -217,4 +219,4 @@ _PRIMITIVES: dict[int, Callable[[memoryview, int], Any]] = {
     19: _time(NAIVE, 10**9),
     20: lambda data, at: str(uuid.UUID(bytes=bytes(_taken(data, at, 16)))),
 }
-"""By the type of a primitive value: reads it at a position."""
+"""For each primitive type, the function that reads a value at a position."""

@@ -20,13 +20,13 @@ from lake_core.values.numbers import as_class, shown_decimal
 from log_lake.texts.value import NotReadable, in_zone, read
 
 _MOMENTS = ("timestamp", "timestamp with zone")
-"""Classes that a date, or the other one of the two, may be read as."""
+"""The two classes of timestamps.  A value of one may be read as the other, and a date as either."""
 
 _READ = ("decimal", "date", *_MOMENTS, "time", "duration")
-"""Classes that a text may be read as, with bytes."""
+"""The classes, besides bytes, that a text may be read as."""
 
 _BEGIN = (*"0123456789+-.",)
-"""The prefix of a text of these classes."""
+"""The characters with which a text of these classes may begin."""
 
 _DAY = 86_400
 _EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -68,7 +68,8 @@ def readings(value: Value) -> list[Value]:
 
 
 def _kinds(value: Value) -> tuple[str, ...]:
-    """The classes that may have a reading of the value; of a text quickly, since a condition may hold thousands."""
+    """Returns the classes that may have a reading of the value.  Fast for a text, because a condition may have
+    thousands of them."""
     if isinstance(value, str):
         numeric = _READ if value[:1] in _BEGIN else ()
         return (*numeric, "bytes") if len(value) % 4 == 0 or value[:2] in ("x'", "X'") else numeric
@@ -76,7 +77,8 @@ def _kinds(value: Value) -> tuple[str, ...]:
 
 
 def of_python(value: Any) -> Value:
-    """A Python value in the form of keys and conditions: times become instants, other values stay."""
+    """Converts a Python value to the form of keys and conditions: a time becomes an instant, another value
+    stays."""
     if isinstance(value, dt.datetime):
         kind = pa.timestamp("us", "UTC" if value.tzinfo else None)
         return from_scalar(pa.scalar(value.astimezone(dt.UTC) if value.tzinfo else value, kind))

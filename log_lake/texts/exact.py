@@ -1,4 +1,4 @@
-"""Reads JSON numbers exactly: as the number that the writing program had.
+"""Reads JSON numbers exactly: as the value that the writing program had.
 
 Called by the readers of JSON, by typed JSON and by VARIANT.
 """
@@ -12,7 +12,8 @@ import math
 from log_lake.texts.value import LONGEST_NUMBER, WHOLE, read_decimal
 
 _DOUBLE_DIGITS = 17
-"""The most digits with which programs print a double.  A number with more, zeros excepted, is a decimal."""
+"""The most digits with which programs print a double.  A number with more digits, not counting zeros at its ends,
+is a decimal."""
 
 
 def exact_number(text: str) -> int | float | decimal.Decimal:

@@ -37,7 +37,7 @@ def fitted(value: Value, field: pa.Field) -> Value:
 
 
 _LARGEST_FLOAT = 3.4028235677973366e38
-"""Above it the nearest float is infinite."""
+"""Above this value the nearest 32-bit float is infinite."""
 
 
 def _why(value: Value, field: pa.Field) -> str:
@@ -53,7 +53,7 @@ def _why(value: Value, field: pa.Field) -> str:
 
 
 def array_of(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
-    """A column of the type, from values that are null or came from `fitted`."""
+    """Makes a column of the type from values that are null or came from `fitted`."""
     if pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
         ticks = TICKS[kind.unit]
         counted = [None if v is None else v[1] * ticks + v[2] * ticks // 10**9 for v in values]

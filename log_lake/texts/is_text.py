@@ -1,4 +1,4 @@
-"""Names and statements of programs: a value of another class gets one sentence, before any work."""
+"""Checks that names and statements that programs give are texts, before any work begins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from lake_core.errors import InvalidInput
 
 
 def require_text(value: object, what: str, *, example: str) -> str:
-    """The value if it is a text.  Raises InvalidInput, with an example of `what` it should be."""
+    """Returns the value if it is a text.  Otherwise raises InvalidInput, which names `what` it should be and shows
+    `example`."""
     if not isinstance(value, str):
         raise InvalidInput(f"{what} {value!r}: give a text, as {example}")
     return value

@@ -32,7 +32,7 @@ from log_lake.texts.value import NotReadable, read, show
 
 
 class _Number(str):
-    """The digits of a JSON number."""
+    """The digits of a JSON number, kept as a text."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class RangeText:
 
 
 def parts_of(text: str, key: PoolKey) -> list[Any]:
-    """The values in the text of a key, still as texts; null is None."""
+    """Returns the values in the text of a key, still as texts; a null becomes None."""
     if len(key.fields) > 1 and text.lstrip().startswith("["):
         try:
             parts = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number)
@@ -86,9 +86,9 @@ def parts_of(text: str, key: PoolKey) -> list[Any]:
 
 
 def encoded(parts: Sequence[Any], key: PoolKey, classes: Mapping[str, str]) -> bytes:
-    """Values of the leading key fields, as the bytes of a bound.
+    """Returns the values of the leading key fields as the bytes of a bound.
 
-    A text is read as the class of its field, and stays text if the class is not known.  Raises InvalidInput.
+    A text is read as the class of its field; if the class is not known, it stays text.  Raises InvalidInput.
     """
     if len(parts) > len(key.fields):
         raise InvalidInput(f"key {list(parts)!r} has {counted(len(parts), 'value')}; {key.size}")
@@ -112,7 +112,8 @@ def _value(part: Any, name: str, kind: str | None) -> Value:
 
 
 def _read(text: str, kind: str) -> Value:
-    """Text as a value of the class; a number with more digits than a double has is not rounded to another key."""
+    """Reads the text as a value of the class.  Raises InvalidInput for a number with more digits than a double
+    has, instead of rounding it to another key."""
     value = read(text, kind)
     return of_class(exact_number(text), kind) if isinstance(value, float) and math.isfinite(value) else value
 
@@ -153,8 +154,8 @@ def check_classes(key_range: KeyRange, key: PoolKey, classes: Mapping[str, str])
 
 
 def key_text(data: bytes | None, key: PoolKey) -> str:
-    """An encoded bound as text for errors; typed back, it is the same bound.  A key of several fields is
-    JSON."""
+    """Returns an encoded bound as text, for errors; typed back, that text is the same bound.  For a key of several
+    fields it is JSON."""
     values = decode_key(data, key) if data else ()
     if len(values) != 1:
         return json.dumps([_as_json(v) for v in values], ensure_ascii=False)
@@ -164,10 +165,11 @@ def key_text(data: bytes | None, key: PoolKey) -> str:
 def range_words(
     low: bytes, high: bytes | None, key: PoolKey, *, text: Callable[[bytes, PoolKey], str] = key_text
 ) -> str:
-    """A range of keys as people say it: `the key 7`, `keys from 3 to below 5`, `keys after 3 up to 9
-    (inclusive)`; "" for all keys.
+    """Returns a range of keys in words: `the key 7`, `keys from 3 to below 5`, `keys after 3 up to 9 (inclusive)`;
+    "" for all keys.
 
-    A bound may end in `AFTER`: then it is above every key that begins with its values.  `text` shows a bound.
+    A bound may end in `AFTER`: then it is above every key that begins with its values.  `text` converts a bound
+    to text.
     """
     if low and high == low + AFTER and not low.endswith(AFTER):
         whole = len(decode_key(low, key)) == len(key.fields)
@@ -184,8 +186,8 @@ def range_words(
 
 
 def show_key(data: bytes | None, key: PoolKey) -> object:
-    """An encoded bound as plain values: a scalar for a key of one field, a list for more, None for an open
-    end."""
+    """Returns an encoded bound as plain values: a scalar for a key of one field, a list for several, None for an
+    open end."""
     if not data:
         return None
     values = [_as_json(v) for v in decode_key(data, key)]
@@ -193,7 +195,7 @@ def show_key(data: bytes | None, key: PoolKey) -> object:
 
 
 def _as_json(value: Value) -> object:
-    """The value as JSON has it: booleans, numbers and null as such, others as their text."""
+    """Returns the value as JSON expresses it: booleans, numbers and null unchanged, others as text."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float) and math.isfinite(value):

@@ -29,7 +29,7 @@ def text_of(names: Sequence[str]) -> str:
 
 
 def _listed(text: str) -> list[str]:
-    """The names in a JSON list; [] if the text is none."""
+    """Returns the names in a JSON list; an empty list if the text is not such a list."""
     if not text.startswith("["):
         return []
     try:

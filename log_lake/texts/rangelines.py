@@ -1,8 +1,7 @@
-"""A list of key ranges as a file has it: a JSON object a line.
+"""Reads a list of key ranges from a file with one JSON object per line.
 
-`{"from": 5, "to": 9}` is a range from a key (inclusive) to a key (exclusive); either may be left out.
-`{"key": 5}` is one key.  A key of several fields is a list, or a value of the first field.  Blank lines are left
-out.
+`{"from": 5, "to": 9}` is a range from a key (inclusive) to a key (exclusive); either may be left out.  `{"key":
+5}` is one key.  A key of several fields is a list, or a value of the first field.  Blank lines are skipped.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from lake_core.keys.encoding import AFTER
 from log_lake.texts.keytext import check_range, encoded
 
 MOST_RANGES = 1_000_000
-"""Ranges of a file, at most: each takes about 300 bytes of memory."""
+"""The most ranges of a file.  Each takes about 300 bytes of memory."""
 
 FORM = 'write {"from": K, "to": K} or {"key": K}'
 
 
 _DECODER = msgspec.json.Decoder(float_hook=str)
-"""Numbers with a fraction stay texts, which the class of the field reads exactly."""
+"""Keeps numbers with a fraction as texts, which are later read exactly as the class of their field."""
 
 
 def ranges_of_lines(

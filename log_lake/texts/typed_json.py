@@ -29,7 +29,7 @@ from log_lake.texts.exact import exact_number
 from log_lake.texts.value import NotReadable, read, read_double, show
 
 TAG = "lake:"
-"""A member's name that says a class begins with this."""
+"""The begin of a member name that states a class."""
 
 QUOTED_TAG = f'"{TAG}'
 MAP, RECORD = f"{TAG}map", f"{TAG}record"
@@ -66,12 +66,12 @@ def is_typed(text: str) -> bool:
 
 
 def text_of(value: Any) -> str:
-    """A value that `value_of` returns, as typed JSON."""
+    """Returns typed JSON for a value in the form that `value_of` returns."""
     return dumps(_taggable(value))
 
 
 def to_shown(text: str) -> str:
-    """Typed JSON, converted to JSON for people."""
+    """Converts typed JSON to JSON for people."""
     return dumps(_showable(value_of(text))) if QUOTED_TAG in text else text
 
 
@@ -85,7 +85,7 @@ def to_typed(text: str) -> str:
 
 
 def _untagged(value: Any) -> Any:
-    """Plain JSON values with records of one tagged member as the values that they stand for."""
+    """Replaces each record with one tagged member by the value that it stands for."""
     if isinstance(value, list):
         return [_untagged(item) for item in value]
     if not isinstance(value, dict):
@@ -108,7 +108,8 @@ def _no_constant(word: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of an object; raises ValueError if two have one name, since neither can be left out."""
+    """Returns the members of an object.  Raises ValueError if two have one name, because neither may be
+    dropped."""
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
@@ -126,20 +127,22 @@ def _any_number(text: str) -> Any:
 
 
 NO_JSON = r"(?:^|[\[:,{\s])-?(?:NaN|Infinity)"
-"""DuckDB's words for doubles that JSON cannot express."""
+"""A pattern that finds the words which DuckDB prints for doubles that JSON cannot express."""
 
 LENIENT = json.JSONDecoder(parse_float=_any_number, parse_int=_any_number, parse_constant=read_double)
-"""Reads the JSON of SQL's answers; if two members have one name, it takes the last."""
+"""Reads the JSON in answers of SQL.  If two members have one name, it keeps the last."""
 
 
 PLAIN = json.JSONDecoder(
     parse_float=exact_number, parse_int=exact_number, parse_constant=_no_constant, object_pairs_hook=_distinct
 )
-"""Reads plain JSON, its numbers exactly (`text.exact_number`); doubled names and NaN raise ValueError."""
+"""Reads plain JSON, with exact numbers (`texts.exact`).  Raises ValueError for two members with one name, and for
+NaN."""
 
 
 def _taggable(value: Any) -> Any:
-    """The value in plain JSON values; one that JSON does not have becomes a record of one member."""
+    """Converts the value to plain JSON values.  A value that JSON cannot express becomes a record of one member,
+    the tag."""
     if isinstance(value, MapEntries):
         return {MAP: [[_taggable(k), _taggable(v)] for k, v in value]}
     if isinstance(value, dict):

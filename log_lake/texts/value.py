@@ -55,16 +55,16 @@ _NOT_FINITE = {
     "-inf": -math.inf,
 }
 LONGEST_NUMBER = 400
-"""Characters of a number at most, because int() and Decimal() take time in the square of them."""
+"""The most characters of a number: int() and Decimal() take time in the square of the length."""
 
 DATE_FAULT = "a date outside of the years 1 to 9999"
 TIMESTAMP_FAULT = "a timestamp outside of the years 1 to 9999"
 TIME_FAULT = "a time outside of a day"
-"""The reason in messages about bad records with values beyond those bounds."""
+"""The reason that messages give for a bad record whose time is outside of a day."""
 
 
 class NotReadable(ValueError):
-    """The text is not a value of the class; the message continues "... is", in a few words."""
+    """The text is not a value of the class.  The message is a few words that complete the sentence "... is"."""
 
 
 def read(text: str, kind: str) -> Value:
@@ -116,14 +116,14 @@ def read_string(text: str) -> str:
 
 
 def read_boolean(text: str) -> bool:
-    """True or false from the words of JSON."""
+    """Returns True or False for the words of JSON."""
     if text in ("true", "false"):
         return text == "true"
     raise NotReadable("not true or false")
 
 
 def read_number(text: str) -> int | float:
-    """An int if the text has digits only and fits 64 bits, otherwise the nearest double."""
+    """Returns an int if the text has only digits and fits into 64 bits, otherwise the nearest double."""
     if len(text) <= LONGEST_NUMBER and WHOLE.fullmatch(text):
         whole = int(text)
         if -(2**63) <= whole < 2**64:
@@ -132,7 +132,7 @@ def read_number(text: str) -> int | float:
 
 
 def read_double(text: str) -> float:
-    """The nearest double; also NaN and the infinities, by name."""
+    """Returns the nearest double; reads NaN and the infinities by name."""
     if (named := _NOT_FINITE.get(text.lower())) is not None:
         return named
     if not NUMBER.fullmatch(text):
@@ -190,7 +190,7 @@ def read_timestamp(text: str) -> Instant:
 
 
 def in_zone(moment: Instant, *, zoned: bool) -> Instant:
-    """The moment with or without a zone; a zone that is added or left out is UTC."""
+    """Returns the moment with or without a time zone.  A zone that is added or removed is UTC."""
     return Instant((ZONED if zoned else NAIVE, moment[1], moment[2]))
 
 

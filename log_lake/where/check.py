@@ -45,7 +45,7 @@ from log_lake.where.show import show, show_path
 from log_lake.where.words import Position, fault, show_name
 
 ANY = "any"
-"""The class of a field of JSON, whose values keep their own."""
+"""The class of a field of JSON: each of its values keeps a class of its own."""
 
 _NAMED = 20
 """At most this many fields are listed in an error."""
@@ -73,7 +73,8 @@ class _Check:
     leaves: Iterator[ComparisonWords]
 
     def typed(self, condition: Condition) -> Condition:
-        """The condition with typed values; takes the positions of its comparisons from `leaves`, in their order."""
+        """Returns the condition with typed values.  Takes the position of each comparison from `leaves`, in their
+        order."""
         match condition:
             case And(of):
                 return And(tuple(self.typed(member) for member in of))
@@ -145,5 +146,5 @@ def _check_readable(value: Value, kind: str) -> None:
 
 
 def _encoded(values: Iterable[Value]) -> tuple[bytes, ...]:
-    """The values, in the form that `in` holds."""
+    """Returns the values in the form in which an `in` keeps them."""
     return tuple(sorted({encode_value(value) for value in values}))

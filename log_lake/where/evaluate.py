@@ -25,7 +25,7 @@ from log_lake.where.mixed import in_json
 
 Records: TypeAlias = pa.Table | pa.RecordBatch
 Column: TypeAlias = pa.Array | pa.ChunkedArray
-"""One value a record; chunked if the records are."""
+"""One value per record, in chunks if the records have chunks."""
 
 _KERNELS: dict[Op, Callable[[Column, pa.Scalar], Column]] = {
     "=": pc.equal,
@@ -49,12 +49,12 @@ def evaluate(condition: Condition, records: Records) -> pa.BooleanArray:
 
 
 def holds(condition: Condition, records: Records) -> pa.BooleanArray:
-    """For each record, whether it fulfils the condition; null counts as not."""
+    """Returns for each record whether it fulfils the condition; null counts as false."""
     return pc.fill_null(evaluate(condition, records), False)
 
 
 def truth(condition: Condition, records: Records) -> Column:
-    """True, false or null for each record, in the records' chunks; as `evaluate`."""
+    """Like `evaluate`, but the answer has the chunks of the records."""
     match condition:
         case And(of):
             return reduce(pc.and_kleene, (truth(member, records) for member in of))
@@ -89,12 +89,14 @@ def _of_column(leaf: Compare | In, column: Column) -> Column:
 
 
 def column_at(records: Records, path: Path) -> Column:
-    """The column at the path, which does not lead into JSON; nulls if the records have none."""
+    """Returns the column at the path, or nulls if the records have no such column.  The path must not lead into
+    JSON."""
     return _column(records, path)[0]
 
 
 def _column(records: Records, path: Path) -> tuple[Column, pa.Field, Path]:
-    """The column at the path, its field, and the rest of the path inside of its JSON."""
+    """Returns the column at the path, its field, and the rest of the path, which leads into the field's
+    JSON."""
     absent = pa.nulls(records.num_rows), pa.field("", pa.null()), ()
     fields: pa.Schema | pa.StructType = records.schema
     column = None
@@ -116,16 +118,16 @@ def _class(kind: pa.DataType) -> str:
 
 
 def _constant(column: Column, value: bool) -> Column:
-    """The answer for all records, null if the column is null."""
+    """Returns `value` for every record, but null where the column is null."""
     if not column.null_count:
         return pa.repeat(value, len(column))
     return pc.if_else(pc.is_valid(column), value, _NULL)
 
 
 def comparison(op: Op, value: Value, kind: pa.DataType) -> bool | tuple[Op, pa.Scalar]:
-    """The comparison with a value of the type's class, changed into one with a value that the type holds.
+    """Changes a comparison with a value of the type's class into one with a value that the type holds.
 
-    If the answer is the same for every value of the type, the answer itself (null stays null).
+    If the answer is the same for every value of the type, returns that answer; a null still gives null.
     """
     floored = floor(value, kind)
     if floored is None:
@@ -180,9 +182,9 @@ def _in(column: Column, values: tuple[bytes, ...]) -> Column:
 
 @lru_cache(maxsize=CACHED)
 def exactly(data: bytes, kind: pa.DataType) -> pa.Scalar | None:
-    """The encoded value as one of the type, None if the type cannot hold it.
+    """Returns the encoded value as a scalar of the type, or None if the type cannot hold it.
 
-    Cached, since the set of a thousand deletes is made again for each delete that joins it.
+    Cached, because each delete that joins a set of a thousand builds the set again.
     """
     floored = floor(decode_value(data), kind)
     return floored[0] if floored is not None and floored[1] else None
@@ -190,7 +192,7 @@ def exactly(data: bytes, kind: pa.DataType) -> pa.Scalar | None:
 
 @lru_cache(maxsize=64)
 def _value_set(values: tuple[bytes, ...], kind: pa.DataType) -> pa.Array:
-    """The values that the type can hold; cached, because a scan asks for them at every batch."""
+    """Returns the values that the type can hold.  Cached, because a scan asks for them at every batch."""
     scalars = [value for data in values if data != NULL_VALUE and (value := exactly(data, kind)) is not None]
     if pa.types.is_floating(kind) and any(value.as_py() == 0 for value in scalars):
         scalars.append(pa.scalar(-0.0, kind))  # `is_in` takes -0.0 for another number

@@ -29,7 +29,8 @@ from lake_core.values.numbers import Op
 NOTHING = KeyRange(b"", b"")
 
 FieldCut = tuple[bytes, int]
-"""The bytes of a value, and 0 for before all keys that begin with them, 1 for after these."""
+"""A pair: the bytes of a value, and 0 for the place before all keys that begin with them, or 1 for the place after
+these keys."""
 _MIRRORED: dict[Op, Op] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE: dict[Op, Op] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -60,15 +61,16 @@ class FieldInterval:
 _BEGIN: FieldCut = (b"", 0)
 _END: FieldCut = (AFTER, 0)
 ALL = FieldInterval(_BEGIN, _END)
-"""Every value, and null."""
+"""All values, and null."""
 _NONE = FieldInterval(_END, _BEGIN)
 _NULLS = FieldInterval((NULL_VALUE, 0), (NULL_VALUE, 1))
 _VALUES = FieldInterval((NULL_VALUE, 1), _END)
-"""Null comes first in either direction."""
+"""All values without null: null comes first in either direction."""
 
 
 def key_range_of(condition: Condition, key: PoolKey, schema: pa.Schema) -> KeyRange:
-    """The smallest range that this module finds for records of the schema; empty if no key can match."""
+    """Returns the smallest key range that this module finds for records of the schema.  It is empty if no key can
+    match."""
     of_fields = [_OfField(field, _class(schema, field.name)) for field in key.fields]
     intervals = [_interval(condition, field, negated=False) for field in of_fields]
     if any(interval.empty for interval in intervals):
@@ -77,7 +79,8 @@ def key_range_of(condition: Condition, key: PoolKey, schema: pa.Schema) -> KeyRa
 
 
 def interval_of(condition: Condition, field: KeyField, kind: str) -> FieldInterval:
-    """Where a field of the class `kind` lies in every record for which the condition is true."""
+    """Returns the interval of a key field in all records for which the condition is true; `kind` is the field's
+    class."""
     return _interval(condition, _OfField(field, kind), negated=False)
 
 
@@ -107,14 +110,15 @@ def _class(schema: pa.Schema, name: str) -> str:
 
 @dataclass(frozen=True)
 class _OfField:
-    """A field of the key and its class, "null" if no record tells it."""
+    """A field of the key and its class; the class is "null" if no record shows it."""
 
     field: KeyField
     kind: str
 
 
 def _interval(condition: Condition, of_field: _OfField, *, negated: bool) -> FieldInterval:
-    """Where the field lies in a key for which the condition is true, or false if `negated`."""
+    """Returns the interval of the field in all keys for which the condition is true, or, if `negated`,
+    false."""
     match condition:
         case And(of) | Or(of):
             parts = [_interval(member, of_field, negated=negated) for member in of]

@@ -1,15 +1,15 @@
 """Evaluates many conditions over records at once, such as those of a thousand deletes.
 
-Each condition has a mark, and each record gets the greatest mark of a condition that it fulfils.  One comparison
-after another would take a thousand of them a record.  Instead:
+Each condition has a number, its *mark*; each record gets the greatest mark among the conditions that it
+fulfils.  Testing the conditions in turn would take a thousand comparisons per record.  Instead:
 
 - equality tests of a field become one look-up in a set,
 - ranges of a field become segments, and one binary search finds a record's segment,
-- of an `and` one member finds the few records that may fulfil it (the *guide*); then conditions of the same shape
-  are evaluated together (`shapes`),
-- the others, and those that are few, are evaluated one by one.
+- for an `and`, one member (the *guide*) finds the few records that may fulfil the whole; then conditions of one
+  shape are evaluated together (`shapes`),
+- conditions that fit none of these, or are few, are evaluated one by one.
 
-Which way a condition goes depends on the types of the columns, so `Many` sorts them once for a schema.
+The types of the columns decide how a condition is evaluated, so `Many` sorts its conditions once per schema.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ FEW = 4
 """Up to this many conditions of a kind are evaluated one by one: a kernel costs less than a search."""
 
 MOST_LAYERS = 16
-"""Guides may lie over each other this deep.  Beyond that, conditions are evaluated one by one."""
+"""The most guides that may overlap at one value.  Conditions beyond that are evaluated one by one."""
 
 Marks: TypeAlias = npt.NDArray[np.int64]
-"""A mark for each record; 0 stands for none."""
+"""A mark for each record; 0 means that no condition holds."""
 
 Marked: TypeAlias = tuple[Condition, int]
 
 
 class Many:
-    """Conditions with their marks, which are positive."""
+    """Conditions with their marks, which must be positive."""
 
     def __init__(self, conditions: Iterable[Marked]) -> None:
         self._conditions = tuple(conditions)
         self._ways = lru_cache(maxsize=4)(self._sorted)
 
     def newest(self, records: pa.Table) -> Marks:
-        """For each record the greatest mark of a condition that holds, 0 if none does."""
+        """Returns for each record the greatest mark among the conditions that hold for it, or 0."""
         greatest = np.zeros(records.num_rows, np.int64)
         for way in self._ways(records.schema):
             way.into(greatest, records)
@@ -96,7 +96,7 @@ class Many:
 
 
 def _spread(conditions: Iterable[Marked]) -> Iterator[Marked]:
-    """The members of an `or` on their own, each condition once with its greatest mark."""
+    """Yields each condition once, with its greatest mark; an `or` is split into its members."""
     greatest: dict[Condition, int] = {}
     for condition, mark in conditions:
         for member in _members(condition):
@@ -113,10 +113,10 @@ def _members(condition: Condition) -> Iterator[Condition]:
 
 
 class _Way(Protocol):
-    """How some of the conditions are evaluated."""
+    """One way to evaluate some of the conditions."""
 
     def into(self, greatest: Marks, records: pa.Table) -> None:
-        """Raise the marks of the records for which one of the conditions holds."""
+        """Raises the mark of each record for which one of the conditions holds."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class _Alone(_Way):
 
 
 def _is_set(leaf: Compare | In, schema: pa.Schema) -> bool:
-    """Whether a look-up in a set of values answers: an equality test of a plain type whose equal values are the
-    same bits."""
+    """Whether a look-up in a set answers the comparison: it must be an equality test, of a plain type whose equal
+    values have equal bits."""
     field, rest = find_field(schema, leaf.field)
     if field is None or rest or is_json(field) or pa.types.is_nested(field.type):
         return False
@@ -142,13 +142,13 @@ def _is_set(leaf: Compare | In, schema: pa.Schema) -> bool:
 
 
 def _is_mixed(leaf: Compare | In, schema: pa.Schema) -> bool:
-    """Whether it is an equality test of values in JSON, which may have several classes."""
+    """Whether the comparison is an equality test of values in JSON, which may have several classes."""
     field, _ = find_field(schema, leaf.field)
     return field is not None and is_json(field) and (isinstance(leaf, In) or leaf.op == "=")
 
 
 def _united(leaves: Sequence[Compare | In]) -> list[Condition]:
-    """One look-up instead of several equality tests of a field; none if they name null alone."""
+    """Joins several equality tests of a field into one look-up; returns nothing if they name only null."""
     values = {value for leaf in leaves for value in (leaf.values if isinstance(leaf, In) else (leaf.value,))}
     readings = {value for leaf in leaves for value in leaf.readings}
     some = tuple(sorted(values - {NULL_VALUE}))
@@ -157,7 +157,7 @@ def _united(leaves: Sequence[Compare | In]) -> list[Condition]:
 
 @dataclass(frozen=True)
 class _Set(_Way):
-    """The values with the greatest mark of each."""
+    """The values of a look-up, each with its greatest mark."""
 
     field: Path
     values: pa.Array
@@ -188,7 +188,7 @@ class _Set(_Way):
 
 
 def _raise(greatest: Marks, places: npt.NDArray[Any], marks: Marks) -> None:
-    """Raise the marks of the records whose place is not negative."""
+    """Raises the marks of the records whose place is not negative."""
     rows = np.flatnonzero(places >= 0)
     greatest[rows] = np.maximum(greatest[rows], marks[places[rows]])
 
@@ -198,7 +198,7 @@ def _raise(greatest: Marks, places: npt.NDArray[Any], marks: Marks) -> None:
 
 @dataclass(frozen=True)
 class _Interval:
-    """The values from `low` to `high` (both inclusive) as numbers of a column; None is open."""
+    """The numbers of a column from `low` to `high`, both inclusive; None means no bound."""
 
     low: Any
     high: Any
@@ -259,7 +259,7 @@ def _exact_interval(condition: Condition, schema: pa.Schema) -> tuple[Path, _Int
 
 
 def _numbers(column: Column) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """The column as numbers, and which are valid; None if all are."""
+    """Returns the column as numbers, and which of them are valid; None if all are valid."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     valid = _numpy(array.is_valid()) if array.null_count else None
     return _numpy(_as_numbers(array)), valid
@@ -287,7 +287,7 @@ class _Segments(_Way):
     field: Path
     bounds: list[Any]
     marks: Marks
-    """One more than bounds: the first is that of values below all bounds."""
+    """One mark more than there are bounds: the first one is for values below all bounds."""
 
     @classmethod
     def of(cls, path: Path, intervals: Iterable[tuple[_Interval, int]]) -> _Segments:
@@ -311,7 +311,7 @@ class _Segments(_Way):
 
 
 def _search(bounds: list[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """For each value, how many bounds are at or below it; NaN is above all."""
+    """Returns for each value how many bounds are at or below it; NaN is above all bounds."""
     if values.dtype.kind == "f":
         return np.searchsorted(np.array(bounds, np.float64), values, side="right")
     least, greatest = np.iinfo(values.dtype).min, np.iinfo(values.dtype).max
@@ -324,7 +324,8 @@ def _search(bounds: list[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64
 
 
 def _guide(condition: Condition, schema: pa.Schema) -> tuple[Path, _Interval | pa.Scalar] | None:
-    """The member of an `and` that finds the few records: an equality, or else an interval with two ends."""
+    """Returns the member of an `and` that finds its few records: an equality, or else an interval with two ends;
+    None if there is no such member."""
     if not isinstance(condition, And):
         return None
     intervals: dict[Path, _Interval] = {}
@@ -345,7 +346,8 @@ _Guided: TypeAlias = tuple[_Interval | pa.Scalar, Marked]
 
 
 def _layers(guides: Sequence[_Guided]) -> tuple[list[list[_Guided]], list[Marked]]:
-    """The guides in layers, and the conditions that find no layer.  In a layer a value has one guide at most."""
+    """Sorts the guides into layers, so that in one layer a value has at most one guide.  Returns the layers, and
+    the conditions that fit into none."""
     rest: list[Marked] = []
     layers: list[list[_Guided]] = []
     ends: list[Any] = []  # of the last interval of each layer
@@ -385,7 +387,7 @@ class _Layer(_Way):
     """The first and the last number of each guide, ascending."""
     shapes: tuple[Shape, ...]
     kind: npt.NDArray[np.int64]
-    """The place of each condition's shape."""
+    """The index of each condition's shape."""
     values: tuple[tuple[pa.Scalar, ...], ...]
     marks: Marks
     fields: tuple[tuple[str, ...], ...]
@@ -429,7 +431,7 @@ class _Layer(_Way):
             greatest[hit] = np.maximum(greatest[hit], self.marks[conditions[kept]])
 
     def _guided(self, column: Column) -> npt.NDArray[np.int64]:
-        """For each record the condition that may hold, -1 if none."""
+        """Returns for each record the index of the condition that may hold, or -1."""
         if self.equal is not None:
             places = pc.fill_null(pc.index_in(column, value_set=self.equal), -1)
             return _numpy(places).astype(np.int64)

@@ -67,14 +67,16 @@ def _by_class(leaf: Compare | In, texts: pa.Array, of_column: OfColumn) -> pa.Ar
 
 
 def _doubles(texts: pa.Array) -> pa.Array | None:
-    """The texts as doubles; None if one is not written exactly as its double is: it may be a decimal."""
+    """Returns the texts as doubles, or None if a text differs from the way its double is written: it may be a
+    decimal."""
     values = texts.cast(pa.float64())
     again = typed(pa.chunked_array([values]), _TEXT).combine_chunks()
     return values if pc.all(pc.equal(again, texts)).as_py() else None
 
 
 def _tagged(name: str, *kinds: pa.DataType) -> Callable[[pa.Array], pa.Array | None]:
-    """Values of a tag's class, in the first of the types that holds them all; None if no type does."""
+    """Makes a function that converts the texts of a tag to the first of the types that holds them all; it returns
+    None if no type does."""
     start = len(f'{{"{TAG}{name}":"')
 
     def values_of(texts: pa.Array) -> pa.Array | None:
@@ -113,7 +115,8 @@ def _value(text: str | None, inside: Path) -> Any:
 
 
 def _truth(leaf: Compare | In, value: Any) -> bool | None:
-    """The answer for one value; null for null, records, lists, maps, and a class that does not compare."""
+    """Returns the answer for one value.  It is None for null, records, lists and maps, and for a class that does
+    not compare."""
     if value is None or isinstance(value, dict | list):
         return None
     leaf_among = among(leaf, class_of(value))

@@ -20,10 +20,11 @@ from lake_core.phrases import counted
 from lake_core.records.conditions import And, Compare, Condition, In, IsNull, Or
 
 MAX_KEYS = 10_000
-"""Keys that a condition names at most: a look-up in a set, whatever their number, and about 150 kB in the state."""
+"""The most keys that a condition may name.  They are one look-up in a set, and take about 150 kB in the pool's
+state."""
 
 MAX_COMPARISONS = 200
-"""Comparisons of a condition on keys of several fields, at most, since each costs a pass over the records."""
+"""The most comparisons of a condition on keys of several fields.  Each costs a pass over the records."""
 
 _ADVICE = (
     "name fewer at a time, delete by a range or a condition, or use an upsert pool, which takes any number"

@@ -13,7 +13,7 @@ from lake_core.records.conditions import OPS, And, Compare, Condition, IsNull, N
 from lake_core.values.numbers import Op
 
 _Truth = Condition | bool
-"""A condition, or its answer for every record."""
+"""A condition, or True or False if the answer is the same for every record."""
 
 
 def of_range(key_range: KeyRange, key: PoolKey) -> Condition | None:
@@ -40,7 +40,7 @@ def _cut(bound: bytes, key: PoolKey) -> tuple[tuple[Value, ...], bool]:
 def _above(
     fields: tuple[KeyField, ...], values: tuple[Value, ...], *, is_strict: bool, leading: bool
 ) -> _Truth:
-    """The key is at or above the values; above them if `is_strict`."""
+    """The condition that the key is at or above the values, or above them if `is_strict`."""
     if not values:
         return not is_strict
     field, value = fields[0], values[0]
@@ -58,7 +58,7 @@ def _above(
 def _below(
     fields: tuple[KeyField, ...], values: tuple[Value, ...], *, is_strict: bool, leading: bool
 ) -> _Truth:
-    """The key is at or below the values; below them if `is_strict`."""
+    """The condition that the key is at or below the values, or below them if `is_strict`."""
     if not values:
         return not is_strict
     field, value = fields[0], values[0]
@@ -73,7 +73,7 @@ def _below(
 
 
 def _compared(field: KeyField, op: Op, value: Value) -> _Truth:
-    """The comparison, said of values that are not null."""
+    """The comparison, for values that are not null."""
     if isinstance(value, bool):
         fulfil = [other for other in (False, True) if OPS[op](other, value)]
         return _equal(field, fulfil[0]) if len(fulfil) == 1 else bool(fulfil)

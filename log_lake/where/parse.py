@@ -1,4 +1,4 @@
-"""Reading a condition from text.
+"""Reads a condition from text.
 
     condition   and_ { or and_ }
     and_        not_ { and not_ }
@@ -9,9 +9,9 @@
               | field is [not] null
     field       name { . name }                         names as `words` reads them, values as `literals`
 
-Keywords are read in any case.  `a.b` is read as one name, which `check` resolves; `"a"."b"` (one of them in
-quotes) is always a field inside of a record.  `Parsed.leaves` keeps the positions of the words of each comparison,
-so that `check` can point at them.
+Keywords may have any case.  `a.b` is read as one name, which `check` resolves; `"a"."b"` (one of them in
+quotes) is always a field inside of a record.  `Parsed.leaves` keeps the positions of the words of each
+comparison, so that `check` can point at them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ from log_lake.where.literals import read_hex, read_number
 from log_lake.where.words import KEYWORDS, Position, Word, fault, words
 
 MOST_COMPARISONS = 1_000
-"""Comparisons of one condition, at most; `in` is one, whatever the number of its values.
+"""The most comparisons of one condition.  An `in` counts as one, whatever the number of its values.
 
-A scan makes each comparison at every batch of records: 1,000 take 33 ms for 1,000 records, and 90 ms for 100,000.
-20,000 took 0.6 s for 1,000 records; the same values in one `in` take 0.3 s once, and 2 ms for 100,000 records."""
+A scan evaluates each comparison for every batch of records: 1,000 comparisons take 33 ms for 1,000 records, and
+90 ms for 100,000.  20,000 comparisons took 0.6 s for 1,000 records; the same values in one `in` take 0.3 s
+once, and 2 ms for 100,000 records.
+"""
 
 _OPS: dict[str, Op] = {op: op for op in OPS} | {"<>": "!="}
 _TYPED: dict[str, Callable[[str], Value]] = {
@@ -65,7 +67,7 @@ _VALUES = "12, 'text', true, null, date '2026-01-31', timestamp '2026-01-31T12:0
 
 @dataclass(frozen=True)
 class ComparisonWords:
-    """The positions of the words of one comparison; values in the order of the condition."""
+    """The positions of the words of one comparison; those of its values are in the order of the condition."""
 
     field: Position
     values: tuple[Position, ...] = ()
@@ -110,7 +112,8 @@ class _Parser:
         return self.words[self.at - 1]
 
     def takes(self, *expected: str) -> bool:
-        """Take the next words if they are these (signs, or keywords in small letters); whether they were."""
+        """If the next words are `expected` (signs, or keywords in lower case), consumes them and returns True;
+        otherwise returns False."""
         ahead = self.words[self.at : self.at + len(expected)]
         texts = [word.keyword or (word.text if word.kind == "sign" else "") for word in ahead]
         if texts != list(expected):
@@ -251,7 +254,7 @@ class _Parser:
             raise fault(self.text, position, str(error)) from error
 
     def _value(self) -> tuple[Callable[[str], Value], str]:
-        """Take the words of a value: the function that reads them, and its text."""
+        """Consumes the words of a value.  Returns the function that reads its text, and the text."""
         word, after = self.word, self.words[min(self.at + 1, len(self.words) - 1)]
         if word.keyword in _TYPED and after.kind == "text":
             self.at += 2

@@ -1,7 +1,7 @@
-"""Joins many overlapping spans into segments that follow each other.
+"""Joins many overlapping spans into segments that do not overlap.
 
-A thousand deletes of ranges are then one binary search a record, or one a batch, instead of a thousand comparisons.
-Called for spans of keys (`reading.deleted`) and of values (`many`).
+A thousand deletes of ranges then take one binary search per record, or per batch, instead of a thousand
+comparisons.  Called for spans of keys (`reading.deleted`) and of values (`many`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 
 
 def segments(spans: Iterable[tuple[Any, Any, int]]) -> tuple[list[Any], list[int]]:
-    """The bounds of the segments, ascending, and for each the greatest mark of a span that covers it.
+    """Returns the bounds of the segments, ascending, and for each segment the greatest mark of a span that covers
+    it.
 
-    A span is [low, high) and its mark, which is positive; a `high` of None is open.  A segment reaches to the next
-    bound, the last one to the end.  Its mark is 0 if no span covers it.
+    A span is `(low, high, mark)`: it covers values from `low` to before `high`, and its mark (a positive
+    number) tells the spans apart.  A `high` of None means no bound.  A segment reaches to the next bound, the
+    last one to the end.  Its mark is 0 if no span covers it.
     """
     opening = sorted(spans, key=lambda span: span[0], reverse=True)
     bounds: list[Any] = []

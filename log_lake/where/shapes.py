@@ -1,7 +1,8 @@
-"""The shape of a condition: what is left of it when the values of its comparisons are taken out.
+"""The shape of a condition: what remains when the values of its comparisons are taken out.
 
-Deletes often differ in values alone, such as `user = 7 and day < 100`.  Conditions of one shape are evaluated
-together: each record is compared with the values of the condition that it is paired with.  Called by `many`.
+Deletes often differ only in their values, such as `user = 7 and day < 100`.  Conditions of one shape are
+evaluated together: each record is compared with the values of the one condition that it is paired with.  Called
+by `many`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from log_lake.where.evaluate import Column, Records, column_at, comparison, orde
 
 @dataclass(frozen=True)
 class OpenComparison:
-    """A comparison of a field with a value, which is not part of the shape."""
+    """A comparison of a field with a value that is taken out of the shape."""
 
     field: Path
     op: Op
@@ -40,7 +41,7 @@ class Joined:
 
 
 Shape: TypeAlias = OpenComparison | Joined | Condition
-"""A condition in a shape is evaluated as it is."""
+"""A shape.  A condition inside a shape has no value taken out, and is evaluated as it is."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Shaped:
 
 
 def own_comparison(leaf: Compare, schema: pa.Schema) -> tuple[Op, pa.Scalar] | None:
-    """The comparison in the type of its field; None if it needs more than a kernel."""
+    """Returns the comparison in the type of its field, or None if one kernel is not enough for it."""
     field, rest = find_field(schema, leaf.field)
     if field is None or rest or is_json(field) or pa.types.is_nested(field.type):
         return None
@@ -90,9 +91,10 @@ def _shape(condition: Condition, schema: pa.Schema, values: list[pa.Scalar]) -> 
 
 
 def shape_holds(shape: Shape, values: Iterator[pa.Array], records: Records) -> pa.BooleanArray:
-    """For each record, whether the condition of this shape with the record's values holds; null counts as not.
+    """Returns for each record whether the condition of this shape, with the record's values, holds; null counts as
+    false.
 
-    `values` has an array for each comparison of the shape, with one value a record.
+    `values` has one array per comparison of the shape, with one value per record.
     """
     truths = pc.fill_null(_truth(shape, values, records), False)
     return truths.combine_chunks() if isinstance(truths, pa.ChunkedArray) else truths

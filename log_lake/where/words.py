@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lake_core.errors import InvalidInput
 
 LONGEST = 1 << 18
-"""At most this many characters may make a condition."""
+"""The most characters of a condition."""
 
 KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "between", "true", "false"})
 
@@ -36,14 +36,14 @@ _AROUND = 40
 
 
 class Position(NamedTuple):
-    """The position of words in the text: [start, end)."""
+    """A span of the text: from the first character of some words to before the character after the last."""
 
     start: int
     end: int
 
 
 class Word(NamedTuple):
-    """`kind` is text, bytes, quoted, number, name, sign or end."""
+    """One word; `kind` is text, bytes, quoted, number, name, sign or end."""
 
     kind: str
     text: str
@@ -75,7 +75,8 @@ def words(text: str) -> list[Word]:
 
 
 def fault(text: str, position: Position, reason: str) -> InvalidInput:
-    """An error message of one line: the condition, the column (from 1), the word, and what is wrong with it."""
+    """Returns an error whose message is one line: the condition, the column (from 1), the word, and what is wrong
+    with it."""
     word = _one_line(text[position.start : position.end], _AROUND)
     at = f"at `{word}`" if word else "at the end"
     begin = max(0, position.start - _AROUND) if len(text) > 4 * _AROUND else 0
