@@ -24,15 +24,15 @@ from log_lake.objects.failures import reading
 KEY = b"lake.crc32"
 NOTHING_YET = b"00000000"
 BLOCK = 1 << 20
-"""Bytes of a block.  A range of a large object needs few more bytes checked than it reads, and the checksums take
-one part in a hundred thousand (decision 32)."""
+"""Bytes of a block.  To check a range of a large object, a reader reads at most a block more at each end; the
+checksums take one part in a hundred thousand (decision 32)."""
 
 _PLACE = KEY + b"\x18\x08"
-"""The bytes of a Thrift pair with this key and a value of eight bytes, up to the value."""
+"""The bytes of a Thrift pair with this key, up to its value of eight bytes."""
 
 
 class SummedFile:
-    """A file to write to, with checksums of the bytes written."""
+    """Writes to a file, and computes checksums of the bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -43,10 +43,10 @@ class SummedFile:
         self._tail: list[bytes] | None = None
 
     def write(self, data: Any) -> int:
-        """Buffers bytes, and writes them to the file a block at a time, because each call of a store's file has
-        a cost.
+        """Buffers bytes, and writes them to the file a block at a time, because each call of a store's file has a
+        cost.
 
-        From the beginning of the tail on, the bytes stay in memory until `end_tail`.
+        After `begin_tail`, the bytes stay in memory until `end_tail`.
         """
         view = memoryview(data).cast("B")
         self._size += view.nbytes
@@ -67,13 +67,13 @@ class SummedFile:
             self._blocks.append(zlib.crc32(block))
 
     def take_sum(self) -> int:
-        """The checksum of the bytes written since the last call; the first call starts the sum, and returns
-        0."""
+        """Returns the checksum of the bytes written since the last call.  The first call starts the sum and
+        returns 0."""
         taken, self._part_sum = self._part_sum, 0
         return taken or 0
 
     def begin_tail(self) -> tuple[int, tuple[int, ...]]:
-        """The position at which the data end, and the checksums of their blocks."""
+        """Returns the position at which the data end, and the checksum of each block of the data."""
         self._put(self._gathered)
         self._gathered = bytearray()
         self._tail = []
@@ -115,9 +115,9 @@ class SummedFile:
 
 
 def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int, *, name: str) -> None:
-    """Raises Corrupt if page index or footer differ from the bytes written.
+    """Raises Corrupt if page index or footer differ from the bytes that were written.
 
-    Two places say whether an object has checksums.  If only one of them does, the other is damaged.
+    Two places say whether an object has checksums.  If only one of them says so, the other is damaged.
     """
     written = pairs.get(KEY)
     if written is None and not data_end:
@@ -140,9 +140,9 @@ def check_tail(file: pa.NativeFile, pairs: Mapping[bytes, bytes], data_end: int,
 
 @dataclass(frozen=True)
 class Sums:
-    """The checksums of an object's blocks, to check the part [begin, end).
+    """The checksums of an object's blocks, to check the bytes from `begin` to before `end`.
 
-    `blocks` is empty for an object from before there were checksums.
+    `blocks` is empty for an object that was written before objects had checksums.
     """
 
     blocks: tuple[int, ...]
@@ -156,9 +156,9 @@ class Sums:
         return self.end - self.begin if self.blocks else 0
 
     def check(self, path: str, *, name: str) -> None:
-        """Raises Corrupt if a block that the part touches differs from the bytes written; Unavailable.
+        """Raises Corrupt if a block in the range differs from the bytes that were written; Unavailable.
 
-        `path` leads to the object, which errors call by its name.
+        `path` leads to the object; `name` is its name in errors.
         """
         if not self.blocks:
             return

@@ -1,11 +1,13 @@
 """Checks whether the column chunks that a Parquet file's footer describes are possible.
 
-pyarrow looks at a column chunk without a guard.  If its sizes, size statistics or encryption contradict the
-schema, C++ throws, and the whole process ends (`terminate called after throwing`).  So `check_column_chunks`
-first lets Arrow plan a read of all chunks, which makes the same checks but reports errors.  The plan is for a
-file that has no bytes, so no data are read.  This costs less than opening the file (decision 193).
+pyarrow reads the description of a column chunk unchecked.  If its sizes, size statistics or encryption
+contradict the schema, C++ throws, and the whole process ends (`terminate called after throwing`).  So
+`check_column_chunks` first lets Arrow plan a read of all chunks, which makes the same checks but reports
+errors.  The plan is for a file that has no bytes, so no data are read.  This costs less than opening the file
+(decision 193).
 
-Callers: the container of Parquet, and the reader of Parquet files that are loaded, before they look at a chunk.
+Called by the container of Parquet, and by the reader of Parquet files that are loaded, before they read a
+chunk.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ import pyarrow.parquet as pq
 
 
 class _OnlyPlanned(io.RawIOBase):
-    """A file of a given size without bytes; it counts positions, and knows whether Arrow began to read.
+    """A file of a given size without bytes.  It counts positions, and knows whether Arrow began to read.
 
-    It raises nothing: Arrow keeps an error of Python with its traceback, which leads back to Arrow's reader, so
-    neither would ever be freed.
+    It raises nothing.  If it did, Arrow would keep the Python error and its traceback, which refers to Arrow's
+    reader, so neither would ever be freed.
     """
 
     def __init__(self, size: int) -> None:

@@ -1,10 +1,11 @@
-"""Facts about one data object: its footer and its content.  Other rooms decide by them.
+"""Reads the facts of one data object, its footer and its content, from which other rooms decide.
 
-`read_facts` reads the footer, which its checksum covers.  `read_content` reads every byte and every record of a
-key range: the checksums of blocks and pages, the order of the records, and the statistics that the catalog
-should have. Both read what is on the store now, not a cache.
+`read_facts` reads the footer, which has its own checksum.  `read_content` reads every byte and every record of
+a key range.  It checks the checksums of blocks and pages, the order of the records, and the statistics that the
+catalog should have.  Both read the store as it is now, not a cache.
 
-Callers: `repair.check_objects` compares the facts with references; `repair.rebuild` makes references of them.
+Called by `repair.check_objects`, which compares the facts with references, and by `repair.rebuild`, which makes
+references from them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from log_lake.objects.read import DataObject
 from log_lake.objects.statistics import LONGEST_BOUND, column_statistics, unite_statistics
 
 NOT_CUT = 1 << 40
-"""Bytes of a bound in statistics that are compared with stored ones: more than any value has."""
+"""A limit for the bytes of a bound that no value reaches: statistics made with it have whole bounds."""
 
 
 class ObjectFacts(msgspec.Struct, frozen=True):
@@ -44,9 +45,9 @@ class ObjectFacts(msgspec.Struct, frozen=True):
 class Content(msgspec.Struct, frozen=True):
     """The records of an object in a key range.
 
-    `low` and `last` are the first and the last key, b"" if there are no records.  `columns` are exact bounds, or
-    cut like those in the catalog.  `sequences` are all sequences in the records, in order.  `faults` say what is
-    wrong inside the object.
+    `low` and `last` are the first and the last key, or b"" without records.  `columns` are the statistics, with
+    exact bounds, or with bounds shortened like those in the catalog.  `sequences` are all sequences in the
+    records, in order.  `faults` say what is wrong inside the object.
     """
 
     records: int
@@ -71,7 +72,8 @@ def read_facts(data: DataObject) -> ObjectFacts:
 def read_content(
     data: DataObject, *, key: PoolKey, key_range: KeyRange = EVERYTHING, cut: bool = False
 ) -> Content:
-    """All records in the key range, read and checked; with `cut`, bounds are cut like those in the catalog.
+    """Reads and checks all records in the key range.  With `cut`, long bounds in the statistics are shortened, as
+    the catalog stores them.
 
     Raises Corrupt if bytes or pages are damaged, Unavailable.
     """
@@ -120,7 +122,7 @@ def read_content(
 
 
 def _order(table: pa.Table, row: int, key: PoolKey) -> tuple[bytes, int, int]:
-    """The columns by which the records of an object are ordered."""
+    """Returns the values by which the record is ordered within its object: key, sequence and ordinal."""
     if SEQ not in table.schema.names:
         return key_at(table, row, key), 0, 0
     return key_at(table, row, key), table.column(SEQ)[row].as_py(), table.column(ORDINAL)[row].as_py()

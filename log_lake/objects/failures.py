@@ -17,7 +17,8 @@ from lake_core.errors import Corrupt, InvalidInput, LakeError, ObjectMissing, Un
 
 
 def missing(where: str, name: str, what: str = "restore it, or take it out (lake repair)") -> ObjectMissing:
-    """The error for a data object that the store does not have; `where` names the store, or the folder."""
+    """Returns the error for a data object that the store does not have; `where` names the store, or the
+    folder."""
     full = f"{where}/{name}" if where else name
     return ObjectMissing(
         f"{full}: this data object is missing from the store; {what}", object_id=naming.data_id(name) or ""
@@ -25,9 +26,9 @@ def missing(where: str, name: str, what: str = "restore it, or take it out (lake
 
 
 def unreadable(name: str, what: str, error: Exception) -> LakeError:
-    """The error for a failed read of the object `name`; `what` says what failed.
+    """Returns the error for a failed read of the object `name`; `what` says what failed.
 
-    An OSError with an errno comes from the system.  Parquet's own OSErrors have none, and are about the content.
+    An OSError with an errno comes from the system.  Parquet's own OSErrors have none, and concern the content.
     """
     if isinstance(error, LakeError):
         return error
@@ -52,7 +53,8 @@ def reading(name: str, what: str = "cannot be decoded") -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(name: str) -> Iterator[None]:
-    """Within the block every failure becomes an error of the lake: of the store, or of the records."""
+    """Within the block every failure becomes an error of the lake: one about the store, or one about the
+    records."""
     try:
         yield
     except LakeError:

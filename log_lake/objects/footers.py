@@ -1,8 +1,9 @@
-"""The decoded footers of the objects that a process read last, for each store.
+"""Caches the decoded footers of the objects that a process read last, for each store.
 
-Objects never change, so a footer is read once: for a point read, reading it again would cost more than the record.
+Objects never change, so a footer is read once.  For a point read, reading the footer again would cost more than
+reading the record.
 
-Callers: `read`.
+Called by `read`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from lake_core.store import Store
 from log_lake.objects.containers import Footer
 
 FOOTERS_KEPT = 4_096
-"""Footers that a process keeps for a store, at most: each takes a few kilobytes that its size does not count."""
+"""The most footers that a process keeps for a store: each takes a few kilobytes beyond its counted size."""
 
 FOOTER_BYTES = 32 << 20
-"""Bytes that all kept footers may take.  A large object's footer takes a few megabytes, more with many columns."""
+"""The most bytes of all kept footers.  A large object's footer takes a few megabytes, more with many
+columns."""
 
 
 class Footers:
@@ -38,7 +40,7 @@ class Footers:
             return footer
 
     def keep(self, name: str, footer: Footer) -> Footer:
-        """Caches the footer, and drops the least recently used one."""
+        """Caches the footer; drops the least recently used ones if there is no room."""
         with self._lock:
             before = self._footers.pop(name, None)
             self._footers[name] = footer

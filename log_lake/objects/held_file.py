@@ -1,8 +1,8 @@
 """A file that stays in memory while it is small: the bytes of an object that may be inlined.
 
-A small object needs no file on the store, because its bytes go into the entry of its transaction.  How large an
-object becomes is known only at its end.  So the bytes are held until they are more than the limit.  From then on
-the file is one on the store, like any other.  Called by `objects.write`.
+A small object needs no file on the store, because its bytes go into the entry of its transaction.  The size of
+an object is known only at its end.  So its bytes stay in memory until they exceed the limit; then the file
+continues on the store, like any other.  Called by `objects.write`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import BinaryIO, cast
 
 
 class HeldFile(AbstractContextManager[BinaryIO]):
-    """A file of at most `most` bytes in memory; a larger one is written to what `open_output` opens."""
+    """A file that keeps at most `most` bytes in memory; when it grows larger, it moves to a file that
+    `open_output` opens."""
 
     def __init__(self, open_output: Callable[[], AbstractContextManager[BinaryIO]], *, most: int) -> None:
         self._open_output, self._most = open_output, most

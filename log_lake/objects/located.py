@@ -1,7 +1,8 @@
-"""Where the bytes of an object are: under its own name on the store, or, if it is inlined, in what names it.
+"""Where the bytes of an object are: under its own name on the store, or, if it is inlined, in the reference or
+action that names it.
 
-A reference names an object, and so does each action that adds one.  Both carry the bytes of an inlined object.
-`Located` is the least of them, for a task that needs nothing else.  `objects.read` opens each of these.
+Both a reference and an action that adds an object carry the bytes of an inlined one.  A task that needs nothing
+else of them gets a `Located`.  `objects.read` opens all three.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Protocol
 
 
 class Locates(Protocol):
-    """Names an object and says where its bytes are: a reference, or an action of the journal."""
+    """Names an object and says where its bytes are: a reference, an action of the journal, or a `Located`."""
 
     @property
     def object(self) -> str:
@@ -31,7 +32,7 @@ class Locates(Protocol):
 
 @dataclass(frozen=True)
 class Located:
-    """An object, and where its bytes are: the least that a task must be told to open it.
+    """An object's name, size and inlined bytes: what a task needs to open it.
 
     `size` is None if no reference says it.
     """

@@ -1,13 +1,15 @@
-"""Merging sorted streams into one sorted stream, in bounded memory.
+"""Merges sorted streams into one sorted stream, in bounded memory.
 
-A stream is opened when the merge reaches its low bound and closed when it is spent, so objects that do not
-overlap pass through one after another, as they were decoded.  If several are open, the merge works in
-windows: the smallest of their last buffered keys is a bound that no stream can still fall below; what each
-holds up to the bound is brought into order by one stable sort that finds the runs (`columns.keys`).  Records
-of equal keys come by sequence and ordinal: the stream's, or with `has_sequence` those of each record.
+A stream is opened when the merge reaches its low bound and closed when it is used up, so objects that do not
+overlap pass through one after another, as they were decoded.  If several streams are open, the merge works in
+windows.  The smallest of their last buffered keys is a bound: no stream can still deliver a key below it.  All
+buffered records up to the bound are ordered by one stable sort, which finds the runs (`columns.keys`).  Records
+of equal keys are ordered by sequence and ordinal: those of the stream, or with `has_sequence` those of each
+record.
 
-Every stream reads one batch ahead, in a few threads, and is topped up as soon as less than half a batch is left:
-so each window takes half a batch of every stream.  Waiting until a stream is spent would take a window for each.
+A few threads read one batch ahead for every stream.  A stream's buffer is refilled as soon as it has less than
+half a batch, so each window takes at least half a batch of every stream.  If a stream had to run empty first,
+each would need a window of its own.
 
 Memory: one window, and two or three batches of each open stream.  The streams decide how large a batch is.
 """
@@ -35,7 +37,7 @@ READERS = 4
 """Threads that read and decode batches ahead, and bring columns into order."""
 
 COLUMN_TASKS = 64
-"""At most this many tasks sort the columns of a window: a task costs as much as copying a few values."""
+"""The most tasks that sort the columns of a window: a task costs as much as copying a few values."""
 
 Cut = tuple[bytes, int, int]
 """A position in the merged order: key, sequence, ordinal."""
@@ -43,9 +45,10 @@ Cut = tuple[bytes, int, int]
 
 @dataclass
 class ClosedStream:
-    """A sorted stream that is not open yet: no key is below `low`.
+    """A sorted stream that is not open yet; no key in it is below `low`.
 
-    With `has_sequence` the hidden columns of its tables order the records; otherwise all have `seq` and `ordinal`.
+    With `has_sequence` the hidden columns of its tables order the records; otherwise all have `seq` and
+    `ordinal`.
     """
 
     low: bytes
@@ -56,7 +59,7 @@ class ClosedStream:
 
     @property
     def begin(self) -> Cut:
-        """The key before which the stream has nothing."""
+        """The position before which the stream has no record."""
         return self.low, -1 if self.has_sequence else self.seq, self.ordinal
 
 
@@ -80,7 +83,7 @@ class _Open:
         return self.readers.submit(next, self._batches, None)
 
     def fill(self) -> bool:
-        """Top up a buffer that is empty or nearly so; False if the stream is spent."""
+        """Refills a buffer that is empty or nearly so.  Returns False if the stream is used up."""
         buffered = self.rows
         if self._ahead is not None and (buffered == 0 or buffered < self._batch_rows // 2):
             batch = self._ahead.result()
@@ -99,7 +102,7 @@ class _Open:
 
     @property
     def final(self) -> bool:
-        """Whether nothing comes after the buffer."""
+        """Whether the buffer has all that is left of the stream."""
         if self._ahead is not None and self._ahead.result() is None:
             self._ahead = None
         return self._ahead is None
@@ -114,7 +117,8 @@ class _Open:
         return key, seq, ordinal
 
     def up_to(self, cut: Cut | None) -> pa.Table:
-        """Take the buffered records that nothing still to come can precede: those at or before the cut."""
+        """Removes and returns the buffered records at or before the cut: no record still to come can precede
+        these."""
         buffered, rows = self.buffer, self.rows
         assert buffered is not None
         if cut is not None and self.last > cut:
@@ -137,11 +141,11 @@ def merge(
     most_bytes: int = 8 << 20,
     threads: Callable[[], Executor] = _threads,
 ) -> Generator[pa.Table]:
-    """All records of the streams in key order, in a united schema; tables of streams may lack fields of it.
+    """Yields all records of the streams in key order, in a united schema; a stream's tables may lack fields of it.
 
-    Without a schema all tables have the same.
-    Fields are added to a window when it is in order, and its tables have about `most_bytes` then.  If a hundred
-    objects have fields of their own, each stream would hold and sort a hundred times as many columns otherwise.
+    Without `schema`, all tables must have the same schema.  Missing fields are added to a window after it is
+    ordered, in tables of about `most_bytes`.  Otherwise, with a hundred objects that have fields of their own,
+    each stream would hold and sort a hundred times as many columns.
     """
     waiting = sorted(streams, key=lambda s: s.begin, reverse=True)
     has_sequence = any(s.has_sequence for s in streams)
@@ -165,7 +169,8 @@ def merge(
 
 
 def _next_streams(waiting: list[ClosedStream], key: PoolKey, readers: Executor) -> list[_Open]:
-    """The next streams, opened: all that begin at one key, since a turn for each would take quadratic time."""
+    """Opens the next streams: all that begin at the same key, because one step per stream would take quadratic
+    time."""
     low, opened = waiting[-1].low, []
     while waiting and waiting[-1].low == low:
         opened.append(_Open(waiting.pop(), key, readers))
@@ -181,7 +186,8 @@ def in_order(
     *,
     has_sequence: bool,
 ) -> Iterator[pa.Table]:
-    """The records of the parts; parts without sequence come by age, which the stable sort keeps for equal keys."""
+    """Yields the records of the parts in order.  Parts without sequences come by age, and the stable sort keeps
+    this order for equal keys."""
     fields = [*key.names, *(ORDER.names if has_sequence else ())]
     if schema is not None and any(part.schema.names != schema.names for part in parts):
         keys = pa.concat_tables([part.select(fields) for part in parts]) if fields else None
@@ -215,7 +221,8 @@ _MERGE = "the merge"
 def _united(
     parts: list[pa.Table], order: npt.NDArray[np.int64] | None, schema: pa.Schema, most_bytes: int
 ) -> Iterator[pa.Table]:
-    """The records of parts with different fields in this order (None: as they stand), a few at a time."""
+    """Yields the records of parts with different fields, a few at a time, in this `order`; None means as
+    they are."""
     count = sum(part.num_rows for part in parts)
     width = least_width(schema) + sum(part.nbytes for part in parts) / count
     rows = max(1, int(most_bytes / width))

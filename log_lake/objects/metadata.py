@@ -1,9 +1,10 @@
 """The metadata in a data object's footer: enough to rebuild a pool's references from the files alone.
 
 One key-value pair of the Parquet footer, `lake`, holds JSON; byte strings are in base64.  `sample` has evenly
-spaced keys with their ranks: in a sorted file an exact quantile sketch.  `groups` has the first keys of the row
-groups, so that a reader of a key range skips the others.  `blocks` has the checksums of the bytes before
-`data_end` (`checksums`).  `stored_as` has the fields that lie under another name in the file (`stored_names`).
+spaced keys with their ranks: in a sorted file that is an exact quantile sketch.  `groups` has the first keys of
+the row groups, so that a reader of a key range skips the others.  `blocks` has the checksums of the bytes
+before `data_end` (`checksums`).  `stored_as` has the fields whose columns have other names in the file
+(`stored_names`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lake_core.records.decoding import check_counts, decoding
 KEY = b"lake"
 VERSION = 2
 PLAIN_VERSION = 1
-"""The version of an object whose fields all lie under their own names, which older programs read."""
+"""The version of an object whose columns all have the names of their fields; older programs read it."""
 SAMPLES = 64
 ALL_KEYS: tuple[bytes, bytes | None] = (b"", None)
 """The partition of an object that was written for all keys; it is not stored."""
@@ -112,8 +113,8 @@ def decode(data: bytes | None, *, name: str) -> ObjectMetadata:
 class Sample:
     """Evenly spaced keys of a stream of records of unknown length: every `step`-th key.
 
-    If there are too many keys, every second one is dropped and the step doubles.  So many records leave SAMPLES
-    / 2 to SAMPLES keys, and few records leave all.  The last record is added at the end.
+    If there are too many keys, every second one is dropped and the step doubles.  So a long stream leaves
+    between SAMPLES / 2 and SAMPLES keys, and a short one all of its keys.  The last record is added at the end.
     """
 
     def __init__(self) -> None:
@@ -121,7 +122,8 @@ class Sample:
         self._keys: list[tuple[int, bytes]] = []
 
     def wants(self, first: int, count: int) -> list[int]:
-        """The ranks in [first, first + count) of the records that the caller must `take`."""
+        """Returns the ranks, among the `count` records from rank `first` on, whose keys the caller must pass to
+        `take`."""
         step = self._step
         while (len(self._keys) * self._step + count) // step > SAMPLES:  # it doubles
             step *= 2

@@ -49,7 +49,7 @@ _AS_IT_IS = frozenset(
         *(pa.date32(), pa.duration("s")),
     )
 )
-"""Ids of the Arrow types that are stored as they come in."""
+"""Ids of the Arrow types that are stored without a conversion."""
 
 
 def normalized(table: pa.Table, *, marks_hold: bool = False) -> pa.Table:
@@ -120,7 +120,7 @@ def _has_zng_mark(field: pa.Field) -> bool:
 
 
 def _may_not_hold(kind: Type) -> bool:
-    """Whether some value of the Arrow type does not belong to the ZNG type."""
+    """Whether the Arrow type has values that do not belong to the ZNG type."""
     if isinstance(kind, Map) and plain(kind.children[0]) is NULL:
         return True
     return kind in (IP, NET, TYPE) or isinstance(kind, Enum) or any(map(_may_not_hold, kind.children))
@@ -284,14 +284,15 @@ def _marked_inside(kind: pa.DataType, array: pa.Array) -> pa.DataType:
 
 
 def _keeping(earlier: pa.Field, marked: pa.Field) -> pa.Field:
-    """The newly marked field, with the marks that an earlier part of the column needed."""
+    """Returns the newly marked field with the marks that an earlier part of the column needed added."""
     if not earlier.metadata:
         return marked
     return marked.with_metadata({**earlier.metadata, **(marked.metadata or {})})
 
 
 def _is_wide(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> bool:
-    """Whether some values do not fit the finer type of the same kind: a double, or nanoseconds."""
+    """Whether some values do not fit the wider type of the same kind: a double for integers, nanoseconds for
+    times."""
     if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit != "ns":
         bounds = pc.min_max(column.cast(pa.int64())).as_py()
         limit = _NANOSECONDS // (TICKS["ns"] // TICKS[kind.unit])

@@ -36,7 +36,7 @@ from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import Sizes, Weight
 
 SELECTIONS_KEPT = 16
-"""Selections of columns, for each footer, whose bytes a record are remembered."""
+"""Selections of columns, per footer, for which a process remembers the bytes of a record."""
 
 BATCH_ROWS, BATCH_BYTES = 65_536, 8 << 20
 """Records and decoded bytes of a batch if the caller names no others."""
@@ -45,19 +45,21 @@ FIRST_ROWS = 256
 """Records that a reader decodes first.  Their size says how many to decode at a time (decision 33)."""
 
 LARGE_RECORD = 512
-"""Bytes.  A batch of larger records gets half the bytes: Arrow copies their text once more to order it."""
+"""Bytes.  A batch of larger records gets half as many bytes, because Arrow copies their texts once more to order
+them."""
 
 KEYS_FIRST = 3
-"""Columns for each field of the key, from which on a narrow range is found by its keys first (decision 122)."""
+"""If a read needs at least this many columns per key field, it finds a narrow range by reading the keys first
+(decision 122)."""
 
 FIRST_RECORD = 4 << 10
-"""Bytes.  Until a record was decoded, it counts as at least this large if a batch may have few bytes."""
+"""Bytes.  If a batch may have only few bytes, a record counts as at least this large until one was decoded."""
 
 
 class Open(Protocol):
-    """A function that opens an object of a format; `footer` is that of an earlier reader.
+    """A function that opens an object of one format; `footer` is the one of an earlier reader.
 
-    `whole`: decoded bytes that it may hold of a tiny object.
+    `whole`: the decoded bytes of a tiny object that the container may keep.
     """
 
     def __call__(
@@ -86,9 +88,9 @@ class DataObject:
         data: bytes = b"",
         whole: int = BATCH_BYTES,
     ) -> None:
-        """`size`: bytes that a reference says the object has.  `share`: bytes of a request to a server.
+        """`size`: the bytes that a reference says the object has.  `share`: bytes of a request to a server.
 
-        `data`: the bytes of an inlined object.  `whole`: decoded bytes that may be held of a tiny object.
+        `data`: the bytes of an inlined object.  `whole`: the decoded bytes of a tiny object that may be kept.
 
         Raises ObjectMissing, Corrupt (also if the object has another size), Unavailable.
         """
@@ -146,7 +148,8 @@ class DataObject:
         self.close()
 
     def _forget_damaged(self, error: BaseException) -> None:
-        """Let the next reader ask the store, which may have the object whole by then."""
+        """Drops the object from caches, so that the next reader asks the store, which may then have a whole
+        object."""
         if isinstance(error, Corrupt):
             planned.forget(self._file)
 
@@ -383,9 +386,9 @@ class BatchSize:
         return max(1, min(self.most_rows, int(most / size)))
 
     def first_rows(self, record: float) -> int:
-        """How many records the first batch may have.
+        """Returns how many records the first batch may have.
 
-        Only the footer tells their size so far, and they may be larger.
+        Only the footer says so far how large a record is, and records may be larger than it says.
         """
         return min(self.rows(record), FIRST_ROWS, max(1, self.most_bytes // FIRST_RECORD))
 
@@ -395,7 +398,8 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _beside(keys: pa.Table, others: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
-    """The records with these columns, in this order, from their keys and their other columns."""
+    """Returns the records with the columns `names`, in this order, joined from their keys and their other
+    columns."""
     (keys_batch,) = keys.to_batches()
     sources = [others if name in others.schema.names else keys_batch for name in names]
     fields = [source.schema.field(name) for source, name in zip(sources, names, strict=True)]

@@ -1,7 +1,7 @@
-"""Writes one sorted run as objects that share no key: it is cut at a size, and at the pool's split points.
+"""Writes one sorted run as objects that share no key: the run is cut at a size, and at the pool's split points.
 
-A large load and a bulk import write their records so, once these are in order.  No key is in two objects of a run,
-however many records it has.  Called by `loading.builder`.
+A large load and a bulk import write their records this way, once these are in order.  No key is in two objects
+of a run, however many records have it.  Called by `loading.builder`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 SLICE_BYTES = 4 << 20
 SLICE_ROWS = 65_536
-"""Decoded bytes, and records, that are written at once: the size of an object is looked at after each."""
+"""Decoded bytes and records that are written at once; the size of the object is checked after each slice."""
 
 Tables = Callable[[], Iterator[pa.Table]]
 """The sorted records; every call gives all of them, from the first one on, in the same order."""
@@ -34,8 +34,8 @@ Tables = Callable[[], Iterator[pa.Table]]
 class Cuts:
     """Where a run of `records` records is cut: at about `size` stored bytes, and before each of the `points`.
 
-    The points are encoded keys in ascending order.  Objects come out about equally large: a run of 1.2 times the
-    size is one object, one of 2.6 times is three.
+    The points are encoded keys in ascending order.  Objects become about equally large: a run of 1.2 times the
+    size is one object, one of 2.6 times is three objects.
     """
 
     size: int
@@ -43,7 +43,8 @@ class Cuts:
     points: tuple[bytes, ...] = ()
 
     def limit(self, *, size: int, records: int) -> float:
-        """Bytes of an object, if the first `records` records of the run took `size` bytes."""
+        """Returns how many bytes an object may have, if the first `records` records of the run took `size`
+        bytes."""
         if not records:
             return float(self.size)
         whole = size * max(1.0, self.records / records)
@@ -95,14 +96,14 @@ class _Position:
         self._waiting: list[pa.Table] = []
 
     def skip(self, records: int, *, size: int) -> None:
-        """Begin behind this many records, which finished objects hold."""
+        """Moves past so many records, which finished objects hold."""
         self.done, self.size = records, size
         while records and (table := self._next()) is not None:
             self._waiting += [table.slice(records)] if table.num_rows > records else []
             records -= min(records, table.num_rows)
 
     def end_object(self, written: WrittenObject) -> None:
-        """Count an object whose records `next_object` gave."""
+        """Counts an object whose records `next_object` yielded."""
         self.done += written.action.records
         self.size += written.action.size
 

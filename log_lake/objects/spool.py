@@ -1,13 +1,13 @@
-"""Batches on disk, for work whose records do not fit in memory: merges of many streams, large files of CSV.
+"""Holds batches on disk, for work whose records do not fit in memory: merges of many streams, large files of CSV.
 
-A Parquet reader holds the row group that it decodes: sixty streams hold sixty row groups, however small the batches
-are.  So a stream whose row groups exceed its share writes one decoded row group at a time to the spool, as Arrow
-batches, and reads them back one by one.  Its reader holds no row group meanwhile.  A reader of CSV knows the types
-of a file at its end only; the spool holds the values until then.
+A Parquet reader holds the row group that it decodes: sixty streams hold sixty row groups, however small the
+batches are.  So a stream whose row groups exceed its share writes one decoded row group at a time to the spool,
+as Arrow batches, and reads them back one by one.  Its reader holds no row group meanwhile.  A reader of CSV
+knows the types of a file only at its end; until then the spool holds the values.
 
-One unnamed file in `TMPDIR` serves all streams of a merge.  It takes one file descriptor, and the system removes
-it when the process ends.  Space of batches that were read back is used again, so a merge's file stays about as
-large as the open row groups.  Several threads may use a spool at the same time.
+One unnamed file in `TMPDIR` serves all streams of a merge.  It takes one file descriptor, and the system
+removes it when the process ends.  The space of a batch is used again after the batch was read back, so a
+merge's file stays about as large as the open row groups.  Several threads may use a spool at the same time.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class SpooledBatch:
 
 
 class Spool:
-    """A context that stores batches in a temporary file, made when the first batch is put.
+    """A context that stores batches in a temporary file, which is made when the first batch is put.
 
-    `work` says for messages whose batches they are.  `packed`: batches are compressed, which takes less disk
-    space and as much processor time (decision 50).
+    `work` names the owner of the batches in messages.  `packed`: batches are compressed, which takes less disk
+    space and no more processor time (decision 50).
     """
 
     def __init__(self, work: str, *, packed: bool = False) -> None:
@@ -68,7 +68,7 @@ class Spool:
         self.close()
 
     def close(self) -> None:
-        """Free the space on disk; all batches are lost."""
+        """Frees the space on disk; all batches are lost."""
         if self._file is not None:
             self._closes()
             self._file = None
@@ -139,7 +139,8 @@ class Spool:
             return self._file
 
     def _space(self, size: int, unpacked: int) -> SpooledBatch:
-        """Space for `size` bytes, rounded up to an eighth of a power of two, so that freed space fits again."""
+        """Finds space for `size` bytes.  Rounds up to an eighth of a power of two, so that freed space fits
+        again."""
         step = max(4096, (1 << size.bit_length()) >> 4)
         room = -(-size // step) * step
         with self._lock:

@@ -1,8 +1,8 @@
-"""Statistics of an object's columns, for pruning: nulls and bounds.
+"""Computes statistics of an object's columns, by which readers skip objects: nulls and bounds.
 
-Bounds are in the encoding of keys (ascending), so that every type compares the same way.  Long bounds are cut so
-that the low one stays below all values and the high one above.  NaN is in no bound, and records and lists have
-none.
+Bounds are in the encoding of keys (ascending), so that every type compares the same way.  Long bounds are
+shortened so that the low one stays below all values and the high one above.  Bounds leave out NaN, and records
+and lists have no bounds.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from lake_core.records import Column
 from lake_core.values.types import is_json
 
 LONGEST_BOUND = 64
-"""Bytes of a stored bound, at most: entries and checkpoints hold two for each field of each object."""
+"""The most bytes of a stored bound: entries and checkpoints hold two bounds per field and object."""
 
 
 def column_statistics(table: pa.Table, *, longest: int = LONGEST_BOUND) -> tuple[Column, ...]:
-    """The statistics of each field; bounds longer than `longest` bytes are cut."""
+    """Returns the statistics of each field; bounds longer than `longest` bytes are shortened."""
     return tuple(
         _column(field, column, longest) for field, column in zip(table.schema, table.columns, strict=True)
     )
 
 
 def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[str]:
-    """The faults of stored statistics, found by comparing them with full bounds of the records.
+    """Compares stored statistics with the exact bounds of the records, and returns the faults.
 
     A field without statistics, or without bounds, is not a fault.
     """
@@ -49,12 +49,14 @@ def lying_columns(told: tuple[Column, ...], exact: tuple[Column, ...]) -> list[s
 
 
 def unite_statistics(earlier: tuple[Column, ...], more: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The statistics of two sets of records together; both have the same fields, or `earlier` is still empty."""
+    """Returns the statistics of two sets of records together.  Both must have the same fields, unless `earlier` is
+    empty."""
     return tuple(_unite(a, b) for a, b in zip(earlier, more, strict=True)) if earlier else more
 
 
 def _unite(a: Column, b: Column) -> Column:
-    """Two statistics of one field as one.  A part without bounds has only nulls or NaN, or a type without order."""
+    """Joins two statistics of one field.  One without bounds covers only nulls or NaN, or has a type without
+    order."""
     lows = [c.low for c in (a, b) if c.low is not None]
     highs = [c.high for c in (a, b) if c.high is not None]
     return Column(a.name, a.nulls + b.nulls, min(lows, default=None), max(highs, default=None))
@@ -76,7 +78,8 @@ def _column(field: pa.Field, column: pa.ChunkedArray, longest: int) -> Column:
 
 
 def _bound(value: pa.Scalar, longest: int) -> bytes:
-    """The encoded value; of a long text only its beginning, so that many megabytes are not copied."""
+    """Returns the encoded value, or for a long text only its beginning, so that many megabytes are not
+    copied."""
     if not (pa.types.is_string(value.type) or pa.types.is_binary(value.type)):
         return encode_value(from_scalar(value))
     raw = value.as_buffer()
@@ -88,13 +91,14 @@ def _bound(value: pa.Scalar, longest: int) -> bytes:
 
 
 def _above(cut: bytes) -> bytes:
-    """The smallest bytes above everything that begins with `cut`; there are, since a tag is never 0xff."""
+    """Returns the smallest bytes above everything that begins with `cut`.  They exist, because a tag is never
+    0xff."""
     kept = cut.rstrip(b"\xff")
     return kept[:-1] + bytes((kept[-1] + 1,))
 
 
 def exact_value(bound: bytes) -> Value:
-    """The value of a bound; None if the bound was cut, so that it holds only the beginning of a text or
+    """Returns the value of a bound, or None if the bound was shortened and has only the beginning of a text or
     bytes."""
     try:
         return decode_value(bound)

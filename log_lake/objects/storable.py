@@ -1,15 +1,15 @@
-"""Finding values that an Arrow type can hold and the lake cannot, by row.
+"""Finds values that an Arrow type can hold but the lake cannot, by row.
 
 | value | limit |
 |---|---|
-| date, timestamp | years 1 to 9999: what text, Python and Spark can say |
+| date, timestamp | years 1 to 9999: the years that text, Python and Spark can express |
 | time of day | from 0:00 to before 24:00 |
 | decimal | no more digits than its type says |
 | map | its keys are distinct; 0.0 and -0.0 are one key, and so are all NaN, as in keys of a pool |
 | typed JSON of another program | JSON on one line |
 
-Arrow and Parquet hold other values too, but a reader would fail on them, or change them.  Arrow kernels find them,
-at any depth.  Called by `loading.checks`, for each file and for tables that no file brought.
+Arrow and Parquet allow such values, but a reader of the lake would fail on them, or change them.  Arrow kernels
+find them, at any depth.  Called by `loading.checks`, for each file and for tables that a program passes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ ALWAYS_STORABLE = frozenset(
         *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
     )
 )
-"""Ids of the Arrow types whose every value can be stored, whatever its length."""
+"""Ids of the Arrow types whose values can all be stored, whatever their length."""
 
 
 def unstorable(column: pa.ChunkedArray, field: pa.Field | None = None) -> dict[int, str]:
-    """By row: why the row cannot be stored.  Most columns have no such row.
+    """Returns, by row, why the row cannot be stored.  Most columns have no such row.
 
     If the `field` of the column is given, typed JSON is checked too, at any depth: another program may have
     written it.
@@ -75,7 +75,7 @@ def _may_fail(field: pa.Field, reads_json: bool) -> bool:
 
 
 def _faults(array: pa.Array, field: pa.Field, rows: Ints, reads_json: bool) -> Iterator[tuple[Ints, str]]:
-    """Ints with a value that cannot be stored, and why; `rows` are those to which the values belong."""
+    """Yields rows with a value that cannot be stored, and why; `rows` has the row of each value."""
     kind = field.type
     if is_json(field):
         if reads_json:
@@ -121,7 +121,8 @@ def _faults(array: pa.Array, field: pa.Field, rows: Ints, reads_json: bool) -> I
 
 
 def _bounds(kind: pa.DataType) -> tuple[int, int, str] | None:
-    """The least and the greatest count of the type's unit (both inclusive), and the fault of values beyond."""
+    """Returns the least and the greatest count of the type's unit (both inclusive), and the words for a value
+    beyond them."""
     if pa.types.is_date32(kind):
         return (FIRST_DAY, LAST_DAY, DATE_FAULT)
     if pa.types.is_date64(kind):

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MAX_SAMPLED = 16
-"""Row groups that a look examines column by column, at most; one column chunk takes about 3 microseconds."""
+"""The most row groups that `weigh` examines column by column; one column chunk takes about 3 microseconds."""
 
 
 @dataclass(frozen=True)
 class Weight:
-    """Decoded bytes of some row groups in some columns: in total, of the largest group, and of a record on
-    average."""
+    """Decoded bytes of some row groups in some columns: in total, of the largest group, and of an average
+    record."""
 
     total: int = 0
     largest_group: int = 0
@@ -28,16 +28,16 @@ class Weight:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Measures the bytes of records of a schema.
+    """Measures the bytes of records of one schema.
 
-    It measures only columns of variable width, because measuring a column takes longer than sorting a few of its
-    values.
+    It measures only columns of variable width, because measuring a column takes longer than sorting a few of
+    its values.
     """
 
     fixed: int
     variable: tuple[int, ...]
     leaves: int = 1
-    """Columns in the file, those inside of records counted."""
+    """Columns in the file, including those inside of records."""
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Sizes:
@@ -92,7 +92,7 @@ def _leaves(kind: pa.DataType) -> int:
 
 
 def weigh(footer: pq.FileMetaData, groups: Sequence[int], chunks: Sequence[int] | None) -> Weight:
-    """The weight of the row groups in these column chunks; None: in all."""
+    """Returns the weight of the row groups in these column chunks; None means all."""
     if not groups:
         return Weight()
     sizes = [footer.row_group(group).total_byte_size for group in groups]

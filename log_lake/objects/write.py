@@ -62,9 +62,9 @@ _BEYOND = b"\0"
 class WrittenObject:
     """A new object in the form that a transaction needs: the action, and the schema that the action names.
 
-    `misfits`: by field, how many records have a value that the pool's field cannot hold; None if they were not
-    counted. `lost`: by field, from how many records of the worker's files it was left out (schema=discard); only
-    the first object of the worker has this.
+    `misfits`: for each field, how many records have a value that the pool's field cannot hold; None if they
+    were not counted.  `lost`: for each field that `schema=discard` left out, in how many records of the
+    worker's files it was; only the worker's first object has this.
     """
 
     action: AddObject
@@ -134,9 +134,9 @@ def sorted_table(tables: list[pa.Table], key: PoolKey, rule: Rule) -> pa.Table:
 
 
 def write_tables(writer: ObjectWriter, tables: Callable[[], Iterable[pa.Table]]) -> WrittenObject | None:
-    """Writes the tables as the writer's object; None if they have no records.
+    """Writes the tables as the writer's object.  Returns None if they have no records.
 
-    If a record does not fit the format, it begins again with all tables, in the next plainer format.
+    If a record does not fit the format, it writes all tables again, in the next plainer format.
     """
     while True:  # ends: Parquet holds all records of a pool
         try:
@@ -168,7 +168,8 @@ class ObjectWriter:
     limits: ObjectLimits = OBJECT_LIMITS
     inline: int = 0
     partition: KeyRange = EVERYTHING
-    """All keys that were merged into this object and no other of its origin, whether or not records are left."""
+    """The key range of the records merged into this object and into no other of its origin, even if no record is
+    left."""
     records: int = field(default=0, init=False)
     _schema: pa.Schema = field(default=None, init=False)
     _written: WrittenObject | None = field(default=None, init=False)
@@ -200,7 +201,8 @@ class ObjectWriter:
 
     @property
     def size(self) -> int:
-        """Bytes of the object so far, without the records that wait for a whole row group (so does `records`)."""
+        """The bytes of the object so far.  Like `records`, it leaves out records that wait for a whole row
+        group."""
         return self._file.tell() if self._file is not None else 0
 
     def __enter__(self) -> ObjectWriter:
@@ -231,7 +233,8 @@ class ObjectWriter:
         return self.limits.group_records(naming.format_of(self.object_id))
 
     def _abandon(self, failure: BaseException) -> None:
-        """End the file so that no object appears; if this fails too, the first failure is the one to report."""
+        """Ends the file so that no object appears.  If this fails too, the first failure is the one that is
+        reported."""
         with contextlib.suppress(Exception):
             self._stack.__exit__(type(failure), failure, failure.__traceback__)
 
@@ -256,7 +259,7 @@ class ObjectWriter:
                 self._flush(everything=False)
 
     def _flush(self, *, everything: bool) -> None:
-        """Write the gathered records: only whole row groups, except at the end."""
+        """Writes the gathered records; unless `everything` is set, only whole row groups."""
         if not self._rows:
             return
         assert self._sizes is not None
@@ -297,7 +300,8 @@ class ObjectWriter:
         return ZngSink(file) if format == naming.ZNG else ZstSink(file)
 
     def _describe(self, table: pa.Table, groups: list[int]) -> None:
-        """Add the records to the statistics, sample and groups that the footer and the transaction will hold."""
+        """Adds the records to the statistics, the sample and the groups that the footer and the transaction will
+        hold."""
         firsts = [0, *accumulate(groups[:-1])]
         ranks = self._sample.wants(self.records, table.num_rows)
         rows = [*firsts, *(rank - self.records for rank in ranks), table.num_rows - 1]
@@ -358,10 +362,10 @@ class ObjectWriter:
 
 
 def _row_groups(table: pa.Table, sizes: Sizes, size: int, *, rows: int, most: int) -> list[int]:
-    """The number of a table's records in each row group, for a table of `size` bytes: at most `rows`, and
-    `most` bytes.
+    """Splits a table of `size` bytes into row groups of at most `rows` records and `most` bytes.  Returns the
+    records of each.
 
-    Slices too large in bytes are halved.
+    A slice that has too many bytes is halved.
     """
     row_counts: list[int] = []
     left = [(at, min(rows, table.num_rows - at)) for at in range(0, table.num_rows, rows)][::-1]

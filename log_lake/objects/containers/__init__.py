@@ -1,8 +1,9 @@
 """The containers of data objects: files of groups of sorted records, in one of several formats.
 
-`DataObject` (`objects.read`) knows key ranges, batches and checks; `ObjectWriter` (`objects.write`) knows order and
-statistics.  The differences between formats are here: finding a footer, turning groups into Arrow batches, and
-tables into groups.  A format is a module with an opened file (`Container`) and a file that is written (`Sink`).
+`DataObject` (`objects.read`) knows key ranges, batches and checks; `ObjectWriter` (`objects.write`) knows order
+and statistics.  This room has the differences between formats: how to find a footer, how to decode groups to
+Arrow batches, and how to write tables as groups.  Each format is a module with a class for an opened file
+(`Container`) and one for a file that is written (`Sink`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from log_lake.objects.weight import Weight
 
 @dataclass(frozen=True)
 class Footer:
-    """The decoded end of a data object.  Objects never change, so a process may keep it."""
+    """The decoded end of a data object.  Objects never change, so a process may cache it."""
 
     metadata: ObjectMetadata
     schema: pa.Schema
@@ -28,9 +29,10 @@ class Footer:
     group_rows: tuple[int, ...]
     """The number of records of each group."""
     size: int
-    """Bytes of the decoded footer, about."""
+    """About how many bytes the decoded footer takes."""
     took: dict[tuple[str, ...] | None, float] = field(default_factory=dict)
-    """Decoded bytes of a record, by the columns read; the key None stands for all columns."""
+    """The decoded bytes of a record, measured by earlier reads, by the columns read; the key None stands for all
+    columns."""
 
 
 class Container(Protocol):
@@ -47,13 +49,14 @@ class Container(Protocol):
         ...
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
-        """Decoded bytes of the groups, in these columns; None: in all."""
+        """Returns the decoded bytes of the groups in these columns; None means all columns."""
         ...
 
     def batches(
         self, groups: Sequence[int], columns: Sequence[str] | None, *, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """The records of the groups, about `rows` at a time, with the wanted columns that the object has."""
+        """Yields the records of the groups, about `rows` at a time, with those of the `columns` that the object
+        has."""
         ...
 
     def begin(self, group: int) -> int:
@@ -61,20 +64,20 @@ class Container(Protocol):
         ...
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """The byte ranges that `batches` of these groups will read, if it is worthwhile to plan them."""
+        """Yields the byte ranges that `batches` of these groups will read, if planning them is worthwhile."""
         ...
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
-        """The stored bytes of each of these columns, if the object has it."""
+        """Returns the stored bytes of each of these columns that the object has."""
         ...
 
     def close(self) -> None:
-        """Closes what this object opened; the caller closes the file."""
+        """Closes what this object opened itself; the caller closes the file."""
         ...
 
 
 class Sink(Protocol):
-    """A data object's file, open for writing; close it whether or not it was finished."""
+    """A data object's file, open for writing.  The caller must close it even if it did not finish it."""
 
     def write(self, table: pa.Table, groups: Sequence[int]) -> None:
         """Writes the next records as groups of these sizes, at least one."""
@@ -85,5 +88,5 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """Closes what this object opened; the caller closes the file."""
+        """Closes what this object opened itself; the caller closes the file."""
         ...

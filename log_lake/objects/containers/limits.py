@@ -8,7 +8,7 @@ from lake_core import naming
 from log_lake.objects.weight import Sizes
 
 SCAN_RECORDS = 1 << 20
-"""Records of a row group for scans, at most; its bytes are bounded as ever."""
+"""The most records of a row group in a pool with `layout=scan`; its bytes have the same bound as elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -19,26 +19,26 @@ class ObjectLimits:
     """
 
     row_group: int = 10_240
-    """Records of a group, at most.  A point read decodes one, and other programs read many small ones slowly
+    """The most records of a group.  A point read decodes one group; other programs read many small ones slowly
     (decision 124)."""
 
     typed_group: int = 8_192
-    """The same in ZNG and ZST, if that is less: a point read decodes all of it."""
+    """The most records of a group in ZNG and ZST, if that is less than `row_group`: a point read decodes all of
+    it."""
 
     row_group_bytes: int = 16 << 20
-    """Decoded bytes of a row group.  If records are so large that fewer than `row_group` have room, it has fewer,
-    but at least one.  A reader holds a whole row group, so this bounds the memory of a merge (decision
-    33)."""
+    """Decoded bytes of a row group.  If records are so large that fewer than `row_group` fit, the group has fewer,
+    but at least one.  A reader holds a whole row group, so this bounds the memory of a merge (decision 33)."""
 
     column_bytes: int = 8 << 10
-    """A row group may have this many bytes for each column, if there are thousands: the smallest chunk of a column
-    costs as much to write as these.  Fields inside of records count as columns."""
+    """If there are thousands of columns, a row group may have this many bytes per column: writing the smallest
+    chunk of a column costs as much as writing these.  Fields inside of records count as columns."""
 
     gathered: int = 8
-    """Row groups to gather before they are written, if together they have at most `row_group_bytes`."""
+    """Row groups that are gathered before they are written, if together they have at most `row_group_bytes`."""
 
     def of_layout(self, *, scan: bool) -> ObjectLimits:
-        """These sizes; with large row groups for a pool with `layout=scan`."""
+        """Returns these sizes, but with large row groups if the pool has `layout=scan`."""
         return replace(self, row_group=max(self.row_group, SCAN_RECORDS)) if scan else self
 
     def group_records(self, format: str) -> int:
@@ -51,4 +51,4 @@ class ObjectLimits:
 
 
 OBJECT_LIMITS = ObjectLimits()
-"""The defaults."""
+"""The default sizes."""

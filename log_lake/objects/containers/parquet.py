@@ -27,21 +27,22 @@ from log_lake.objects.containers.stored_names import fields_of_columns, renamed
 from log_lake.objects.weight import Weight, leaves_of, weigh
 
 FOOTER_GROWTH = 3
-"""Decoded bytes for each stored byte of a footer, about."""
+"""About how many decoded bytes a stored byte of a footer takes."""
 
 BUFFERED_GROUP = 32 << 20
 """Bytes.  In a row group of this size or more, the reader takes columns a part at a time; otherwise it would hold
 the whole group (decision 33).  The writer makes such groups of very large records, and of thousands of columns."""
 
 FEW_RECORDS = 2_048
-"""So few records are decoded by one thread: handing columns to others takes three times as long (decision 336)."""
+"""At most this many records are decoded by one thread: handing columns to other threads takes three times as long
+(decision 336)."""
 
 BUFFERS = 16 << 20
-"""Bytes of these parts, of all columns together."""
+"""Bytes of such parts that a reader holds, of all columns together."""
 
 
 TEXTS_KEPT = 256
-"""Groups and selections of columns of an object whose longest texts a process remembers."""
+"""Pairs of a group and a selection of columns whose longest text a process remembers, per object."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,19 @@ class ParquetFooter(Footer):
     leaves: dict[str, range] = None  # type: ignore[assignment]
     largest_group: int = 0
     fields: dict[str, str] = None  # type: ignore[assignment]
-    """The field of each column that lies under another name."""
+    """The field of each column whose name in the file differs from its field's."""
     texts: dict[tuple[int, tuple[int, ...] | None], int] = field(default_factory=dict)
-    """Bytes of the texts of one record at most, by group and leaves (`parquet_rows`)."""
+    """The most bytes of texts in one record, by group and leaf columns (`parquet_rows`)."""
     longest: dict[str, int] = field(default_factory=dict)
-    """Bytes of the longest text of each column of a tiny file, if it was decoded as a whole."""
+    """The bytes of the longest text of each column, if the file is tiny and was decoded as a whole."""
 
 
 def open_parquet(
     file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str, whole: int
 ) -> ParquetContainer:
-    """The open object; reads and checks the footer, unless the caller passes one from an earlier reader.
+    """Opens an object.  Reads and checks the footer, unless the caller passes one from an earlier reader.
 
-    `whole`: decoded bytes of a tiny file that the container may hold; 0: none is decoded as a whole.
+    `whole`: the decoded bytes of a tiny file that the container may keep; with 0 no file is decoded as a whole.
     Raises Corrupt if the object is damaged, is another object, or contradicts itself.
     """
     kept = footer if isinstance(footer, ParquetFooter) else None
@@ -82,7 +83,8 @@ def open_parquet(
 
 
 def _whole(file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema, most_bytes: int) -> Whole | None:
-    """A tiny file as a whole; None if it is not tiny, or damaged: then the columns that are read decide."""
+    """Decodes a tiny file as a whole.  Returns None if the file is not tiny, or is damaged: then later reads
+    report the damage if they need the damaged columns."""
     try:
         return read_whole(file, footer, schema, most_bytes) if most_bytes else None
     except Exception:  # Arrow raises classes of many families
@@ -128,12 +130,13 @@ class ParquetContainer:
     parquet: pq.ParquetFile
     footer: ParquetFooter
     whole: pa.Table | None = None
-    """All records of a tiny file, if they were decoded when it was opened and are few bytes (`parquet_tiny`)."""
+    """All records of a tiny file, if it was decoded when it was opened and its records take few bytes
+    (`parquet_tiny`)."""
 
     @property
     def written_schema(self) -> pa.Schema:
-        """All columns as they were written.  Parquet renames the elements of lists; Arrow's own copy of the
-        schema does not."""
+        """Returns all columns as they were written, from Arrow's own copy of the schema: Parquet renames the
+        elements of lists."""
         stored = (self.footer.parquet.metadata or {}).get(b"ARROW:schema")
         if stored is None:
             return self.footer.schema
@@ -189,7 +192,7 @@ class ParquetContainer:
             yield from part.to_batches(max_chunksize=rows)
 
     def _text_bytes(self, group: int, columns: Sequence[str] | None) -> int:
-        """Bytes of the texts of one record of a group at most, as its dictionaries say."""
+        """Returns the most bytes of texts in one record of a group, computed from its dictionaries."""
         if self.footer.longest:
             return sum(self.footer.longest.values())
         leaves = None if columns is None else tuple(self._chunks(columns))
@@ -205,7 +208,8 @@ class ParquetContainer:
         return chunk_range(self.footer.parquet.row_group(group).column(0)).begin
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """The column chunks of the groups, except of groups so large that columns are read in parts."""
+        """Yields the column chunks of the groups, except groups so large that their columns are read in
+        parts."""
         leaves = range(self.footer.parquet.num_columns) if columns is None else self._chunks(columns)
         for number in groups:
             group = self.footer.parquet.row_group(number)

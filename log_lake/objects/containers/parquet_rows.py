@@ -1,10 +1,11 @@
-"""The number of records of a Parquet file to decode at once.
+"""Decides how many records of a Parquet file are decoded at once.
 
-A column may write a long text once, in its dictionary, and name it a million times.  Arrow decodes as many records
-as it is asked for, whatever their size.  So the longest text of each dictionary is looked at first (decision 266).
-What the footer says of sizes and dictionaries is not trusted, because the writer of the file may have forged it.
+A column may store a long text once, in its dictionary, and refer to it a million times.  Arrow decodes as many
+records as it is asked for, whatever their size.  So this module first finds the longest text of each dictionary
+(decision 266).  It does not trust the sizes that the footer states, because the writer of the file may have
+forged them.
 
-Callers: the container of Parquet, the reader of data objects, and the reader of Parquet files that are loaded.
+Called by the container of Parquet, the reader of data objects, and the reader of Parquet files that are loaded.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ import pyarrow.parquet as pq
 from lake_core.errors import Corrupt
 
 BATCH_BYTES = 256 << 20
-"""Bytes of the texts of one batch, if each is the longest of its column's dictionary."""
+"""Bytes of the texts of one batch, if each of them were the longest of its column's dictionary."""
 
 KEYS_BYTES = 1 << 30
-"""Decoded bytes of the keys of a group at most: a writer ends a group far below."""
+"""The most decoded bytes of the keys of a group; writers end a group long before."""
 
 
 def text_bytes(
     footer: pq.FileMetaData, source: pa.NativeFile, group: int, columns: Sequence[int] | None = None
 ) -> int:
-    """Bytes of the texts of one record of a row group at most, in these columns of the file; None: in all.
+    """Returns the most bytes of texts that one record of a row group can have in these columns of the file; None
+    means all columns.
 
-    Texts that are not in a dictionary do not count, nor more elements of a list than its file says.
-    Raises what Arrow raises.
+    Only texts in dictionaries count, and at most as many elements of a list as the file states.  Raises what
+    Arrow raises.
     """
     row_group, schema = footer.row_group(group), footer.schema
     numbers = range(row_group.num_columns) if columns is None else columns
@@ -51,12 +53,14 @@ def text_bytes(
 
 
 def rows_at_once(record: int, most: int) -> int:
-    """So many records of so many bytes of texts, at `most`, that a batch of them is bounded."""
+    """Returns how many records with `record` bytes of texts to decode at once, at `most`, so that a batch is
+    bounded."""
     return max(1, min(most, BATCH_BYTES // max(1, record)))
 
 
 def keys_of(batches: Iterable[pa.RecordBatch], *, what: str) -> pa.Table:
-    """The keys of a group together.  Raises Corrupt if they take more bytes than those of any group."""
+    """Joins the keys of a group.  Raises Corrupt if they take more bytes than the keys of any group that a writer
+    makes."""
     content, gathered = 0, []
     for batch in batches:
         content += batch.nbytes
@@ -71,7 +75,7 @@ def _kind(schema: pq.ParquetSchema, number: int) -> str:
 
 
 def _longest(values: pa.Array) -> int:
-    """The lengths of the longest texts of the dictionaries in an array, added up."""
+    """Returns the sum of the lengths of the longest texts in the array's dictionaries."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         return int(pc.max(pc.binary_length(values.dictionary)).as_py() or 0)

@@ -26,12 +26,12 @@ from log_lake.objects.metadata import ObjectMetadata
 from log_lake.objects.weight import leaves_of
 
 _FEW = 256
-"""Records sampled of an object smaller than a row group.  Sampling all would take as long as the dictionaries save
+"""Records to sample if an object has less than a row group.  Sampling all would take as long as dictionaries save
 (decision 25)."""
 
 
 _LARGEST_DICTIONARY = 1 << 20
-"""Bytes.  Parquet gives up a larger dictionary, and counting its distinct values would copy them."""
+"""Bytes.  Parquet gives up a dictionary larger than this, and counting its distinct values would copy them."""
 
 
 class ParquetSink:
@@ -92,9 +92,9 @@ def parquet_writer(
     stored_as: Mapping[str, str] | None = None,
     limits: ObjectLimits = OBJECT_LIMITS,
 ) -> pq.ParquetWriter:
-    """A writer for tables like the first one; the first one's values decide which columns get a dictionary.
+    """Returns a writer for tables like `first`; the values of `first` decide which columns get a dictionary.
 
-    `stored_as`: the columns of the key's fields that have other names.
+    `stored_as`: the column names of those key fields whose columns have other names.
     """
     leaves, names = leaves_of(first.schema), stored_as or {}
     columns = [names.get(field.name, field.name) for field in key.fields]
@@ -120,7 +120,7 @@ def parquet_writer(
 
 
 def _recurring(sample: pa.Table) -> list[str]:
-    """The columns whose values recur; all members of records and lists count among them, without a look."""
+    """Returns the columns whose values recur.  All members of records and lists count as recurring, unseen."""
     chosen: list[str] = []
     for column, kept in zip(sample.schema, sample.columns, strict=True):
         if pa.types.is_nested(column.type):

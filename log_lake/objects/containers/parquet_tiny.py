@@ -1,9 +1,9 @@
-"""Tiny Parquet files, decoded as a whole when they are opened.
+"""Decodes tiny Parquet files as a whole when they are opened.
 
-A file of ten records takes longer to look at than to decode.  Arrow plans a read of all column chunks before it
-reads the first, so the decoding is also the check of the column chunks (`column_chunks`).  Texts are read with
-their dictionaries, which take no more than their pages; then their longest text says whether the records fit in
-memory.  What the footer says is not trusted, as in `parquet_rows`.
+A file of ten records takes longer to examine than to decode.  Arrow plans a read of all column chunks before it
+reads the first, so decoding also checks the column chunks (`column_chunks`).  Texts are first read with their
+dictionaries, which take no more memory than their pages.  The longest text then shows whether the records fit
+in memory.  Sizes in the footer are not trusted, as in `parquet_rows`.
 
 Called by the container of Parquet (decision 336).
 """
@@ -23,19 +23,19 @@ MOST_RECORDS = 4_096
 """Records of a tiny file."""
 
 MOST_COLUMNS = 64
-"""Columns of a tiny file; of more, a reader often needs a few only."""
+"""Columns of a tiny file.  From a file with more, a reader often needs only a few."""
 
 MOST_WIDTH = 64
 """Bytes of a value of fixed length."""
 
 TEXT_BYTES = 8 << 20
-"""Bytes of the texts of all records at most, if each is the longest of its dictionary."""
+"""The most bytes of the texts of all records, if each text were the longest of its dictionary."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """All records of a tiny file, if they are few bytes, and the bytes of the longest text of each column that has
-    texts."""
+    """All records of a tiny file, if they take few bytes; and, for each column that has texts, the bytes of its
+    longest text."""
 
     records: pa.Table | None
     longest: dict[str, int]
@@ -44,11 +44,10 @@ class Whole:
 def read_whole(
     file: pa.NativeFile, footer: pq.FileMetaData, schema: pa.Schema, most_bytes: int
 ) -> Whole | None:
-    """A tiny file; None if it is not tiny, or has lists or records in its fields.
+    """Decodes a tiny file.  Returns None if the file is not tiny, or if a field is a list or a record.
 
-    Its records, if they take at most `most_bytes`: each batch that a reader takes of them holds them all.
-
-    Raises what Arrow raises if the file is damaged, or describes impossible column chunks.
+    The result has the records only if they take at most `most_bytes`: each batch cut from them keeps all of
+    them in memory.  Raises what Arrow raises if the file is damaged, or describes impossible column chunks.
     """
     if (
         footer.num_rows > MOST_RECORDS

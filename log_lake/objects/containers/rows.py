@@ -1,13 +1,13 @@
 """The original records beside the fields that queries see: the columns `hidden.ROW` of a table, and ZNG rows.
 
 A typed format (ZNG, ZST) stores a record as one value of its own type.  Above the containers such a record is a
-row of a table, like a record of Parquet: the united fields of all types, and `ROW` with the digest of its type
-and its bytes. Merges, filters and sorts carry `ROW` along and never look into it.  A record without it came from
-another format, or was changed on the way (a declared type, an aggregate, an emptied delete marker); its fields
-then say what it is.
+row of a table, like a record of Parquet: the table has the united fields of all types, and in `ROW` the digest
+of the record's type and its bytes.  Merges, filters and sorts carry `ROW` along and never look into it.  A
+record without `ROW` came from another format, or was changed on its way, for example by a declared type, by an
+aggregate, or when a delete marker was emptied.  The type of such a record follows from its fields.
 
-The digest names the type by its content, so tables of several objects need no common numbering.  A process
-remembers each type that it met.
+The digest identifies the type by its content, so tables of several objects need no common numbering.  A process
+remembers each type that it has read.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from log_lake.zng.type_values import type_value
 from log_lake.zng.types import Record, Type, plain
 
 MAX_TYPES = 100_000
-"""Types that a process keeps; data with more types than this have none in any useful sense."""
+"""Types that a process remembers; data with more types than this have no types in any useful sense."""
 
 _BY_DIGEST: dict[bytes, Type] = {}
 _DIGESTS: dict[Type, bytes] = {}
 
 
 def digest_of(kind: Type) -> bytes:
-    """The name of the type, by its content.  Raises InvalidInput if there are too many types."""
+    """Returns the digest that names the type, and remembers the type.  Raises InvalidInput if there are too many
+    types."""
     digest = _DIGESTS.get(kind)
     if digest is None:
         if len(_DIGESTS) >= MAX_TYPES:
@@ -55,7 +56,7 @@ def digest_of(kind: Type) -> bytes:
 
 
 def type_of(digest: bytes) -> Type:
-    """The type with that digest; this process met it before, with the record's bytes."""
+    """Returns the type with that digest.  The process knows it, because it read the record's bytes with it."""
     return _BY_DIGEST[digest]
 
 
@@ -79,7 +80,7 @@ def body_column(values: Rows | Batch) -> pa.Array:
 
 
 def table_of(values: Rows | Batch, schema: pa.Schema, *, what: str) -> pa.Table:
-    """The records in the columns of the schema; other fields are not decoded.
+    """Returns the records in the columns of the schema; other fields are not decoded.
 
     Raises Corrupt if bytes are not valid for their type.
     """
@@ -162,7 +163,7 @@ def _exact(digests: pa.Array, bodies: pa.Array) -> Rows:
 
 
 def _of_fields(table: pa.Table) -> Rows:
-    """The records of the fields: one type, of the fields that at least one of them has."""
+    """Makes records from fields: all have one type, with the fields that at least one of them has."""
     names = [
         name
         for name in user_fields(table.schema).names
@@ -176,7 +177,7 @@ def _of_fields(table: pa.Table) -> Rows:
 
 
 def _together(parts: Sequence[Rows], first: Mask) -> Rows:
-    """Two lots of values in one order: the values of the first lot are where `first` is set."""
+    """Merges two lists of values: those of the first one go where `first` is set, the others elsewhere."""
     kinds, start, length = (np.zeros(len(first), np.int64) for _ in range(3))
     begun = types = 0
     every: list[Type] = []
@@ -193,6 +194,6 @@ def _together(parts: Sequence[Rows], first: Mask) -> Rows:
 
 
 def _numbers(types: Sequence[Type]) -> Ints:
-    """The number of each type among the distinct ones."""
+    """Returns for each type its index among the distinct types."""
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(types))}
     return np.array([numbers[kind] for kind in types], np.int64)

@@ -1,9 +1,9 @@
-"""Key fields whose names have dots: their columns have other names in a Parquet file.
+"""Names the columns of key fields that have dots in their names; in a Parquet file these columns have other names.
 
 A pool with the key `user.id` has a field of that name beside the record `user` (`loading.key_paths`).  Readers
-of Iceberg write paths with dots, so they open no file that has both (decision 202).  So every object stores such
-a key field under the name `user:id`, and its footer says so.  Above the container only DataFusion's merge knows
-this, because it opens files itself.  Pure.
+of Iceberg write paths with dots, so they cannot open a file that has both (decision 202).  So every object
+stores such a key field under the name `user:id`, and its footer says so.  Above the container only DataFusion's
+merge knows this, because it opens files itself.  Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from lake_core.keys import PoolKey
 
 
 def stored_names(names: Collection[str], key: PoolKey) -> dict[str, str]:
-    """By key field whose name has dots: the name of its column, which differs from all other `names`."""
+    """Returns, for each key field with a dot in its name, the name of its column, which differs from all other
+    `names`."""
     stored: dict[str, str] = {}
     taken = set(names)
     for name in key.names:
@@ -36,7 +37,7 @@ def renamed(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
 
 
 def fields_of_columns(columns: Collection[str], stored_as: Mapping[str, str], *, name: str) -> dict[str, str]:
-    """By column with another name in the file `name`: its field.
+    """Returns the field of each column that has another name in the file `name`.
 
     Raises Corrupt if the file lacks such a column, or if two columns would be one field.
     """

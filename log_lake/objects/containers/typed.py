@@ -2,8 +2,8 @@
 
 A group of records is a part of the file that can be read alone: in ZNG a stream, in ZST the columns of its own
 super types.  The hidden columns of its records (`hidden.ORDER`), if it has any, follow it as an Arrow IPC
-stream.  The footer follows all groups.  It is JSON and a mark: magic, the footer's length, its checksum, and the
-checksum of the bytes after it.  Programs that do not know these parts skip them, because no value is in them.
+stream.  The footer follows all groups.  It is JSON and a mark: magic bytes, the footer's length, its checksum,
+and the checksum of the bytes after it.  Other programs skip these parts, because no value is in them.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _MARK = struct.Struct("<8sIII")
 _MAGIC = b"lakerows"
 MARK_BYTES = _MARK.size
 FOOTER_GROWTH = 4
-"""Decoded bytes for each stored byte of a footer, about."""
+"""About how many decoded bytes a stored byte of a footer takes."""
 
 MAX_FOOTER_BYTES = 256 << 20
 
 
 class TypedGroup(msgspec.Struct, frozen=True, array_like=True):
-    """A group: its records, the position of its bytes, where its hidden columns begin in them, its decoded
-    bytes.
+    """A group: its records, the position of its bytes, the position of its hidden columns among them, and its
+    decoded bytes.
 
     `sum` is the CRC-32 of its bytes, because values themselves do not show damage.  `types` is the number of
-    super types in the file up to its end; only ZST counts them.
+    super types in the file up to the group's end; only ZST counts them.
     """
 
     records: int
@@ -61,7 +61,7 @@ class TypedGroup(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TypedDescription(msgspec.Struct, frozen=True):
-    """The content of the footer; `schema` is Arrow's IPC form of all columns but `hidden.ROW`."""
+    """The content of the footer; `schema` is Arrow's IPC form of all columns except `hidden.ROW`."""
 
     object: ObjectMetadata
     schema: bytes
@@ -87,9 +87,9 @@ def encoded_footer(description: TypedDescription, *, after: bytes = b"") -> byte
 def read_footer(
     file: Any, end: int, *, size: int, name: str, before: Callable[[int], bytes]
 ) -> TypedDescription:
-    """The footer's content, from the mark that ends at `end`.  Raises Corrupt.
+    """Returns the footer's content, found by the mark that ends at position `end`.  Raises Corrupt.
 
-    `before` gives the bytes between the data and a footer of that many bytes.
+    `before` returns the bytes between the data and a footer of the given length.
     """
     mark = file.read_at(MARK_BYTES, max(0, end - MARK_BYTES))
     if len(mark) < MARK_BYTES:
@@ -111,7 +111,7 @@ def read_footer(
 
 
 def checked_footer(description: TypedDescription, *, name: str, object_id: str) -> TypedFooter:
-    """The footer.  Raises Corrupt if it is another object's, or contradicts itself."""
+    """Decodes the footer.  Raises Corrupt if it belongs to another object, or contradicts itself."""
     groups = description.groups
     told = description.object
     told.check_version(name)
@@ -129,27 +129,27 @@ def checked_footer(description: TypedDescription, *, name: str, object_id: str) 
 
 @dataclass(frozen=True)
 class GroupBytes:
-    """The bytes of a group, read at once and checked; it can be read like the file."""
+    """The bytes of a group, read in one request and checked.  They are read by their positions in the file."""
 
     begin: int
     data: bytes
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """At most `size` bytes of the group from an offset of the file on."""
+        """Returns at most `size` bytes of the group, from `offset` in the file."""
         at = offset - self.begin
         return self.data[at : at + size]
 
 
 @dataclass(frozen=True)
 class TypedContainer:
-    """An open object of a typed format; each format implements how the rows of a group are found (`rows`)."""
+    """An open object of a typed format; `rows`, which finds the rows of a group, differs by format."""
 
     name: str
     file: Any
     footer: TypedFooter
 
     def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
-        """The records of a group; with `fields`, at least these.  Raises Corrupt."""
+        """Yields the records of a group, with at least the `fields` if these are given.  Raises Corrupt."""
         raise NotImplementedError
 
     def read(self, number: int) -> GroupBytes:
@@ -166,7 +166,7 @@ class TypedContainer:
         return self.footer.schema
 
     def weigh(self, groups: Sequence[int], columns: Sequence[str] | None) -> Weight:
-        """Decoded bytes of all columns, because the footer does not have them by column."""
+        """Returns the decoded bytes of all columns, because the footer does not have them by column."""
         if not groups:
             return Weight()
         sizes = [self.footer.groups[group].decoded for group in groups]
@@ -218,11 +218,11 @@ class TypedContainer:
         return self.footer.groups[group].begin
 
     def ranges(self, groups: Sequence[int], columns: Sequence[str] | None) -> Iterator[Range]:
-        """Whole groups, because their checksum covers all columns."""
+        """Yields whole groups, because a group's checksum covers all of its columns."""
         return (Range(group.begin, group.end) for group in map(self.footer.groups.__getitem__, groups))
 
     def column_sizes(self, names: Collection[str]) -> dict[str, int]:
-        """Nothing, because the bytes of all columns are stored together."""
+        """Returns nothing, because the bytes of all columns are stored together."""
         return dict.fromkeys((name for name in self.footer.schema.names if name in names), 0)
 
     def close(self) -> None:
@@ -230,8 +230,8 @@ class TypedContainer:
 
 
 class TypedSink:
-    """An object of a typed format that is being written; each format implements how a group and the end are
-    written."""
+    """An object of a typed format that is being written; how a group and the end are written differs by
+    format."""
 
     def __init__(self, file: SummedFile) -> None:
         self.file = file
@@ -262,15 +262,16 @@ class TypedSink:
             )
 
     def put_rows(self, rows: Rows) -> int:
-        """Writes the records of a group; returns how many super types the file has then."""
+        """Writes the records of a group.  Returns how many super types the file has afterwards."""
         raise NotImplementedError
 
     def put_order(self, data: bytes) -> int:
-        """Writes bytes that are not values; returns where they begin."""
+        """Writes bytes that are not values.  Returns the position at which they begin."""
         raise NotImplementedError
 
     def described(self, described: ObjectMetadata) -> TypedDescription:
-        """The footer's content; the file's tail begins here."""
+        """Returns the footer's content.  Call it when all groups are written: the file's tail, which has a
+        checksum, begins here."""
         data_end, blocks = self.file.begin_tail()
         assert self._schema is not None
         return TypedDescription(

@@ -1,4 +1,4 @@
-"""Data objects as ZNG: each group is a stream of its own; application messages hold everything that is not a
+"""Data objects as ZNG: each group is a stream of its own, and application messages hold everything that is not a
 value.
 
 Other readers of ZNG read such an object as the values of all its records, in the order of their keys.
@@ -33,9 +33,9 @@ from log_lake.zng.writer import ZngWriter
 def open_zng(
     file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str, whole: int
 ) -> ZngContainer:
-    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt.
+    """Opens an object.  Reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt.
 
-    No object is held as a `whole`.
+    `whole` is ignored: only tiny Parquet files are decoded as a whole.
     """
     decoded = footer if isinstance(footer, TypedFooter) else None
     if decoded is None:
@@ -50,7 +50,7 @@ class ZngContainer(TypedContainer):
     """An open object."""
 
     def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
-        """The records of a group: a row holds all of its fields."""
+        """Yields the records of a group, always with all fields, because a row holds them all."""
         group = self.footer.groups[number]
         hidden = group.end - group.order
         size = group.order - group.begin - (len(_header(hidden)) if hidden else 0)

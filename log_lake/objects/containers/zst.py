@@ -29,7 +29,7 @@ from log_lake.zng.zst.reader import ZstFile
 from log_lake.zng.zst.writer import ZstWriter
 
 MAP_GROWTH = 10
-"""Decoded bytes for each byte of the reassembly section, about."""
+"""About how many decoded bytes a byte of the reassembly section takes."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class ZstFooter(TypedFooter):
 def open_zst(
     file: pa.NativeFile, footer: Footer | None, *, name: str, object_id: str, whole: int
 ) -> ZstContainer:
-    """The open object; reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt.
+    """Opens an object.  Reads and checks the footer, unless the caller passes an earlier one.  Raises Corrupt.
 
-    No object is held as a `whole`.
+    `whole` is ignored: only tiny Parquet files are decoded as a whole.
     """
     if isinstance(footer, ZstFooter):
         return ZstContainer(name, file, footer)
@@ -71,7 +71,7 @@ class ZstContainer(TypedContainer):
     footer: ZstFooter
 
     def rows(self, number: int, data: GroupBytes, fields: Sequence[str] | None) -> Iterator[Rows | Batch]:
-        """The records of a group, with these fields only."""
+        """Yields the records of a group, with only these fields."""
         group = self.footer.groups[number]
         first = self.footer.groups[number - 1].types if number else 0
         part = replace(self.footer.maps, file=data).part(
